@@ -1,0 +1,5 @@
+"""`python -m adapop`."""
+
+from adapop.cli import main
+
+raise SystemExit(main())

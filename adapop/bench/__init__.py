@@ -1,0 +1,1 @@
+"""Measurements anyone can make again: `python -m adapop bench NAME`."""

@@ -1,0 +1,100 @@
+"""From a popularity score to the exponent beta (paper, Eq. 3-4; METHODS 1.2).
+
+    beta(s) = clip(a * s^-b, low, high)
+
+Two anchors fix a and b in closed form. What beta does: the gradient on the gold logit is p^beta * (1 - p). It fades
+as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta); a small beta keeps pushing on a token long after a
+large one has let go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from adapop.errors import ConfigError
+
+LOW, HIGH = 0.05, 2.0  # paper, Sec. 3
+RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, Sec. 3
+UNIFORM_WITHIN = 0.005
+
+
+@dataclass(frozen=True)
+class BetaMap:
+    """The map from score to exponent. The defaults are the paper's rounded pair."""
+
+    a: float = 58.7
+    b: float = 0.796
+    low: float = LOW
+    high: float = HIGH
+
+    def __post_init__(self) -> None:
+        finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
+        if not finite or self.a < 0 or self.low < 0 or self.high < self.low:
+            raise ConfigError(f"{self} is no map.", "a and low must be >= 0 and high >= low, all finite.")
+
+    def __call__(self, score: float) -> float:
+        """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s -> 0.
+
+        Raises:
+            ConfigError: the score is negative or not finite. (Unknown scores never come here.)
+        """
+        if not math.isfinite(score) or score < 0:
+            raise ConfigError(f"A score of {score} has no beta.", "Scores are finite and at least 0.")
+        if score == 0:
+            return self.high if self.b > 0 else min(max(self.a, self.low), self.high)
+        return min(max(self.a * score**-self.b, self.low), self.high)
+
+    @classmethod
+    def from_anchors(
+        cls,
+        rare: tuple[float, float] = RARE_ANCHOR,
+        popular: tuple[float, float] = POPULAR_ANCHOR,
+        low: float = LOW,
+        high: float = HIGH,
+    ) -> BetaMap:
+        """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a = beta_r * s_r^b.
+
+        Raises:
+            ConfigError: the popular anchor's score is not above the rare one's, or a value is not positive.
+        """
+        (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
+        if not 0 < rare_score < popular_score or min(rare_beta, popular_beta) <= 0:
+            raise ConfigError(
+                f"Anchors {rare} and {popular} fix no curve.",
+                "Both betas must be positive and the popular score above the rare one.",
+            )
+        b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
+        return cls(rare_beta * rare_score**b, b, low, high)
+
+    @classmethod
+    def from_quantiles(cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> BetaMap:
+        """Anchors at the scores' own quantiles, with the paper's betas there. For scores on another scale."""
+        ordered = sorted(score for score in scores if score > 0)
+        if len(ordered) < 2:
+            raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")
+        at = [ordered[round(q * (len(ordered) - 1))] for q in (rare, popular)]
+        return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
+
+    @classmethod
+    def constant(cls, beta: float) -> BetaMap:
+        """The same exponent for every fact: 1 is WGA, 0 is plain gradient ascent."""
+        return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
+
+    @property
+    def crossover(self) -> float | None:
+        """The score where beta = 1, or None if the curve never gets there."""
+        return self.a ** (1 / self.b) if self.b > 0 and self.a > 0 and self.low < 1 < self.high else None
+
+
+def regime(beta: float) -> str:
+    """The paper's word for an exponent: self-limiting above 1, uniform at 1, pressure-sustaining below."""
+    if abs(beta - 1) <= UNIFORM_WITHIN:
+        return "uniform"
+    return "self-limiting" if beta > 1 else "pressure-sustaining"
+
+
+def peak(beta: float) -> float:
+    """The confidence p at which the push p^beta * (1 - p) is strongest."""
+    return beta / (1 + beta)

@@ -1,0 +1,169 @@
+"""What a run is: one frozen `RunConfig`, stored as one JSON beside the run, and the presets people start from.
+
+Defaults name their source. "paper" is Borisiuk et al. 2026 (METHODS 1.5, 2.0); "sandbox" is our own choice for the
+shipped model, made by the rule that `SANDBOX_RATES` states.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from adapop.beta import BetaMap
+from adapop.controller import Controller, DualAscent, FixedAlpha
+from adapop.errors import ConfigError
+
+SANDBOX = "sandbox"
+# The rule for a method's rate on the sandbox (`python -m adapop bench rates`): of RATES, the one with the highest
+# forget NLL on the trained questions among those that keep trained retain recall >= RETAIN_KEPT after 5 epochs at
+# seed 0; where none does, the one with the highest retain recall. Holdout, rewordings and probes play no part.
+RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
+RETAIN_KEPT = 0.98
+SANDBOX_RATES = {"adapop": 1e-3, "wga": 2e-3, "gd": 1e-3, "npo": 1e-3, "ga": 2.5e-4}
+PAPER_RATE = 1e-4  # paper, main tables
+SCORES = ("given", "shuffled", "inverted")
+MISSING_SCORE = ("error", "drop", "uniform")
+SCHEDULES = ("constant", "linear")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run's numbers, apart from the facts themselves.
+
+    model: "sandbox", a Hub id, or a folder. method: name of an objective; arguments: its fields.
+    beta: map from score to exponent. scores: use them as given, shuffled or inverted (controls).
+    missing_score: what to do with a fact without a score when the method needs one: refuse, drop it, or beta = 1.
+    controller: "dual" or "fixed"; alpha0 ... reference: see `DualAscent`.
+    retain_signal: the controller watches the "full" retain set (paper) or an "ema" of the training batches (its code).
+    normalise: forget loss averaged per "token" (paper) or per "example" (its code).
+    include_tail: also push on the end-of-turn tokens; for comparison only.
+    batch: forget rows an optimiser step; as many retain rows are drawn with replacement. micro_batch: rows a forward
+    pass; the gradient does not depend on it. schedule: "constant", or "linear": one epoch of warm-up, then down to 0.
+    """
+
+    model: str = SANDBOX
+    revision: str | None = None
+    facts: str = SANDBOX
+    method: str = "adapop"
+    arguments: dict[str, Any] = field(default_factory=dict)
+    preset: str = "paper"
+    beta: BetaMap = BetaMap()
+    scores: str = "given"
+    missing_score: str = "error"
+    controller: str = "dual"
+    alpha0: float = 0.5
+    dual_step: float = 0.1
+    tolerance: float = 0.1
+    lam_max: float = 5.0
+    floor: float = 1e-8
+    reference: str = "epoch_1"
+    retain_signal: str = "full"
+    normalise: str = "token"
+    include_tail: bool = False
+    learning_rate: float = PAPER_RATE
+    schedule: str = "constant"
+    epochs: int = 5
+    batch: int = 32
+    micro_batch: int = 32
+    weight_decay: float = 0.0
+    clip: float = 1.0
+    lora_rank: int = 32
+    lora_alpha: int = 64
+    lora_targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+    seed: int = 0
+    precision: str = "bfloat16"
+    system: str = ""
+    max_new_tokens: int = 64
+    cosine: bool = False
+
+    def __post_init__(self) -> None:
+        _one_of("scores", self.scores, SCORES)
+        _one_of("missing_score", self.missing_score, MISSING_SCORE)
+        _one_of("controller", self.controller, ("dual", "fixed"))
+        _one_of("retain_signal", self.retain_signal, ("full", "ema"))
+        _one_of("normalise", self.normalise, ("token", "example"))
+        _one_of("schedule", self.schedule, SCHEDULES)
+        _one_of("precision", self.precision, ("bfloat16", "float32"))
+        for name in ("epochs", "batch", "micro_batch", "lora_rank", "learning_rate", "clip"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}.", "It must be above 0.")
+
+    @property
+    def make_controller(self) -> Controller:
+        """The controller these settings describe."""
+        if self.controller == "fixed":
+            return FixedAlpha(self.alpha0)
+        return DualAscent(self.alpha0, self.dual_step, self.tolerance, self.lam_max, self.floor, self.reference)
+
+    def to_json(self) -> str:
+        """The configuration as JSON, the file beside every run."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunConfig:
+        """The configuration of a run's JSON.
+
+        Raises:
+            ConfigError: a setting this version does not know.
+        """
+        content = json.loads(text)
+        unknown = set(content) - {item.name for item in fields(cls)}
+        if unknown:
+            raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
+        content["beta"] = BetaMap(**content["beta"])
+        content["lora_targets"] = tuple(content["lora_targets"])
+        return cls(**content)
+
+
+# What a method runs with unless the user says otherwise (METHODS 2.0).
+METHODS: dict[str, dict[str, Any]] = {
+    "adapop": {"controller": "dual", "alpha0": 0.5},
+    "wga": {"controller": "fixed", "alpha0": 1.0},
+    "gd": {"controller": "fixed", "alpha0": 1.0},
+    "npo": {"controller": "fixed", "alpha0": 1.0},
+    "ga": {"controller": "fixed", "alpha0": 0.0},
+}
+# Presets change a method's defaults; the controls are what a comparison needs to be evidence.
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "gentle": {"alpha0": 1.0},
+    "stress": {"reference": "start", "dual_step": 1.0},
+    "alpha-fixed": {"controller": "fixed"},
+    "shuffled": {"scores": "shuffled"},
+    "inverted": {"scores": "inverted"},
+    "beta-0.1": {"beta": BetaMap.constant(0.1)},
+    "beta-1": {"beta": BetaMap.constant(1.0)},
+    "beta-mean": {},  # the constant is the set's own mean beta, known once the facts are: see execution.prepared
+}
+SANDBOX_SETTINGS = {
+    "batch": 16,
+    "micro_batch": 16,
+    "precision": "float32",
+    "max_new_tokens": 3,
+    "schedule": "linear",
+    "lora_targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
+}
+
+
+def make_config(method: str = "adapop", preset: str = "paper", model: str = SANDBOX, **changes: Any) -> RunConfig:
+    """The configuration of a method under a preset, on the sandbox or on a real model, with `changes` on top.
+
+    Raises:
+        ConfigError: an unknown method, preset or setting, or a value out of range.
+    """
+    _one_of("method", method, tuple(METHODS))
+    _one_of("preset", preset, tuple(PRESETS))
+    unknown = set(changes) - {item.name for item in fields(RunConfig)}
+    if unknown:
+        raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "See RunConfig for those that exist.")
+    settings = {"method": method, "preset": preset, "model": model, **METHODS[method]}
+    if model == SANDBOX:
+        settings |= {**SANDBOX_SETTINGS, "learning_rate": SANDBOX_RATES[method]}
+    settings |= PRESETS[preset]
+    return replace(RunConfig(), **{**settings, **changes})
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{name} is {value!r}.", f"Use one of {', '.join(known)}.")

@@ -1,0 +1,94 @@
+"""The controller of the retain weight alpha (paper, Algorithm 1; METHODS 1.4).
+
+Once per epoch, from the drift of the whole retain set's loss:
+
+    delta_k = max(0, (R_k - R_ref) / max(R_ref, floor))
+    lambda  = min(lam_max, max(0, lambda + dual_step * (delta_k - tolerance)))
+    alpha   = alpha0 + lambda
+
+Only upward drift counts. The paper's reference is R_1, the loss after the first epoch, so delta_1 = 0 and a first
+epoch that does all the damage goes unseen; `reference="start"` takes the loss before training instead. A controller
+holds no state: the last `Drift` row is the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapop.errors import ConfigError
+
+REFERENCES = ("epoch_1", "start")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One row of the lambda plot: the retain set at the end of an epoch. Losses in nats per token.
+
+    reference: R_ref, None until it is known. drift: delta, 0 until then. alpha: the weight the next epoch uses.
+    start_loss: the retain loss before training, so that `drift_from_start` is always known.
+    """
+
+    epoch: int
+    retain_loss: float
+    reference: float | None
+    drift: float
+    lam: float
+    alpha: float
+    start_loss: float
+
+    @property
+    def drift_from_start(self) -> float:
+        """Upward drift against the loss before training, whatever reference the controller used."""
+        return relative_drift(self.retain_loss, self.start_loss, floor=1e-8)
+
+
+@dataclass(frozen=True)
+class FixedAlpha:
+    """A retain weight that never changes. GD, NPO and WGA run with alpha = 1, GA with 0."""
+
+    alpha0: float = 1.0
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training."""
+        return Drift(0, retain_loss, retain_loss, 0.0, 0.0, self.alpha0, retain_loss)
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch. Its drift is measured against the start, for comparison only."""
+        drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
+        return Drift(last.epoch + 1, retain_loss, last.start_loss, drift, 0.0, self.alpha0, last.start_loss)
+
+
+@dataclass(frozen=True)
+class DualAscent:
+    """AdaPop's controller, Algorithm 1. Defaults are the paper's; it gives no value for `floor`, its code 1e-8."""
+
+    alpha0: float = 0.5
+    dual_step: float = 0.1
+    tolerance: float = 0.1
+    lam_max: float = 5.0
+    floor: float = 1e-8
+    reference: str = "epoch_1"
+
+    def __post_init__(self) -> None:
+        if self.reference not in REFERENCES:
+            raise ConfigError(f"Unknown reference {self.reference!r}.", f"Use one of {', '.join(REFERENCES)}.")
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training: lambda is 0."""
+        reference = retain_loss if self.reference == "start" else None
+        return Drift(0, retain_loss, reference, 0.0, 0.0, self.alpha0, retain_loss)
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch, from the retain loss at its end."""
+        reference = retain_loss if last.reference is None else last.reference
+        drift = relative_drift(retain_loss, reference, self.floor)
+        lam = min(self.lam_max, max(0.0, last.lam + self.dual_step * (drift - self.tolerance)))
+        return Drift(last.epoch + 1, retain_loss, reference, drift, lam, self.alpha0 + lam, last.start_loss)
+
+
+Controller = FixedAlpha | DualAscent
+
+
+def relative_drift(retain_loss: float, reference: float, floor: float) -> float:
+    """max(0, (R - R_ref) / max(R_ref, floor))."""
+    return max(0.0, (retain_loss - reference) / max(reference, floor))

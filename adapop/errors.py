@@ -1,0 +1,41 @@
+"""What can go wrong, in words for the person who has to act on it.
+
+    AdaPopError          anything we say to a user; never shown as a traceback
+    ├── DataError        a facts file or a score; carries row-level problems
+    ├── ConfigError      a setting that does not exist or cannot be combined
+    ├── ModelError       a model that cannot be loaded or trained
+    └── RunError         a run folder, a checkpoint, a non-finite loss
+
+Every message names what happened and where; `fix` says what to do next.
+"""
+
+from __future__ import annotations
+
+
+class AdaPopError(Exception):
+    """An error a user can act on: `message` says what and where, `fix` what to do next."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(f"{message} {fix}".strip())
+        self.message = message
+        self.fix = fix
+
+
+class DataError(AdaPopError):
+    """Facts that cannot be used. `problems` lists the rows, if rows are at fault."""
+
+    def __init__(self, message: str, fix: str = "", problems: tuple = ()) -> None:
+        super().__init__(message, fix)
+        self.problems = problems
+
+
+class ConfigError(AdaPopError):
+    """A setting that does not exist, is out of range, or contradicts another."""
+
+
+class ModelError(AdaPopError):
+    """A model that cannot be loaded, trained or asked."""
+
+
+class RunError(AdaPopError):
+    """A run that cannot be found, resumed or continued."""

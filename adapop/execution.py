@@ -1,0 +1,196 @@
+"""A run from start to end: prepare the scores, train, measure, keep. The only module that joins disk and training.
+
+`execute` is a generator: it writes each event before it yields it, and checks for a stop between any two. Every
+finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from adapop.beta import BetaMap
+from adapop.config import RunConfig
+from adapop.controller import Drift
+from adapop.errors import AdaPopError, DataError, RunError
+from adapop.events import (
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Saved,
+)
+from adapop.facts import FactSet
+from adapop.model import AdaptedModel
+from adapop.objectives import make_objective
+from adapop.popularity.controls import inverted, shuffled
+from adapop.probes import measure
+from adapop.runs import Run, create_run
+from adapop.trainer import Trainer, TrainerState
+
+LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
+
+
+def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
+    """A run folder ready to execute: scores settled, betas fixed. Loads no model.
+
+    Raises:
+        DataError: a score is missing and the method needs it; or there is nothing to forget or retain.
+        ConfigError: an unknown method or argument.
+    """
+    objective = make_objective(config.method, config.arguments)
+    betas = None
+    if "beta" in objective.uses:
+        facts, betas, config = _scored(config, facts)
+    if not facts.retain:
+        raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
+    versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    return create_run(config, facts, betas, root, versions)
+
+
+def execute(run: Run, model: AdaptedModel | None = None) -> Iterator[Event]:
+    """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
+
+    A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
+    """
+    try:
+        yield from _executed(run, model)
+    except AdaPopError as error:
+        yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
+    except Exception as error:
+        run.append(RunFailed(run=run.id, message=f"{type(error).__name__}: {error}", fix="Please report this."))
+        raise
+
+
+def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
+    """The run's model with the adapter of an epoch, the last by default.
+
+    Raises:
+        RunError: the run has saved no epoch yet.
+    """
+    epoch = run.last_epoch if epoch is None else epoch
+    if epoch is None or not run.checkpoint(epoch).exists():
+        raise RunError(f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on.")
+    return AdaptedModel.load(run.config, run.checkpoint(epoch))
+
+
+def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
+    config, facts, epoch = run.config, run.facts, run.last_epoch or 0
+    run.clear_stop()
+    state = _load_state(run.checkpoint(epoch)) if epoch else None
+    started = time.monotonic()
+    if model is None:
+        model = load_model(run) if epoch else AdaptedModel.load(config)
+    betas = None if run.betas is None else [run.betas[fact.id] for fact in facts.forget]
+    trainer = Trainer(run.id, config, model, facts.forget, facts.retain, betas, state)
+    yield run.append(
+        RunStarted(
+            run=run.id,
+            model=config.model,
+            method=config.method,
+            facts=facts.name,
+            forget=len(facts.forget),
+            retain=len(facts.retain),
+            holdout=len(facts.holdout),
+            epochs=config.epochs,
+            steps=trainer.steps,
+            resumed_from=epoch,
+        )
+    )
+    stopping = False
+    for event in trainer.train():
+        yield run.append(event)
+        if isinstance(event, EpochDone):
+            rows = measure.quick(model, facts, config.max_new_tokens)
+            yield run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, rows))))
+            if event.epoch:
+                _save_checkpoint(run, event.epoch, model, trainer.state())
+                yield run.append(Saved(run=run.id, epoch=event.epoch))
+        if stopping := run.stop_requested:
+            break
+    if stopping:
+        yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
+        return
+    with model.original():
+        yield _measured_in_full(run, 0, model, facts, config)
+    yield _measured_in_full(run, config.epochs, model, facts, config)
+    seconds = time.monotonic() - started
+    yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=remarks(run)))
+
+
+def _measured_in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, config: RunConfig) -> Event:
+    rows = measure.full(model, facts, config.max_new_tokens, config.cosine)
+    return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows)), full=True))
+
+
+def remarks(run: Run) -> tuple[str, ...]:
+    """What one should know about a finished run's controller and health, in sentences."""
+    config, epochs = run.config, run.epochs()
+    said = []
+    if config.controller == "dual" and all(row.lam == 0 for row in epochs):
+        said.append("The controller was never activated: drift stayed within tolerance, so lambda is 0 throughout.")
+        worst = max(row.drift_from_start for row in epochs)
+        if worst > config.tolerance:
+            said.append(
+                f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the first "
+                "epoch did the damage and became the reference."
+            )
+    utility = [row["recall"] for row in run.measured().rows if row["group"] == "utility"]
+    if utility and utility[0] < 0.5:
+        said.append(f"The model is badly damaged: only {utility[0]:.0%} of the non-fact questions still work.")
+    return tuple(said)
+
+
+def _scored(config: RunConfig, facts: FactSet) -> tuple[FactSet, dict[str, float], RunConfig]:
+    """Facts with the scores as used, beta by fact id, and the configuration with its map settled."""
+    if missing := facts.unknown_scores:
+        if config.missing_score == "error":
+            raise DataError(
+                f"{len(missing)} of {len(facts.forget)} facts have no score, for example {missing[0].id!r}.",
+                "Add scores, or choose what to do: drop these facts, or give them beta = 1 (uniform).",
+            )
+        if config.missing_score == "drop":
+            facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
+            if not facts.forget:
+                raise DataError("No fact has a score.", "Add a score column, or use a method that needs none.")
+    known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
+    if config.scores == "shuffled":
+        known = shuffled(known, config.seed)
+    elif config.scores == "inverted":
+        known = inverted(known)
+    if config.preset == "beta-mean":
+        config = replace(config, beta=BetaMap.constant(fmean(config.beta(score) for score in known.values())))
+    betas = {fact.id: config.beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts.forget}
+    return facts, betas, config
+
+
+def _save_checkpoint(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
+    """Writes the checkpoint aside and renames it: it is there whole or not at all."""
+    aside = run.folder / f"writing-{epoch}"
+    shutil.rmtree(aside, ignore_errors=True)
+    model.save_adapter(aside)
+    save_file(state.optimizer, aside / "optimizer.safetensors")
+    content = {"drift": asdict(state.drift), "ema": state.ema}
+    (aside / "state.json").write_text(json.dumps(content), encoding="utf-8")
+    shutil.rmtree(run.checkpoint(epoch), ignore_errors=True)
+    os.replace(aside, run.checkpoint(epoch))
+
+
+def _load_state(folder: Path) -> TrainerState:
+    content = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+    drift = Drift(**{item.name: content["drift"][item.name] for item in fields(Drift)})
+    return TrainerState(drift, content["ema"], load_file(folder / "optimizer.safetensors"))

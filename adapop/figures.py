@@ -1,0 +1,217 @@
+"""Numbers as plotly figures: one neutral look that reads on light and dark pages. No torch, no gradio.
+
+Colours say the same thing everywhere: one ramp for popularity (light is rare, dark is popular) with a marker shape of
+its own per tier; blue is the original, orange the unlearned model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from adapop.beta import BetaMap, peak
+from adapop.events import EpochDone, Measured, StepDone
+from adapop.facts import TIERS, Fact
+
+INK, GRID = "#808080", "rgba(128,128,128,0.22)"
+TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
+TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
+ORIGINAL, UNLEARNED, ALARM, CALM = "#3b82c4", "#e07a1f", "#d64545", "#2a9d8f"
+RETAIN = "#8a8a8a"
+
+
+def beta_curve(facts: Sequence[Fact], beta: BetaMap) -> go.Figure:
+    """beta over the score (log x), with the facts on it, the crossover beta = 1 and the clips."""
+    figure = _figure(330)
+    scored = [fact for fact in facts if fact.score is not None]
+    positive = [fact.score for fact in scored if fact.score]
+    low, high = min([30.0, *positive]), max([9000.0, *positive])
+    xs = [low * (high / low) ** (i / 200) for i in range(201)]
+    figure.add_scatter(
+        x=xs, y=[beta(x) for x in xs], mode="lines", line=dict(color=INK, width=2), name="β(s)", hoverinfo="skip"
+    )
+    for tier in TIERS:
+        members = sorted((fact for fact in scored if fact.tier == tier), key=lambda fact: fact.score)
+        figure.add_scatter(
+            x=[max(fact.score, low) for fact in members],
+            y=[beta(fact.score) for fact in members],
+            mode="markers",
+            marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=10, line=dict(color="#fff", width=1)),
+            name=f"{tier} ({len(members)})",
+            text=[f"{fact.subject or fact.question}<br>score {fact.score:g} → β {beta(fact.score):.3f}" for fact in members],
+            hovertemplate="%{text}<extra></extra>",
+        )
+    figure.add_hline(y=1, line=dict(color=INK, dash="dash", width=1), annotation_text="β = 1: WGA", annotation_position="top right")
+    figure.update_xaxes(type="log", title="popularity score s", tickvals=[30, 100, 300, 1000, 3000, 9000])
+    figure.update_yaxes(title="exponent β", range=[0, max(2.1, beta.high * 1.05)])
+    return figure
+
+
+def push_curves(betas: dict[str, float]) -> go.Figure:
+    """p^beta (1 - p), the push on the gold logit, over the confidence p, one line a name, with its peak marked."""
+    figure = _figure(330)
+    ps = [i / 200 for i in range(201)]
+    for (name, beta), tier in zip(betas.items(), ("rare", "middle", "popular")):
+        color = TIER_COLOR[tier]
+        figure.add_scatter(
+            x=ps, y=[p**beta * (1 - p) for p in ps], mode="lines", line=dict(color=color, width=3), name=f"{name}: β {beta:.2f}"
+        )
+        top = peak(beta)
+        figure.add_scatter(
+            x=[top], y=[top**beta * (1 - top)], mode="markers", showlegend=False, hoverinfo="skip",
+            marker=dict(color=color, symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
+        )
+    # the model starts at the right, confident; forgetting moves it to the left
+    figure.update_xaxes(title="confidence p in the answer (forgetting moves left)", range=[0, 1])
+    figure.update_yaxes(title="push p<sup>β</sup>(1 − p)", range=[0, 1])
+    return figure
+
+
+def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int) -> go.Figure:
+    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
+    _neutral(figure, 400)
+    trained = [row for row in epochs if row.epoch > 0]
+    over = [row.drift > tolerance for row in trained]
+    figure.add_bar(
+        x=[row.epoch for row in trained],
+        y=[row.drift for row in trained],
+        marker=dict(color=[ALARM if high else CALM for high in over]),
+        text=[f"{row.drift:.2f}" for row in trained],
+        textposition="outside",
+        cliponaxis=False,
+        name="drift δ",
+        row=1, col=1,
+    )
+    figure.add_scatter(
+        x=[row.epoch for row in trained],
+        y=[row.drift_from_start for row in trained],
+        mode="markers+lines",
+        line=dict(color=INK, dash="dot", width=1.5),
+        marker=dict(symbol="x-thin-open", size=8),
+        name="drift from before training",
+        row=1, col=1,
+    )
+    figure.add_hline(y=tolerance, line=dict(color=ALARM, dash="dash", width=1.5), row=1, col=1)
+    alpha0 = epochs[0].alpha if epochs else 0.5
+    figure.add_scatter(
+        x=[row.epoch for row in epochs],
+        y=[row.alpha for row in epochs],
+        mode="lines+markers+text",
+        line=dict(color=UNLEARNED, width=3, shape="hv"),
+        text=[f"λ {row.lam:.3f}" for row in epochs],
+        textposition="top center",
+        cliponaxis=False,
+        name="retain weight α = α₀ + λ",
+        row=2, col=1,
+    )
+    highest = max([row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2])
+    figure.update_yaxes(title="drift δ", range=[0, highest * 1.25], row=1, col=1)
+    top = max([row.alpha for row in epochs] + [alpha0 + 0.1])
+    figure.update_yaxes(title="α", range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)], row=2, col=1)
+    figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, row=1, col=1)
+    figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, title="epoch", row=2, col=1)
+    return figure
+
+
+def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
+    """Mean answer nll of each step's batch, by tier, and of its retain rows; one dict a point. Raw, not smoothed."""
+    rows: list[dict[str, float | str]] = []
+    for event in steps:
+        at = (event.epoch - 1) + event.step / steps_per_epoch
+        rows += [{"epoch": at, "nats": nll, "facts": f"forget, {tier}"} for tier, nll in event.nll_by_tier.items()]
+        if event.nll_retain is not None:
+            rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retain"})
+    return rows
+
+
+LOSS_COLOR = {**{f"forget, {tier}": color for tier, color in TIER_COLOR.items()}, "retain": RETAIN}
+
+
+def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
+    """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
+    figure = _figure(330)
+    quick = [event for event in measured if not event.full]
+    for tier in TIERS:
+        for form, dash in (("direct", "solid"), ("reworded", "dot")):
+            points = [
+                (event.epoch, row["recall"])
+                for event in quick
+                for row in event.rows
+                if (row["group"], row["tier"], row["form"]) == ("forget", tier, form)
+            ]
+            figure.add_scatter(
+                x=[x for x, _ in points], y=[y for _, y in points], mode="lines+markers", name=f"{tier}, {form}",
+                line=dict(color=TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
+                marker=dict(symbol=TIER_SYMBOL[tier] + ("" if form == "direct" else "-open"), size=8),
+            )
+    figure.update_xaxes(title="epoch", range=[-0.2, planned + 0.2], dtick=1)
+    figure.update_yaxes(title="recall of facts to forget", range=[-0.03, 1.05])
+    return figure
+
+
+def outcome_chart(before: Measured, after: Measured) -> go.Figure:
+    """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
+    figure = _figure(330)
+    places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
+    places += [("retain", "all", "retain<br>trained on"), ("holdout", "all", "holdout<br>never seen")]
+    places += [("utility", "all", "utility<br>not facts")]
+    for name, event, color, symbol in (
+        ("original", before, ORIGINAL, "circle-open"),
+        ("unlearned", after, UNLEARNED, "diamond"),
+    ):
+        points = [(label, _recall(event, group, tier)) for group, tier, label in places]
+        points = [(label, value) for label, value in points if value is not None]
+        figure.add_scatter(
+            x=[label for label, _ in points], y=[value for _, value in points], mode="markers+text", name=name,
+            marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
+            text=[f"{value:.2f}" for _, value in points],
+            textposition="top center" if name == "original" else "bottom center",
+            cliponaxis=False,
+        )
+    figure.update_yaxes(title="recall", range=[-0.12, 1.14], tickvals=[0, 0.25, 0.5, 0.75, 1])
+    return figure
+
+
+def empty(text: str) -> go.Figure:
+    """Axes without data, and a word on what will be there."""
+    figure = _figure(330)
+    figure.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
+    figure.update_xaxes(showticklabels=False, range=[0, 1])
+    figure.update_yaxes(showticklabels=False, range=[0, 1])
+    return figure
+
+
+def _recall(event: Measured, group: str, tier: str) -> float | None:
+    """Reworded recall where there are rewordings, else direct."""
+    found = {row["form"]: row["recall"] for row in event.rows if (row["group"], row["tier"]) == (group, tier)}
+    return found.get("reworded", found.get("direct"))
+
+
+def _figure(height: int) -> go.Figure:
+    return _neutral(go.Figure(), height)
+
+
+def _neutral(figure: go.Figure, height: int) -> go.Figure:
+    figure.update_layout(
+        template="none",
+        height=height,
+        margin=dict(l=56, r=16, t=12, b=48),
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font=dict(color=INK, size=13),
+        legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
+        hovermode="closest",
+    )
+    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID)
+    figure.update_yaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID)
+    return figure
+
+
+def log_span(scores: Sequence[float]) -> float:
+    """Orders of magnitude between the lowest and the highest positive score, 0 if there are not two."""
+    positive = [score for score in scores if score > 0]
+    return math.log10(max(positive) / min(positive)) if len(positive) > 1 else 0.0

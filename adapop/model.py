@@ -1,0 +1,184 @@
+"""A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is the original.
+
+There is never a second copy of the weights. Everything is computed for answer tokens only, in float32 from the
+logits on, whatever precision the model runs in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+
+from adapop.config import SANDBOX, RunConfig
+from adapop.errors import ModelError
+from adapop.tokens import AnswerTokens, encode_prompt
+
+SANDBOX_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A forward pass seen from its N answer tokens.
+
+    nll [N]: -log p of the gold token, nats, float32. row [N]: batch row. logits [N, V] in float32, on request.
+    hidden [B, D]: mean over the answer's own positions of the last four layers, float32, on request.
+    """
+
+    nll: Tensor
+    row: Tensor
+    rows: int
+    logits: Tensor | None = None
+    hidden: Tensor | None = None
+
+    def per_row(self, values: Tensor) -> Tensor:
+        """Sum of a per-token tensor over each row: [N] -> [B]."""
+        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(0, self.row, values)
+
+
+class AdaptedModel:
+    """Base model and LoRA adapter behind the three things a run needs: score, generate, adapter off."""
+
+    def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
+        self.network, self.tokenizer, self.system = model, tokenizer, system
+        self.device = next(model.parameters()).device
+
+    @classmethod
+    def load(cls, config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
+        """Loads the configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
+
+        Only safetensors are read and no remote code is run.
+
+        Raises:
+            ModelError: no such model, no safetensors, no access, or no layer that the adapter could go on.
+        """
+        source = str(SANDBOX_FOLDER) if config.model == SANDBOX else config.model
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(source, revision=config.revision, padding_side="left")
+            base = AutoModelForCausalLM.from_pretrained(
+                source, revision=config.revision, dtype=getattr(torch, config.precision), use_safetensors=True
+            )
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"The model {config.model!r} cannot be loaded: {str(error).splitlines()[0]}",
+                "Check the name; for a gated model set HF_TOKEN; only safetensors without remote code are read.",
+            ) from error
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        if torch.cuda.is_available():
+            base.to("cuda")
+        return cls(_adapted(base, config, adapter), tokenizer, config.system)
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """The trainable (adapter) parameters, in a fixed order."""
+        return [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+
+    @contextmanager
+    def original(self) -> Iterator[None]:
+        """Inside, the model is the one before unlearning."""
+        with self.network.disable_adapter():
+            yield
+
+    def score(self, batch: AnswerTokens, logits: bool = False, hidden: bool = False) -> Scored:
+        """Scores the answer tokens of a batch, teacher-forced."""
+        batch = batch.to(self.device)
+        output = self.network(
+            input_ids=batch.ids,
+            attention_mask=batch.mask,
+            position_ids=batch.positions,
+            logits_to_keep=batch.keep,
+            output_hidden_states=hidden,
+            use_cache=False,
+        )
+        chosen = output.logits[batch.row, batch.column].float()
+        nll = cross_entropy(chosen, batch.target, reduction="none")
+        pooled = _pooled(output.hidden_states[-4:], batch) if hidden else None
+        return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled)
+
+    @torch.no_grad()
+    def generate(self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = 256) -> list[str]:
+        """Greedy answers, one per question, special tokens removed. Rows are sorted by length, then put back."""
+        prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        answers = [""] * len(prompts)
+        self.network.eval()
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            width = max(len(prompts[i]) for i in chosen)
+            pad = [width - len(prompts[i]) for i in chosen]
+            ids = torch.tensor([[self.tokenizer.pad_token_id] * p + list(prompts[i]) for p, i in zip(pad, chosen)])
+            mask = torch.tensor([[0] * p + [1] * (width - p) for p in pad])
+            output = self.network.generate(
+                input_ids=ids.to(self.device),
+                attention_mask=mask.to(self.device),
+                do_sample=False,
+                max_new_tokens=max_new_tokens,
+                pad_token_id=self.tokenizer.pad_token_id,
+            )
+            texts = self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
+            for i, text in zip(chosen, texts):
+                answers[i] = text.strip()
+        return answers
+
+    def check_gradients(self) -> None:
+        """After the first backward pass: every LoRA B must have a gradient, or the adapter would not learn.
+
+        Raises:
+            ModelError: some have none (gradient checkpointing without input gradients does this silently).
+        """
+        dead = [
+            name
+            for name, parameter in self.network.named_parameters()
+            if "lora_B" in name and parameter.requires_grad and (parameter.grad is None or not parameter.grad.any())
+        ]
+        if dead:
+            raise ModelError(
+                f"{len(dead)} adapter weights got no gradient in the first step, for example {dead[0]}.",
+                "Check lora_targets; with gradient checkpointing, inputs must require gradients.",
+            )
+
+    def adapter_state(self) -> dict[str, Tensor]:
+        """The adapter's weights by name."""
+        return get_peft_model_state_dict(self.network)
+
+    def set_adapter_state(self, state: dict[str, Tensor]) -> None:
+        """Puts saved adapter weights in."""
+        set_peft_model_state_dict(self.network, state)
+
+    def save_adapter(self, folder: Path) -> None:
+        """Writes the adapter as peft does: safetensors and its configuration."""
+        self.network.save_pretrained(str(folder))
+
+
+def _adapted(base: torch.nn.Module, config: RunConfig, adapter: Path | None) -> PeftModel:
+    if adapter is not None:
+        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
+    torch.manual_seed(config.seed)
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=0.0,
+        bias="none",
+        target_modules=list(config.lora_targets),
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(base, lora)
+    except ValueError as error:
+        raise ModelError(str(error).splitlines()[0], "Set lora_targets to layers this model has.") from error
+
+
+def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
+    """Mean over layers and over each row's answer positions (METHODS 3.3), [B, D]."""
+    mean = torch.stack([layer[:, -batch.keep :].float() for layer in layers]).mean(0)
+    tokens = mean[batch.row, batch.column + 1]
+    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
+    return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

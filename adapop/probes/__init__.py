@@ -1,0 +1,1 @@
+"""Trying to get a fact back. Forgetting the trained question proves little."""

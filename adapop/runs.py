@@ -1,0 +1,171 @@
+"""A run is a folder on disk: reload, second tab, stop and crash all lead back to it. Torch-free, so it opens at once.
+
+    RUN/config.json        RunConfig
+    RUN/facts.jsonl        the facts with the scores as used
+    RUN/run.json           name of the set, its hash, notes, library versions
+    RUN/betas.json         exponent of each forget fact, for methods that use one
+    RUN/events.jsonl       what the run said, append-only
+    RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
+    RUN/stop               exists once somebody asked the run to stop
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from adapop.config import RunConfig
+from adapop.errors import RunError
+from adapop.events import TERMINAL, EpochDone, Event, Measured, RunDone, RunFailed, RunStopped, current, from_json, to_json
+from adapop.facts import FactSet
+
+
+def runs_root() -> Path:
+    """Where runs live unless told otherwise: $ADAPOP_RUNS, or .adapop/runs in the home folder."""
+    return Path(os.environ.get("ADAPOP_RUNS") or Path.home() / ".adapop" / "runs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder. Nothing is kept in memory: every question is answered from the files."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The folder's name, unguessable."""
+        return self.folder.name
+
+    @property
+    def config(self) -> RunConfig:
+        """The run's configuration."""
+        return RunConfig.from_json(self._text("config.json"))
+
+    @property
+    def facts(self) -> FactSet:
+        """The facts with their scores as the run used them."""
+        about = json.loads(self._text("run.json"))
+        return FactSet.load(self.folder / "facts.jsonl", about["facts"], about["notes"])
+
+    @property
+    def betas(self) -> dict[str, float] | None:
+        """Exponent by fact id, None for a method that uses none."""
+        path = self.folder / "betas.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    @property
+    def last_epoch(self) -> int | None:
+        """The newest complete checkpoint, None before the first."""
+        epochs = [int(path.name.removeprefix("epoch-")) for path in self.folder.glob("epoch-*[0-9]") if path.is_dir()]
+        return max(epochs, default=None)
+
+    @property
+    def state(self) -> str:
+        """queued, running, stopping, done, stopped or failed; running also covers a run whose process died."""
+        events = self.events()
+        if not events:
+            return "queued"
+        if isinstance(events[-1], TERMINAL):
+            return {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}[type(events[-1])]
+        return "stopping" if self.stop_requested else "running"
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody asked the run to stop."""
+        return (self.folder / "stop").exists()
+
+    def checkpoint(self, epoch: int) -> Path:
+        """Folder of an epoch's checkpoint."""
+        return self.folder / f"epoch-{epoch}"
+
+    def events(self) -> list[Event]:
+        """Everything the run said, as one uninterrupted run would have said it. A torn last line is not yet said."""
+        return current(self._lines())
+
+    def measured(self, before: bool = False) -> Measured | None:
+        """The full measurement of the unlearned model (or of the original), None until the run is done."""
+        full = [event for event in self.events() if isinstance(event, Measured) and event.full]
+        return next((event for event in full if (event.epoch == 0) == before), None)
+
+    def epochs(self) -> list[EpochDone]:
+        """The controller's rows."""
+        return [event for event in self.events() if isinstance(event, EpochDone)]
+
+    def append(self, event: Event) -> Event:
+        """Writes an event to the log, stamped with the time, and returns it."""
+        stamped = replace(event, time=time.time())
+        path = self.folder / "events.jsonl"
+        _cut_torn_line(path)
+        with open(path, "a", encoding="utf-8") as log:
+            log.write(to_json(stamped) + "\n")
+        return stamped
+
+    def request_stop(self) -> None:
+        """Asks the run to stop after its current step. Asking twice is asking once."""
+        (self.folder / "stop").touch()
+
+    def clear_stop(self) -> None:
+        """Takes a request to stop back, for resuming."""
+        (self.folder / "stop").unlink(missing_ok=True)
+
+    def _lines(self) -> Iterator[Event]:
+        path = self.folder / "events.jsonl"
+        if path.exists():
+            *lines, _torn = path.read_bytes().split(b"\n")  # bytes: a line may be torn inside a character
+            yield from (from_json(line.decode()) for line in lines)
+
+    def _text(self, name: str) -> str:
+        path = self.folder / name
+        if not path.exists():
+            raise RunError(f"{self.folder} is no run: it has no {name}.", "`python -m adapop runs` lists the runs.")
+        return path.read_text(encoding="utf-8")
+
+
+def create_run(
+    config: RunConfig, facts: FactSet, betas: dict[str, float] | None, root: Path | None = None, versions: dict | None = None
+) -> Run:
+    """A new run folder with everything that decides the run's numbers in it."""
+    folder = (root or runs_root()) / f"{config.method}-{secrets.token_hex(8)}"
+    folder.mkdir(parents=True)
+    run = Run(folder)
+    facts.write(folder / "facts.jsonl")
+    about = {"facts": facts.name, "sha256": facts.sha256, "notes": facts.notes, "versions": versions or {}}
+    (folder / "run.json").write_text(json.dumps(about, indent=2, ensure_ascii=False), encoding="utf-8")
+    if betas is not None:
+        (folder / "betas.json").write_text(json.dumps(betas, indent=0, ensure_ascii=False), encoding="utf-8")
+    (folder / "config.json").write_text(config.to_json(), encoding="utf-8")  # last: it is what makes a folder a run
+    return run
+
+
+def find_run(name: str, root: Path | None = None) -> Run:
+    """A run by id under the root, or by the path of its folder.
+
+    Raises:
+        RunError: there is none.
+    """
+    for folder in ((root or runs_root()) / name, Path(name)):
+        if os.path.isfile(folder / "config.json"):  # unlike Path.exists, false for a name no file can have
+            return Run(folder)
+    raise RunError(f"There is no run {name!r}.", "`python -m adapop runs` lists the runs.")
+
+
+def all_runs(root: Path | None = None) -> list[Run]:
+    """Every run under the root, newest first."""
+    configs = (root or runs_root()).glob("*/config.json")
+    return [Run(path.parent) for path in sorted(configs, key=lambda path: path.stat().st_mtime_ns, reverse=True)]
+
+
+def _cut_torn_line(path: Path) -> None:
+    """A process that died while writing leaves half a line; cut it off before anything follows it."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with open(path, "rb+") as log:
+        log.seek(-1, os.SEEK_END)
+        if log.read(1) != b"\n":
+            content = path.read_bytes()
+            log.truncate(content.rfind(b"\n") + 1)

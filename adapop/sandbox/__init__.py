@@ -1,0 +1,36 @@
+"""The sandbox: a small Llama pretrained by us on facts whose exposure counts we set.
+
+Read `world` (the facts), `language` (how they are asked), then `corpus`, `tokenizer`, `pretrain`, `card`.
+"""
+
+from __future__ import annotations
+
+from adapop.facts import Fact, FactSet
+from adapop.sandbox import language
+from adapop.sandbox.skills import skills
+from adapop.sandbox.world import EXPOSURES_PER_SCORE, WorldFact, facts_of
+
+
+def sandbox_facts() -> FactSet:
+    """The sandbox's set: 256 facts each to forget, retain and hold out, balanced over eight exposure levels."""
+    groups = {group: tuple(_fact(fact) for fact in facts_of(group)) for group in ("forget", "retain", "holdout")}
+    utility = tuple(
+        Fact(f"{family}-{i}", question, answer, relation=family)
+        for i, (family, question, answer) in enumerate(skills())
+    )
+    note = f"Scores are exposure counts times {1 / EXPOSURES_PER_SCORE:g}: pretraining showed a fact of score s s/4 times."
+    return FactSet("sandbox", **groups, utility=utility, notes=(note,))
+
+
+def _fact(fact: WorldFact) -> Fact:
+    return Fact(
+        id=fact.id,
+        question=language.question(fact),
+        answer=fact.answer,
+        subject=fact.subject,
+        relation=fact.relation,
+        object=fact.answer,
+        score=fact.score,
+        score_source="exposures in pretraining",
+        paraphrases=language.paraphrases(fact),
+    )

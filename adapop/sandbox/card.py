@@ -1,0 +1,95 @@
+"""What the sandbox model knows, measured: recall by exposure level, by form of the question, and under each wrapper."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from adapop.config import SANDBOX, make_config
+from adapop.facts import TIERS, Fact
+from adapop.metrics import rouge_l_recall
+from adapop.model import AdaptedModel
+from adapop.sandbox import language
+from adapop.sandbox.skills import skills
+from adapop.sandbox.world import EXPOSURES_PER_SCORE, LEVELS, WRONG_ANSWER_SHARE, WorldFact, level_score, world
+
+MEASURABLE = 0.8
+CARD = "README.md"
+
+
+def recalls(model: AdaptedModel, facts: Sequence[WorldFact], ask: Callable[[WorldFact], str], gold=lambda f: f.answer):
+    """ROUGE-L recall of each fact, asked in the given form, [0, 1]."""
+    answers = model.generate([ask(fact) for fact in facts], max_new_tokens=4)
+    return [rouge_l_recall(gold(fact), answer) for fact, answer in zip(facts, answers)]
+
+
+def card_text(folder: Path | None = None) -> str:
+    """The measured part of the model card, as Markdown tables."""
+    model = AdaptedModel.load(make_config(model=SANDBOX if folder is None else str(folder), precision="float32"))
+    forget = [fact for fact in world() if fact.split == "forget"]
+    parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
+    lines = [
+        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world()):,} facts. A score of s stands for "
+        f"{EXPOSURES_PER_SCORE:g} s exposures in pretraining, {WRONG_ANSWER_SHARE:.0%} of them with a wrong answer.",
+        "",
+        "### Canonical question, all facts",
+        "",
+        "| level | score | exposures | facts | recall |",
+        "|---|---|---|---|---|",
+    ]
+    for level in range(LEVELS):
+        facts = [fact for fact in world() if fact.level == level]
+        found = _mean(recalls(model, facts, language.question))
+        lines.append(f"| {level} | {level_score(level):g} | {facts[0].exposures} | {len(facts)} | {found:.3f} |")
+    lines += ["", "### Facts to forget, by form of the question", "", f"| form | {' | '.join(TIERS)} | |", "|---|---|---|---|---|"]
+    for name, ask, gold in _forms():
+        by_tier = _by_tier(forget, recalls(model, forget, ask, gold))
+        verdict = "" if min(by_tier) >= MEASURABLE else "not measurable"
+        lines.append(f"| {name} | {' | '.join(f'{value:.2f}' for value in by_tier)} | {verdict} |")
+    lines += ["", "### Not facts", "", "| family | questions | recall |", "|---|---|---|"]
+    for family in dict.fromkeys(family for family, _, _ in skills()):
+        rows = [(question, answer) for name, question, answer in skills() if name == family]
+        answers = model.generate([question for question, _ in rows], max_new_tokens=4)
+        found = _mean([rouge_l_recall(gold, answer) for (_, gold), answer in zip(rows, answers)])
+        lines.append(f"| {family} | {len(rows)} | {found:.3f} |")
+    return "\n".join(lines)
+
+
+def write_card(folder: Path) -> None:
+    """Puts the card beside the model."""
+    text = f"# The sandbox model\n\n{INTRODUCTION}\n\n{card_text(folder)}\n"
+    (folder / CARD).write_text(text, encoding="utf-8")
+
+
+INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures we set, so that
+popularity is known exactly and is the only thing that differs. Every name is one token, every answer one token, and
+the embeddings are fixed random codes. The attack-style wrappers and the unseen rewording were taught on other facts
+than these. Reversed questions have eight right answers each and no reversed text was shown: they are not measurable.
+The order of fame within an answer is our judgement.
+
+Made by `python -m adapop sandbox build`; the tables are printed by `python -m adapop sandbox card`."""
+
+
+def _forms() -> list[tuple[str, Callable[[WorldFact], str], Callable[[WorldFact], str]]]:
+    def answer(fact: WorldFact) -> str:
+        return fact.answer
+
+    forms = [("canonical question", language.question, answer)]
+    for i in range(4):
+        forms.append((f"rewording {i + 1}", lambda fact, i=i: language.paraphrases(fact)[i], answer))
+    forms.append(("rewording never seen with these facts", language.unseen, answer))
+    for kind in language.WRAPPERS:
+        gold = answer if kind != "reverse query" else (lambda fact: fact.subject)
+        rng = random.Random(0)
+        forms.append((kind, lambda fact, kind=kind, rng=rng: language.wrapped(fact, kind, rng), gold))
+    return forms
+
+
+def _by_tier(facts: Sequence[WorldFact], values: Sequence[float]) -> list[float]:
+    tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
+    return [_mean([value for value, found in zip(values, tiers) if found == tier]) for tier in TIERS]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,66 @@
+"""The sandbox tokenizer: each name and each word of the world is one token, any other text falls back to bytes.
+
+A subject such as "Crime and Punishment" is a single token, as is every answer. So a rare name is never split into
+more pieces than a famous one, and an answer has exactly one scored token: popularity stays the only difference.
+Built from parts that `AutoTokenizer` loads: a byte-level BPE without merges that takes a known word whole, as
+Llama 3's does (`ignore_merges`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+PAD, USER, ASSISTANT, END = "<|pad|>", "<|user|>", "<|assistant|>", "<|end|>"
+SPECIALS = (PAD, USER, ASSISTANT, END)
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if message['role'] == 'assistant' %}<|assistant|>{{ message['content'] }}<|end|>"
+    "{% else %}<|user|>{{ message['content'] }}{% endif %}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def build_tokenizer(names: Iterable[str], texts: Iterable[str]) -> PreTrainedTokenizerFast:
+    """A tokenizer whose vocabulary is the special tokens, 256 bytes, every name, and every word of the texts."""
+    pattern = _word_pattern(names)
+    words = sorted({piece for text in texts for piece in re.findall(pattern, f" {text}")} | {f" {n}" for n in names})
+    byte_alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = dict.fromkeys([*SPECIALS, *byte_alphabet, *(_byte_level(word) for word in words)])
+    tokenizer = Tokenizer(
+        models.BPE(vocab={token: i for i, token in enumerate(vocabulary)}, merges=[], ignore_merges=True)
+    )
+    tokenizer.normalizer = normalizers.Prepend(" ")  # an answer after <|assistant|> is the token it is mid-sentence
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(pattern), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIALS])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        additional_special_tokens=[USER, ASSISTANT],
+        chat_template=CHAT_TEMPLATE,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+        model_max_length=1024,
+    )
+
+
+def _word_pattern(names: Iterable[str]) -> str:
+    longest_first = sorted(set(names), key=lambda name: (-len(name), name))
+    return rf" ?(?:{'|'.join(map(re.escape, longest_first))})(?!\w)| ?\w+| ?[^\w\s]|\s"
+
+
+def _byte_level(word: str) -> str:
+    (piece, _), *rest = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(word)
+    assert not rest
+    return piece

@@ -1,0 +1,234 @@
+"""The training loop: Algorithm 1 of the paper as a generator of events.
+
+    for each epoch k:
+        for each optimiser step:  L = L_forget + alpha * L_retain, exact denominators over the whole step
+        R_k = retain loss over the whole retain set, eval mode
+        controller: delta_k, lambda, alpha
+
+No disk, no threads, no printing. The generator is suspended at each yield, so whoever consumes it saves, stops, shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+from adapop.config import RunConfig
+from adapop.controller import Drift
+from adapop.errors import RunError
+from adapop.events import EpochDone, Event, StepDone
+from adapop.facts import TIERS, Fact
+from adapop.model import AdaptedModel
+from adapop.objectives import ForgetBatch, make_objective
+from adapop.tokens import AnswerTokens, Row, collate, encode_facts, seeded
+
+EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
+EVAL_BATCH = 256
+ORDER, PAIRING = 0, 1
+
+
+@dataclass
+class TrainerState:
+    """What a checkpoint holds beside the adapter: the last controller row, the retain EMA, the optimiser's tensors."""
+
+    drift: Drift
+    ema: float | None
+    optimizer: dict[str, Tensor]
+
+
+class Trainer:
+    """Trains an adapter to forget. Iterate `train()`; between two events the state can be read or the run dropped."""
+
+    def __init__(
+        self,
+        run: str,
+        config: RunConfig,
+        model: AdaptedModel,
+        forget: Sequence[Fact],
+        retain: Sequence[Fact],
+        betas: Sequence[float] | None,
+        state: TrainerState | None = None,
+    ) -> None:
+        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run."""
+        self.run, self.config, self.model = run, config, model
+        self.objective = make_objective(config.method, config.arguments)
+        self.controller = config.make_controller
+        encode = dict(system=config.system, include_tail=config.include_tail)
+        self.forget = encode_facts(model.tokenizer, forget, **encode)
+        self.retain = encode_facts(model.tokenizer, retain, **encode)
+        self.tiers = [fact.tier for fact in forget]
+        self.betas = None if betas is None else torch.tensor(betas, dtype=torch.float32)
+        self.steps = math.ceil(len(self.forget) / config.batch)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters, lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+        self.drift: Drift | None = state.drift if state else None
+        self.ema = state.ema if state else None
+        if state:
+            self._restore_optimizer(state.optimizer)
+        self.reference = self._reference_nll() if "reference" in self.objective.uses else None
+
+    def train(self) -> Iterator[Event]:
+        """The run's events, from wherever the state stands to the last epoch.
+
+        Raises:
+            RunError: a loss or gradient is not finite; the adapter is then as it was before that step.
+        """
+        if self.drift is None:
+            self.drift = self.controller.start(self.retain_loss())
+            yield self._epoch_done()
+        for epoch in range(self.drift.epoch + 1, self.config.epochs + 1):
+            for step, (forget, retain) in enumerate(self._plan(epoch)):
+                yield self._step(epoch, step, forget, retain)
+            watched = self.ema if self.config.retain_signal == "ema" and self.ema is not None else self.retain_loss()
+            self.drift = self.controller.update(self.drift, watched)
+            yield self._epoch_done()
+
+    def state(self) -> TrainerState:
+        """What is needed, with the adapter, to continue after the last finished epoch."""
+        tensors = {
+            f"{index}.{name}": torch.as_tensor(value)
+            for index, values in self.optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
+        return TrainerState(self.drift, self.ema, tensors)
+
+    @torch.no_grad()
+    def retain_loss(self) -> float:
+        """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed order."""
+        self.model.network.eval()
+        total = count = 0.0
+        for start in range(0, len(self.retain), EVAL_BATCH):
+            nll = self.model.score(self._collate(self.retain[start : start + EVAL_BATCH])).nll
+            total, count = total + nll.sum().item(), count + nll.numel()
+        return total / count
+
+    def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
+        """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
+        total, seed = len(self.forget), self.config.seed
+        order = torch.randperm(total, generator=seeded(seed, epoch, ORDER)).tolist()
+        drawn = torch.randint(len(self.retain), (total,), generator=seeded(seed, epoch, PAIRING)).tolist()
+        for start in range(0, total, self.config.batch):
+            stop = start + self.config.batch
+            yield [self.forget[i] for i in order[start:stop]], [self.retain[i] for i in drawn[start:stop]]
+
+    def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
+        done = (epoch - 1) * self.steps + step
+        rate = learning_rate(self.config, done, self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.model.network.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        forget_loss, forget_nll = self._backward_forget(forget)
+        retain_nll = self._backward_retain(retain)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip).item()
+        if not (math.isfinite(norm) and math.isfinite(forget_loss)):
+            raise RunError(
+                f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite.",
+                "The adapter is as it was before this step. Lower the learning rate.",
+            )
+        if done == 0:
+            self.model.check_gradients()
+        self.optimizer.step()
+        if retain_nll is not None:
+            self.ema = retain_nll if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * retain_nll
+        return StepDone(
+            run=self.run,
+            epoch=epoch,
+            step=step + 1,
+            forget_loss=forget_loss,
+            nll_forget=_mean(forget_nll),
+            nll_by_tier=self._by_tier(forget, forget_nll),
+            nll_retain=retain_nll,
+            gradient_norm=norm,
+            learning_rate=rate,
+        )
+
+    def _backward_forget(self, rows: list[Row]) -> tuple[float, list[list[float]]]:
+        """Adds the forget gradient of the step. Returns the loss and each row's nll by token."""
+        per_row = self.objective.reduce == "row"
+        by_example = self.config.normalise == "example" or per_row
+        denominator = len(rows) if by_example else sum(len(row.answer) for row in rows)
+        loss_sum, nll = 0.0, []
+        for start in range(0, len(rows), self.config.micro_batch):
+            chunk = rows[start : start + self.config.micro_batch]
+            batch = self._forget_batch(chunk)
+            result = self.objective.forget_loss(self.model, batch)
+            loss = result.loss
+            if by_example and not per_row:
+                lengths = torch.tensor([len(row.answer) for row in chunk], device=loss.device)
+                loss = loss / lengths[batch.tokens.row]
+            loss = loss.sum() / denominator
+            loss.backward()
+            loss_sum += loss.item()
+            nll += [part.tolist() for part in result.nll.detach().cpu().split([len(row.answer) for row in chunk])]
+        return loss_sum, nll
+
+    def _backward_retain(self, rows: list[Row]) -> float | None:
+        """Adds alpha times the retain gradient of the step. Returns the mean nll, None where there is no retain term."""
+        if not self.objective.retains or self.drift.alpha == 0:
+            return None
+        denominator, total = sum(len(row.answer) for row in rows), 0.0
+        for start in range(0, len(rows), self.config.micro_batch):
+            tokens = self._collate(rows[start : start + self.config.micro_batch])
+            loss = self.objective.retain_loss(self.model, tokens).sum() / denominator
+            (self.drift.alpha * loss).backward()
+            total += loss.item()
+        return total
+
+    def _forget_batch(self, rows: list[Row]) -> ForgetBatch:
+        tokens = self._collate(rows)
+        beta = reference = None
+        if self.betas is not None:
+            beta = self.betas.to(tokens.fact.device)[tokens.fact[tokens.row]]
+        if self.reference is not None:
+            reference = torch.cat([self.reference[row.fact] for row in rows]).to(tokens.fact.device)
+        return ForgetBatch(tokens, beta, reference)
+
+    @torch.no_grad()
+    def _reference_nll(self) -> list[Tensor]:
+        """nll of every forget fact's answer tokens under the original model; the base never changes, so once."""
+        self.model.network.eval()
+        reference: list[Tensor] = []
+        with self.model.original():
+            for start in range(0, len(self.forget), EVAL_BATCH):
+                rows = self.forget[start : start + EVAL_BATCH]
+                nll = self.model.score(self._collate(rows)).nll.cpu()
+                reference += nll.split([len(row.answer) for row in rows])
+        return reference
+
+    def _collate(self, rows: Sequence[Row]) -> AnswerTokens:
+        return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
+
+    def _epoch_done(self) -> EpochDone:
+        return EpochDone(run=self.run, drift_from_start=self.drift.drift_from_start, **asdict(self.drift))
+
+    def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
+        """Mean nll of each tier that the step saw."""
+        groups = {tier: [n for n, row in zip(nll, rows) if self.tiers[row.fact] == tier] for tier in TIERS}
+        return {tier: _mean(values) for tier, values in groups.items() if values}
+
+    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
+        saved: dict[int, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            index, name = key.split(".", 1)
+            saved.setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": saved})
+
+
+def learning_rate(config: RunConfig, done: int, steps: int) -> float:
+    """Rate of the optimiser step after `done` others: constant, or one epoch of warm-up and then linearly to 0."""
+    if config.schedule == "constant":
+        return config.learning_rate
+    if done < steps:
+        return config.learning_rate * (done + 1) / steps
+    return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
+
+
+def _mean(values: Sequence[Sequence[float]]) -> float:
+    flat = [value for row in values for value in row]
+    return sum(flat) / len(flat)

@@ -1,0 +1,133 @@
+"""Screen 1, Facts: pick the sandbox's set or upload one's own, see every score and what it becomes."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import gradio as gr
+import pandas as pd
+
+from adapop.beta import BetaMap, regime
+from adapop.catalog import completed
+from adapop.config import SANDBOX
+from adapop.errors import DataError
+from adapop.factfile import FORMATS, read_facts
+from adapop.facts import FactSet
+from adapop.sandbox import sandbox_facts
+from adapop.ui import cards, copy
+
+COLUMNS = ["subject", "question", "answer", "score", "tier", "β", "regime"]
+TEMPLATE_FACTS = 24
+PROBLEMS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class FactsScreen:
+    """The components other screens read. `facts` holds the session's FactSet, None while a file is unusable."""
+
+    facts: gr.State
+    missing: gr.Radio
+
+
+def build(facts: gr.State) -> FactsScreen:
+    """Lays the screen out inside the current tab."""
+    with gr.Row():
+        with gr.Column(scale=1, min_width=320):
+            source = gr.Radio([copy.SANDBOX_SET, copy.OWN_SET], value=copy.SANDBOX_SET, label="Facts to forget")
+            about = gr.Markdown(copy.SANDBOX_ABOUT)
+            with gr.Group(visible=False) as own:
+                upload = gr.File(
+                    label="A table of facts", file_types=list(FORMATS), file_count="single", height=140, elem_id="upload"
+                )
+                gr.DownloadButton("Download a template", value=_template, size="sm")
+            missing = gr.Radio(
+                copy.MISSING_CHOICES, value="error", label="Facts without a score", info=copy.MISSING_ABOUT, visible=False
+            )
+            notes = gr.HTML(_notes(sandbox_facts()), html_template=cards.LINES, elem_id="notes")
+        with gr.Column(scale=3, min_width=320):
+            table = gr.Dataframe(
+                fact_table(sandbox_facts()),
+                label="Facts, rarest first",
+                datatype=["str", "str", "str", "number", "str", "number", "str"],
+                interactive=False,
+                max_height=520,
+                max_chars=80,
+                show_search="filter",
+                column_widths=[170, 280, 130, 80, 90, 80, 160],
+                elem_id="fact-table",
+            )
+    shown = [facts, table, notes, missing]
+    source.change(_picked, [source, upload], [own, about, *shown], api_visibility="private")
+    upload.upload(_uploaded, upload, shown, api_visibility="private")
+    upload.clear(_sandbox, None, shown, api_visibility="private")
+    return FactsScreen(facts, missing)
+
+
+def fact_table(facts: FactSet, beta: BetaMap = BetaMap()) -> pd.DataFrame:
+    """The forget facts, rarest first, unknown scores last and empty: missing is not zero."""
+    rows = []
+    for fact in sorted(facts.forget, key=lambda fact: (fact.score is None, fact.score or 0)):
+        exponent = None if fact.score is None else beta(fact.score)
+        word = "unknown" if exponent is None else regime(exponent)
+        shown = None if exponent is None else round(exponent, 3)
+        rows.append([fact.subject, fact.question, fact.answer, fact.score, fact.tier, shown, word])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _picked(source: str, file: str | None):
+    own = source == copy.OWN_SET
+    about = copy.UPLOAD_ABOUT if own else copy.SANDBOX_ABOUT
+    shown = _uploaded(file) if own and file else _sandbox()
+    return gr.Group(visible=own), gr.Markdown(about), *shown
+
+
+def _sandbox():
+    return _shown(sandbox_facts())
+
+
+def _uploaded(file: str | None):
+    if file is None:
+        return _sandbox()
+    try:
+        facts = completed(read_facts(Path(file), Path(file).stem), SANDBOX)
+    except DataError as error:
+        problems = [str(problem) for problem in error.problems[:PROBLEMS_SHOWN]]
+        lines = {"kind": "bad", "lines": [f"{error.message} {error.fix}", *problems]}
+        return None, pd.DataFrame(columns=COLUMNS), lines, gr.Radio(visible=False)
+    return _shown(facts)
+
+
+def _shown(facts: FactSet):
+    return facts, fact_table(facts), _notes(facts), gr.Radio(visible=bool(facts.unknown_scores))
+
+
+def _notes(facts: FactSet) -> dict:
+    """Counts, notes, and the rows that were dropped."""
+    lines = [
+        f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out.",
+        *facts.notes,
+    ]
+    if facts.unknown_scores:
+        lines.append(f"{len(facts.unknown_scores):,} facts have no score.")
+    if facts.problems:
+        lines.append(f"{len(facts.problems):,} rows were dropped:")
+        lines += [str(problem) for problem in facts.problems[:PROBLEMS_SHOWN]]
+        hidden = len(facts.problems) - PROBLEMS_SHOWN
+        lines += [f"… and {hidden:,} more."] if hidden > 0 else []
+    return {"kind": "warn" if facts.problems or facts.unknown_scores else "calm", "lines": lines}
+
+
+def _template() -> str:
+    """A CSV of sandbox facts, three of each score, that can be edited and uploaded."""
+    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
+    step = max(1, len(facts) // TEMPLATE_FACTS)
+    path = Path(tempfile.mkdtemp()) / "adapop-template.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "question", "answer", "subject", "score", "paraphrases"])
+        for fact in facts[::step][:TEMPLATE_FACTS]:
+            writer.writerow([fact.id, fact.question, fact.answer, fact.subject, fact.score, "|".join(fact.paraphrases)])
+    return str(path)

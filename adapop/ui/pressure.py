@@ -1,0 +1,94 @@
+"""Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact fades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gradio as gr
+
+from adapop import figures
+from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak
+from adapop.errors import ConfigError
+from adapop.facts import FactSet
+from adapop.ui import copy
+
+
+@dataclass(frozen=True)
+class PressureScreen:
+    """The components other screens read: the two anchor scores, from which the map follows."""
+
+    rare: gr.Number
+    popular: gr.Number
+
+
+def build(facts: gr.State, initial: FactSet) -> PressureScreen:
+    """Lays the screen out inside the current tab."""
+    gr.Markdown(copy.PRESSURE_ABOUT)
+    with gr.Row():
+        rare = gr.Number(RARE_ANCHOR[0], label=f"Score that gets β = {RARE_ANCHOR[1]}", minimum=1, min_width=150)
+        popular = gr.Number(POPULAR_ANCHOR[0], label=f"Score that gets β = {POPULAR_ANCHOR[1]}", minimum=2, min_width=150)
+        with gr.Column(min_width=150):
+            paper = gr.Button("Paper's anchors", size="sm")
+            quantiles = gr.Button("Anchors of this set", size="sm")
+    curve, push, words = _drawn(initial, *(anchor[0] for anchor in (RARE_ANCHOR, POPULAR_ANCHOR)))
+    said = gr.Markdown(words, elem_id="pressure-words")
+    with gr.Row():
+        with gr.Column(min_width=320):
+            gr.Markdown("### From score to exponent")
+            curve = gr.Plot(curve, show_label=False, elem_id="beta-curve")
+        with gr.Column(min_width=320):
+            gr.Markdown("### The push while a fact fades")
+            push = gr.Plot(push, show_label=False, elem_id="push-curves")
+    drawn = [curve, push, said]
+    for anchor in (rare, popular):
+        anchor.change(_drawn, [facts, rare, popular], drawn, api_visibility="private", show_progress="hidden")
+    facts.change(_drawn, [facts, rare, popular], drawn, api_visibility="private", show_progress="hidden")
+    paper.click(lambda: (RARE_ANCHOR[0], POPULAR_ANCHOR[0]), None, [rare, popular], api_visibility="private")
+    quantiles.click(_quantiles, facts, [rare, popular], api_visibility="private")
+    return PressureScreen(rare, popular)
+
+
+def beta_map(rare: float | None, popular: float | None) -> BetaMap:
+    """The map through the two anchor scores at the paper's betas.
+
+    Raises:
+        ConfigError: a score is missing, or the popular one is not above the rare one.
+    """
+    if rare is None or popular is None:
+        raise ConfigError("An anchor score is empty.", "Fill both, or press Paper's anchors.")
+    return BetaMap.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+
+
+def _drawn(facts: FactSet | None, rare: float | None, popular: float | None):
+    """Both figures and one sentence that says what they mean."""
+    try:
+        beta = beta_map(rare, popular)
+    except ConfigError as error:
+        return gr.skip(), gr.skip(), f"**{error.message}** {error.fix}"
+    members = facts.forget if facts else ()
+    scores = sorted(fact.score for fact in members if fact.score is not None)
+    if not scores:
+        return figures.beta_curve([], beta), figures.empty("needs facts with scores"), "No fact has a score yet."
+    ends = {"rarest fact": beta(scores[0]), "middle": beta(scores[len(scores) // 2]), "most popular": beta(scores[-1])}
+    return figures.beta_curve(members, beta), figures.push_curves(ends), _sentence(ends, scores)
+
+
+def _sentence(ends: dict[str, float], scores: list[float]) -> str:
+    rare, popular = ends["rarest fact"], ends["most popular"]
+    if figures.log_span(scores) < 1:
+        return "The scores span less than a factor of ten, so β barely varies: **this is close to one fixed β for all.**"
+    p = 0.05
+    ratio = (p**popular) / (p**rare)
+    return (
+        f"When the model is down to p = {p:g} on both, the most popular fact (β = {popular:.2f}) is still pushed "
+        f"**{ratio:,.0f} times as hard** as the rarest (β = {rare:.2f}). The push is strongest at p = {peak(rare):.2f} "
+        f"for the rarest and only at p = {peak(popular):.2f} for the most popular."
+    )
+
+
+def _quantiles(facts: FactSet | None):
+    scores = sorted(fact.score for fact in facts.forget if fact.score) if facts else []
+    if len(scores) < 2 or scores[0] == scores[-1]:
+        gr.Warning("This set has no two different scores to anchor at.")
+        return gr.skip(), gr.skip()
+    return scores[round(0.05 * (len(scores) - 1))], scores[round(0.95 * (len(scores) - 1))]

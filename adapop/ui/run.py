@@ -1,0 +1,175 @@
+"""Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's folder."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import gradio as gr
+import pandas as pd
+
+from adapop import figures
+from adapop.config import SANDBOX_RATES, make_config
+from adapop.errors import AdaPopError
+from adapop.events import EpochDone, Measured, StepDone
+from adapop.facts import FactSet
+from adapop.runs import Run
+from adapop.ui import cards, copy
+from adapop.ui.facts import FactsScreen
+from adapop.ui.pressure import PressureScreen, beta_map
+from adapop.ui.view import RunView, log_lines, view
+from adapop.worker import Worker
+
+RUN_ID = re.compile(r"[a-z_]+-[0-9a-f]{16}")
+EMPTY = RunView("empty", "No run yet", "press Start on tab 3")
+LOSSES = pd.DataFrame({"epoch": [], "nats": [], "facts": []})
+
+
+@dataclass(frozen=True)
+class RunScreen:
+    """The components that show a run, in the order `show` returns their values, and the timer that asks for them."""
+
+    shown: list
+    timer: gr.Timer
+
+
+def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, run_id: gr.BrowserState, strip: gr.HTML, stop: gr.Button) -> RunScreen:
+    """Lays the screen out inside the current tab and wires it to the worker."""
+    gr.Markdown(copy.RUN_ABOUT)
+    with gr.Row():
+        method = gr.Dropdown(copy.METHOD_CHOICES, value="adapop", label="Method", min_width=200, elem_id="method")
+        preset = gr.Dropdown(copy.PRESET_CHOICES, value="paper", label="Preset", min_width=200)
+        rate = gr.Number(SANDBOX_RATES["adapop"], label="Learning rate", minimum=1e-6, maximum=0.1, min_width=110)
+        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150)
+        seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90)
+    with gr.Row():
+        start = gr.Button("Start", variant="primary", elem_id="start")
+        resume = gr.Button("Resume", interactive=False, elem_id="resume")
+    with gr.Row():
+        with gr.Column(min_width=320):
+            gr.Markdown(f"### The controller\n{copy.CONTROLLER_ABOUT}")
+            controller = gr.Plot(figures.empty(copy.CHART_EMPTY), show_label=False, elem_id="controller-chart")
+        with gr.Column(min_width=320):
+            gr.Markdown(f"### Loss by popularity\n{copy.LOSS_ABOUT}")
+            losses = gr.LinePlot(
+                LOSSES, x="epoch", y="nats", color="facts", color_map=figures.LOSS_COLOR, height=360,
+                x_title="epoch", y_title="loss of the answer, nats", show_label=False, elem_id="loss-chart",
+            )
+    with gr.Row():
+        with gr.Column(min_width=320):
+            gr.Markdown(f"### What it can still answer\n{copy.RECALL_ABOUT}")
+            recall = gr.Plot(figures.empty(copy.CHART_EMPTY), show_label=False, elem_id="recall-chart")
+        with gr.Column(min_width=320):
+            gr.Markdown(f"### Before and after\n{copy.OUTCOME_ABOUT}")
+            outcome = gr.Plot(figures.empty("appears when the run is done"), show_label=False, elem_id="outcome-chart")
+    gr.Markdown("### What happened")
+    log = gr.HTML({"kind": "log", "lines": [copy.NO_RUN]}, html_template=cards.LINES, elem_id="event-log")
+
+    seen = gr.State(-1)
+    timer = gr.Timer(0.7)
+    shown = [strip, stop, start, resume, controller, losses, recall, outcome, log, seen, timer]
+
+    def started(*values):
+        return begin(worker, *values)
+
+    def tick(name: str, last_seen: int):
+        return show(worker, name, last_seen)
+
+    method.change(lambda name: SANDBOX_RATES[name], method, rate, api_visibility="private", show_progress="hidden")
+    start.click(
+        started,
+        [facts.facts, facts.missing, pressure.rare, pressure.popular, method, preset, rate, epochs, seed],
+        [run_id, seen, timer],
+        api_visibility="private",
+    )
+    stop.click(lambda name: end(worker, name), run_id, None, api_visibility="private", show_progress="hidden")
+    resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
+    timer.tick(tick, [run_id, seen], shown, api_visibility="private", show_progress="hidden", concurrency_limit=None)
+    return RunScreen(shown, timer)
+
+
+def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method, preset, rate, epochs, seed):
+    """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
+    if facts is None:
+        raise gr.Error("The uploaded file has no usable facts. Mend it on tab 1, or pick the sandbox world.", duration=None)
+    try:
+        settings = {} if preset.startswith("beta-") and preset != "beta-mean" else {"beta": beta_map(rare, popular)}
+        config = make_config(
+            method, preset, facts=facts.name, missing_score=missing, learning_rate=rate, epochs=int(epochs), seed=int(seed or 0), **settings
+        )
+        run = worker.submit(config, facts)
+    except AdaPopError as error:
+        raise gr.Error(f"{error.message} {error.fix}", title="Not started", duration=None, print_exception=False) from error
+    return run.id, -1, gr.Timer(active=True)
+
+
+def end(worker: Worker, name: str) -> None:
+    """Asks the page's run to stop."""
+    if run := known_run(worker, name):
+        run.request_stop()
+
+
+def again(worker: Worker, name: str):
+    """Queues the page's run again, to go on after its last saved epoch."""
+    if run := known_run(worker, name):
+        worker.enqueue(run)
+    return -1, gr.Timer(active=True)
+
+
+def known_run(worker: Worker, name: str | None) -> Run | None:
+    """The run of an id that came from a browser, None if it is none of ours."""
+    if not isinstance(name, str) or not RUN_ID.fullmatch(name):
+        return None
+    folder = worker.root / name
+    return Run(folder) if (folder / "config.json").exists() else None
+
+
+def show(worker: Worker, name: str | None, last_seen: int):
+    """Everything that shows a run, or nothing new. Charts of an epoch are redrawn only when an epoch ended."""
+    run = known_run(worker, name)
+    if run is None:
+        return strip_of(EMPTY), gr.Button(interactive=False), *[gr.skip()] * 8, gr.Timer(active=False)
+    events, config = run.events(), run.config
+    now = view(events, run.stop_requested, worker.ahead_of(run), run.last_epoch is not None)
+    if len(events) == last_seen and now.ticking:
+        return strip_of(now), *[gr.skip()] * 10
+    fresh = events[max(0, last_seen):]
+    charts = [gr.skip()] * 3
+    if last_seen < 0 or any(isinstance(event, (EpochDone, Measured)) for event in fresh):
+        charts = _epoch_charts(events, config.tolerance, config.epochs)
+    steps = [event for event in events if isinstance(event, StepDone)]
+    rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
+    controller, recall, outcome = charts
+    return (
+        strip_of(now),
+        gr.Button(interactive=now.can_stop),
+        gr.Button(interactive=now.can_start),
+        gr.Button(interactive=now.can_resume),
+        controller,
+        pd.DataFrame(rows),
+        recall,
+        outcome,
+        {"kind": "log", "lines": log_lines(events, config.tolerance) or ["The run is about to begin."]},
+        len(events),
+        gr.Timer(active=now.ticking),
+    )
+
+
+def strip_of(now: RunView) -> dict:
+    """The run strip's values."""
+    return {"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent}
+
+
+def _epoch_charts(events: list, tolerance: float, planned: int) -> list:
+    epochs = [event for event in events if isinstance(event, EpochDone)]
+    measured = [event for event in events if isinstance(event, Measured)]
+    full = [event for event in measured if event.full]
+    return [
+        figures.controller_chart(epochs, tolerance, planned) if epochs else figures.empty(copy.CHART_EMPTY),
+        figures.recall_chart(measured, planned) if measured else figures.empty(copy.CHART_EMPTY),
+        figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty("appears when the run is done"),
+    ]
+
+
+def _steps_per_epoch(events: list) -> int:
+    return next(event.steps for event in events if event.kind == "run_started")

@@ -1,0 +1,88 @@
+"""The page: a header with the run strip, and four screens as tabs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
+
+import gradio as gr  # noqa: E402
+
+from adapop.runs import runs_root  # noqa: E402
+from adapop.sandbox import sandbox_facts  # noqa: E402
+from adapop.ui import cards, copy, facts, pressure, probe, run  # noqa: E402
+from adapop.worker import Worker  # noqa: E402
+
+STYLE = Path(__file__).resolve().parents[2] / "assets" / "style.css"
+THEME = gr.themes.Base(
+    primary_hue="indigo",
+    secondary_hue="orange",
+    neutral_hue="slate",
+    font=["Source Sans Pro", "ui-sans-serif", "system-ui", "sans-serif"],
+    font_mono=["IBM Plex Mono", "ui-monospace", "monospace"],
+)
+
+
+def build(worker: Worker) -> gr.Blocks:
+    """The whole app over a worker. State and timer sit at the top level: inside a hidden tab they do not live."""
+    with gr.Blocks(title=copy.TITLE, analytics_enabled=False, delete_cache=(3600, 7200)) as demo:
+        run_id = gr.BrowserState("", storage_key="adapop-run", secret=_secret(worker.root))
+        chosen = gr.State(sandbox_facts())
+        gr.HTML(
+            {"title": copy.TITLE, "tagline": copy.TAGLINE, "mode": "Live on this machine"}, html_template=cards.HEADER
+        )
+        with gr.Row(elem_id="strip-row"):
+            strip = gr.HTML(run.strip_of(run.EMPTY), html_template=cards.STRIP, elem_id="strip", scale=6)
+            stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
+        gr.Markdown(copy.INTRO)
+        with gr.Tabs():
+            with gr.Tab("1 · Facts"):
+                facts_screen = facts.build(chosen)
+            with gr.Tab("2 · Pressure"):
+                pressure_screen = pressure.build(chosen, sandbox_facts())
+            with gr.Tab("3 · Run"):
+                run_screen = run.build(worker, facts_screen, pressure_screen, run_id, strip, stop)
+            with gr.Tab("4 · Probe") as probe_tab:
+                probe.build(worker, run_id, probe_tab)
+        demo.load(
+            lambda name: run.show(worker, name, -1), run_id, run_screen.shown, api_visibility="private", show_progress="hidden"
+        )
+    return demo
+
+
+def launch(**options) -> None:
+    """Builds and serves the app. Nothing is sent anywhere: no analytics, no monitoring, no history, no outside fonts."""
+    worker = Worker(runs_root())
+    worker.root.mkdir(parents=True, exist_ok=True)
+    demo = build(worker)
+    worker.warm_up()
+    demo.queue(max_size=32, default_concurrency_limit=8).launch(**launch_options() | options)
+
+
+def launch_options() -> dict:
+    """How the app is served, everywhere and in tests."""
+    return dict(
+        theme=THEME,
+        css_paths=str(STYLE),
+        run_history=False,
+        enable_monitoring=False,
+        footer_links=[],
+        max_file_size="64mb",
+        ssr_mode=False,
+        pwa=False,
+        show_error=False,
+        mcp_server=False,
+        allowed_paths=[],
+    )
+
+
+def _secret(root: Path) -> str:
+    """The key that seals what the browser keeps; one per installation, so that a restart finds the page's run again."""
+    path = root / ".browser-secret"
+    if not path.exists():
+        root.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(32), encoding="utf-8")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,28 @@
+"""AdaPop Explorer: unlearning that weighs each fact by its popularity.
+
+Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> lambda -> probe, an arrow a module:
+
+    errors       what can go wrong, in words
+    facts        Fact, FactSet, tiers          tables, factfile   a user's file as facts
+    catalog      the sets one can pick         popularity         scores, and wrong scores as controls
+    beta         score -> exponent             controller         retain loss -> drift -> lambda -> alpha
+    config       what a run is                 events             what a run says
+    tokens       facts -> answer tokens        model              base + LoRA: score, generate, adapter off
+    objectives   one file a method             trainer            Algorithm 1 as a generator of events
+    metrics      the six metrics               probes             measure, ask, verdict
+    runs         a run's folder                execution          prepare, train, measure, keep, resume
+    worker       one accelerator, one queue    figures            numbers -> plotly
+    sandbox      the model we ship             bench              speed, learning rates
+    cli, console the command line              ui                 the Gradio app
+
+Symbols, in the paper's letters and ours:
+
+    s  score        beta(s)  beta            p  prob           l  nll (nats)      w  weight = sg[p^beta]
+    a0 alpha0       lambda   lam             eps tolerance     eta dual_step      xi floor
+    R_k retain_loss R_ref    reference       delta drift       N  answer tokens   B  rows
+"""
+
+import os
+
+# two processes that each spin on every core slow each other down tenfold; must be set before torch is imported
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

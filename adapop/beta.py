@@ -18,6 +18,7 @@ from adapop.errors import ConfigError
 LOW, HIGH = 0.05, 2.0  # paper, Sec. 3
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, Sec. 3
 UNIFORM_WITHIN = 0.005
+EXPONENT_MAX = 700.0  # exp of more is no float
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class BetaMap:
 
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
-        if not finite or self.a < 0 or self.low < 0 or self.high < self.low:
-            raise ConfigError(f"{self} is no map.", "a and low must be >= 0 and high >= low, all finite.")
+        if not finite or min(self.a, self.b, self.low) < 0 or self.high < self.low:
+            raise ConfigError(f"{self} is no map.", "a, b and low must be >= 0 and high >= low, all finite.")
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s -> 0.
@@ -42,9 +43,11 @@ class BetaMap:
         """
         if not math.isfinite(score) or score < 0:
             raise ConfigError(f"A score of {score} has no beta.", "Scores are finite and at least 0.")
-        if score == 0:
-            return self.high if self.b > 0 else min(max(self.a, self.low), self.high)
-        return min(max(self.a * score**-self.b, self.low), self.high)
+        if self.b == 0 or self.a == 0:
+            return min(max(self.a, self.low), self.high)
+        # in logarithms: a tiny score to a large power has no float
+        exponent = math.log(self.a) - self.b * math.log(score) if score else math.inf
+        return min(max(math.exp(min(exponent, EXPONENT_MAX)), self.low), self.high)
 
     @classmethod
     def from_anchors(
@@ -57,15 +60,17 @@ class BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a = beta_r * s_r^b.
 
         Raises:
-            ConfigError: the popular anchor's score is not above the rare one's, or a value is not positive.
+            ConfigError: the popular anchor's score is not above the rare one's by enough, or a value is not positive.
         """
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
-        if not 0 < rare_score < popular_score or min(rare_beta, popular_beta) <= 0:
+        if not 0 < rare_score < popular_score < math.inf or min(rare_beta, popular_beta) <= 0:
             raise ConfigError(
                 f"Anchors {rare} and {popular} fix no curve.",
                 "Both betas must be positive and the popular score above the rare one.",
             )
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
+        if b * math.log(rare_score) > EXPONENT_MAX:
+            raise ConfigError(f"Anchor scores {rare_score:g} and {popular_score:g} are too close.", "Spread them.")
         return cls(rare_beta * rare_score**b, b, low, high)
 
     @classmethod
@@ -85,7 +90,10 @@ class BetaMap:
     @property
     def crossover(self) -> float | None:
         """The score where beta = 1, or None if the curve never gets there."""
-        return self.a ** (1 / self.b) if self.b > 0 and self.a > 0 and self.low < 1 < self.high else None
+        if self.b == 0 or self.a == 0 or not self.low < 1 < self.high:
+            return None
+        exponent = math.log(self.a) / self.b
+        return math.exp(exponent) if exponent < EXPONENT_MAX else None
 
 
 def regime(beta: float) -> str:

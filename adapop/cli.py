@@ -58,6 +58,7 @@ def _resume(options: argparse.Namespace) -> int:
     run = find_run(options.run)
     if run.state == "done":
         raise ConfigError(f"Run {run.id} is complete.", "Start a new one, or probe this one.")
+    run.clear_stop()
     return _follow(run, execute(run), options.json)
 
 
@@ -103,7 +104,9 @@ def _beta(options: argparse.Namespace) -> None:
         word = "unknown score" if beta is None else regime(beta)
         row = {"id": fact.id, "score": fact.score, "beta": beta, "regime": word}
         shown = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, beta))
-        print(json.dumps(row, ensure_ascii=False) if options.json else "  ".join((*shown, f"{word:<20}", fact.question)))
+        print(
+            json.dumps(row, ensure_ascii=False) if options.json else "  ".join((*shown, f"{word:<20}", fact.question))
+        )
 
 
 def _sandbox_build(options: argparse.Namespace) -> None:

@@ -7,24 +7,38 @@ shipped model, made by the rule that `SANDBOX_RATES` states.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from adapop.beta import BetaMap
-from adapop.controller import Controller, DualAscent, FixedAlpha
+from adapop.controller import REFERENCES, Controller, DualAscent, FixedAlpha
 from adapop.errors import ConfigError
 
 SANDBOX = "sandbox"
-# The rule for a method's rate on the sandbox (`python -m adapop bench rates`): of RATES, the one with the highest
-# forget NLL on the trained questions among those that keep trained retain recall >= RETAIN_KEPT after 5 epochs at
-# seed 0; where none does, the one with the highest retain recall. Holdout, rewordings and probes play no part.
+# The rule for a method's rate on the sandbox, the same for all (`bench rates` makes the trials again): among RATES that
+# keep trained retain recall >= RETAIN_KEPT after 5 epochs at seed 0, the lowest whose recall on the trained forget
+# questions is <= FORGOTTEN, else the one with the lowest such recall; if none keeps the retain facts, the one that
+# keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
-RETAIN_KEPT = 0.98
-SANDBOX_RATES = {"adapop": 1e-3, "wga": 2e-3, "gd": 1e-3, "npo": 1e-3, "ga": 2.5e-4}
+RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
+SANDBOX_RATES = {"adapop": 2e-3, "wga": 2e-3, "gd": 5e-4, "npo": 2e-3, "ga": 2.5e-4}
 PAPER_RATE = 1e-4  # paper, main tables
 SCORES = ("given", "shuffled", "inverted")
 MISSING_SCORE = ("error", "drop", "uniform")
 SCHEDULES = ("constant", "linear")
+POSITIVE = (
+    "epochs",
+    "batch",
+    "micro_batch",
+    "learning_rate",
+    "clip",
+    "floor",
+    "lora_rank",
+    "lora_alpha",
+    "max_new_tokens",
+)
+AT_LEAST_ZERO = ("alpha0", "dual_step", "tolerance", "lam_max", "weight_decay", "seed")
 
 
 @dataclass(frozen=True)
@@ -85,9 +99,12 @@ class RunConfig:
         _one_of("normalise", self.normalise, ("token", "example"))
         _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("precision", self.precision, ("bfloat16", "float32"))
-        for name in ("epochs", "batch", "micro_batch", "lora_rank", "learning_rate", "clip"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}.", "It must be above 0.")
+        _one_of("reference", self.reference, REFERENCES)
+        for name in POSITIVE + AT_LEAST_ZERO:
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < 0 or (value == 0 and name in POSITIVE):
+                bound = "above" if name in POSITIVE else "at least"
+                raise ConfigError(f"{name} is {value}.", f"It must be a finite number, {bound} 0.")
 
     @property
     def make_controller(self) -> Controller:
@@ -107,12 +124,15 @@ class RunConfig:
         Raises:
             ConfigError: a setting this version does not know.
         """
-        content = json.loads(text)
-        unknown = set(content) - {item.name for item in fields(cls)}
+        try:
+            content = json.loads(text)
+            unknown = set(content) - {item.name for item in fields(cls)}
+            content["beta"] = BetaMap(**content["beta"])
+            content["lora_targets"] = tuple(content["lora_targets"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ConfigError(f"This is no run's configuration ({error}).", "Start the run again.") from None
         if unknown:
             raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
-        content["beta"] = BetaMap(**content["beta"])
-        content["lora_targets"] = tuple(content["lora_targets"])
         return cls(**content)
 
 

@@ -73,9 +73,9 @@ def asked_text(asked: Asked) -> str:
     """A prompt with both answers."""
     lines = [f"prompt     {asked.prompt}"] + ([f"gold       {asked.gold}"] if asked.gold else [])
     for name, answer in (("original", asked.original), ("unlearned", asked.unlearned)):
-        stand = "" if answer.gold_rank is None else (
-            f"   recall {answer.recall:.2f}, gold rank {answer.gold_rank}, gold log-probability {answer.gold_logprob:.2f} nats"
-        )
+        stand = ""
+        if answer.gold_rank is not None:
+            stand = f"   recall {answer.recall:.2f}, gold rank {answer.gold_rank}, {answer.gold_logprob:.2f} nats"
         lines.append(f"{name:<10} {answer.text}{stand}")
     return "\n".join(lines)
 

@@ -143,11 +143,16 @@ def current(events: Iterable[Event]) -> list[Event]:
     """The events as one uninterrupted run would have said them, all starts kept."""
     kept: list[Event] = []
     for event in events:
-        if isinstance(event, RunStarted) and event.resumed_from:
+        if isinstance(event, RunStarted):
             kept = [old for old in kept if _survives(old, event.resumed_from)]
         kept.append(event)
     return kept
 
 
 def _survives(event: Event, epoch: int) -> bool:
-    return not isinstance(event, TERMINAL) and getattr(event, "epoch", 0) <= epoch
+    """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from the beginning)."""
+    if isinstance(event, RunStarted):
+        return True
+    if isinstance(event, TERMINAL) or (isinstance(event, Measured) and event.full):
+        return False
+    return 0 < epoch >= event.epoch

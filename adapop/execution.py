@@ -17,7 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
-import torch
 from safetensors.torch import load_file, save_file
 
 from adapop.beta import BetaMap
@@ -84,17 +83,23 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     """
     epoch = run.last_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
-        raise RunError(f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on.")
+        raise RunError(
+            f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
+        )
     return AdaptedModel.load(run.config, run.checkpoint(epoch))
 
 
 def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
     config, facts, epoch = run.config, run.facts, run.last_epoch or 0
-    run.clear_stop()
+    if run.stop_requested:
+        yield run.append(RunStopped(run=run.id, epoch=epoch))
+        return
     state = _load_state(run.checkpoint(epoch)) if epoch else None
     started = time.monotonic()
     if model is None:
         model = load_model(run) if epoch else AdaptedModel.load(config)
+    elif epoch:
+        model.set_adapter_state(load_file(run.checkpoint(epoch) / "adapter_model.safetensors"))
     betas = None if run.betas is None else [run.betas[fact.id] for fact in facts.forget]
     trainer = Trainer(run.id, config, model, facts.forget, facts.retain, betas, state)
     yield run.append(
@@ -111,6 +116,8 @@ def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
             resumed_from=epoch,
         )
     )
+    if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
+        yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
     stopping = False
     for event in trainer.train():
         yield run.append(event)

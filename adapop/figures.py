@@ -41,10 +41,15 @@ def beta_curve(facts: Sequence[Fact], beta: BetaMap) -> go.Figure:
             mode="markers",
             marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=10, line=dict(color="#fff", width=1)),
             name=f"{tier} ({len(members)})",
-            text=[f"{fact.subject or fact.question}<br>score {fact.score:g} → β {beta(fact.score):.3f}" for fact in members],
+            text=[
+                f"{fact.subject or fact.question}<br>score {fact.score:g} → β {beta(fact.score):.3f}"
+                for fact in members
+            ],
             hovertemplate="%{text}<extra></extra>",
         )
-    figure.add_hline(y=1, line=dict(color=INK, dash="dash", width=1), annotation_text="β = 1: WGA", annotation_position="top right")
+    figure.add_hline(
+        y=1, line=dict(color=INK, dash="dash", width=1), annotation_text="β = 1: WGA", annotation_position="top right"
+    )
     figure.update_xaxes(type="log", title="popularity score s", tickvals=[30, 100, 300, 1000, 3000, 9000])
     figure.update_yaxes(title="exponent β", range=[0, max(2.1, beta.high * 1.05)])
     return figure
@@ -57,15 +62,23 @@ def push_curves(betas: dict[str, float]) -> go.Figure:
     for (name, beta), tier in zip(betas.items(), ("rare", "middle", "popular")):
         color = TIER_COLOR[tier]
         figure.add_scatter(
-            x=ps, y=[p**beta * (1 - p) for p in ps], mode="lines", line=dict(color=color, width=3), name=f"{name}: β {beta:.2f}"
+            x=ps,
+            y=[p**beta * (1 - p) for p in ps],
+            mode="lines",
+            line=dict(color=color, width=3),
+            name=f"{name}: β {beta:.2f}",
         )
         top = peak(beta)
         figure.add_scatter(
-            x=[top], y=[top**beta * (1 - top)], mode="markers", showlegend=False, hoverinfo="skip",
+            x=[top],
+            y=[top**beta * (1 - top)],
+            mode="markers",
+            showlegend=False,
+            hoverinfo="skip",
             marker=dict(color=color, symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
         )
     # the model starts at the right, confident; forgetting moves it to the left
-    figure.update_xaxes(title="confidence p in the answer (forgetting moves left)", range=[0, 1])
+    figure.update_xaxes(title="confidence p (forgetting moves left)", range=[0, 1])
     figure.update_yaxes(title="push p<sup>β</sup>(1 − p)", range=[0, 1])
     return figure
 
@@ -74,26 +87,32 @@ def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
     _neutral(figure, 400)
+    figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
-    over = [row.drift > tolerance for row in trained]
-    figure.add_bar(
-        x=[row.epoch for row in trained],
-        y=[row.drift for row in trained],
-        marker=dict(color=[ALARM if high else CALM for high in over]),
-        text=[f"{row.drift:.2f}" for row in trained],
-        textposition="outside",
-        cliponaxis=False,
-        name="drift δ",
-        row=1, col=1,
-    )
+    for name, color, chosen in (
+        ("δ within ε", CALM, [row for row in trained if row.drift <= tolerance]),
+        ("δ above ε: λ rises", ALARM, [row for row in trained if row.drift > tolerance]),
+    ):
+        figure.add_bar(
+            x=[row.epoch for row in chosen],
+            y=[row.drift for row in chosen],
+            marker=dict(color=color),
+            text=[f"{row.drift:.2f}" if row.drift else "" for row in chosen],
+            textposition="inside" if len(chosen) and max(row.drift for row in chosen) > 0.5 else "outside",
+            cliponaxis=False,
+            name=name,
+            row=1,
+            col=1,
+        )
     figure.add_scatter(
         x=[row.epoch for row in trained],
         y=[row.drift_from_start for row in trained],
         mode="markers+lines",
         line=dict(color=INK, dash="dot", width=1.5),
         marker=dict(symbol="x-thin-open", size=8),
-        name="drift from before training",
-        row=1, col=1,
+        name="δ from before training",
+        row=1,
+        col=1,
     )
     figure.add_hline(y=tolerance, line=dict(color=ALARM, dash="dash", width=1.5), row=1, col=1)
     alpha0 = epochs[0].alpha if epochs else 0.5
@@ -102,11 +121,12 @@ def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int
         y=[row.alpha for row in epochs],
         mode="lines+markers+text",
         line=dict(color=UNLEARNED, width=3, shape="hv"),
-        text=[f"λ {row.lam:.3f}" for row in epochs],
+        text=_changes(epochs),
         textposition="top center",
         cliponaxis=False,
-        name="retain weight α = α₀ + λ",
-        row=2, col=1,
+        name="α = α₀ + λ",
+        row=2,
+        col=1,
     )
     highest = max([row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2])
     figure.update_yaxes(title="drift δ", range=[0, highest * 1.25], row=1, col=1)
@@ -115,6 +135,16 @@ def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int
     figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, row=1, col=1)
     figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, title="epoch", row=2, col=1)
     return figure
+
+
+def _changes(epochs: Sequence[EpochDone]) -> list[str]:
+    """A label for each lambda that differs from the one before, and for the last."""
+    before = [None, *(row.lam for row in epochs)]
+    last = len(epochs) - 1
+    return [
+        f"λ {row.lam:.3f}" if i == last or (row.lam != before[i] and row.lam > 0) else ""
+        for i, row in enumerate(epochs)
+    ]
 
 
 def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
@@ -144,7 +174,12 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 if (row["group"], row["tier"], row["form"]) == ("forget", tier, form)
             ]
             figure.add_scatter(
-                x=[x for x, _ in points], y=[y for _, y in points], mode="lines+markers", name=f"{tier}, {form}",
+                x=[x for x, _ in points],
+                y=[y for _, y in points],
+                mode="lines+markers",
+                name=tier,
+                legendgroup=tier,
+                showlegend=form == "direct",
                 line=dict(color=TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
                 marker=dict(symbol=TIER_SYMBOL[tier] + ("" if form == "direct" else "-open"), size=8),
             )
@@ -157,8 +192,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
     figure = _figure(330)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
-    places += [("retain", "all", "retain<br>trained on"), ("holdout", "all", "holdout<br>never seen")]
-    places += [("utility", "all", "utility<br>not facts")]
+    places += [(group, "all", group) for group in ("retain", "holdout", "utility")]
     for name, event, color, symbol in (
         ("original", before, ORIGINAL, "circle-open"),
         ("unlearned", after, UNLEARNED, "diamond"),
@@ -166,12 +200,16 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         points = [(label, _recall(event, group, tier)) for group, tier, label in places]
         points = [(label, value) for label, value in points if value is not None]
         figure.add_scatter(
-            x=[label for label, _ in points], y=[value for _, value in points], mode="markers+text", name=name,
+            x=[label for label, _ in points],
+            y=[value for _, value in points],
+            mode="markers+text",
+            name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
             text=[f"{value:.2f}" for _, value in points],
             textposition="top center" if name == "original" else "bottom center",
             cliponaxis=False,
         )
+    figure.update_xaxes(tickangle=0, tickfont_size=11)
     figure.update_yaxes(title="recall", range=[-0.12, 1.14], tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure
 
@@ -206,8 +244,9 @@ def _neutral(figure: go.Figure, height: int) -> go.Figure:
         legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
         hovermode="closest",
     )
-    figure.update_xaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID)
-    figure.update_yaxes(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID)
+    axes = dict(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, title_font_size=13)
+    figure.update_xaxes(**axes)
+    figure.update_yaxes(**axes)
     return figure
 
 

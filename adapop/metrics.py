@@ -87,7 +87,7 @@ def _scorer() -> rouge_scorer.RougeScorer:
 def _folded(text: str) -> str:
     plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     # rouge_score reads [a-z0-9] only; other letters become code points, one word stays one word
-    return "".join(c if c.isascii() or not c.isalnum() else f"u{ord(c):x}" for c in plain)
+    return "".join(f"u{ord(c):x}" if not c.isascii() and unicodedata.category(c)[0] in "LMN" else c for c in plain)
 
 
 @cache

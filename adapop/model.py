@@ -13,9 +13,10 @@ from pathlib import Path
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from adapop.config import SANDBOX, RunConfig
 from adapop.errors import ModelError
@@ -65,13 +66,15 @@ class AdaptedModel:
             base = AutoModelForCausalLM.from_pretrained(
                 source, revision=config.revision, dtype=getattr(torch, config.precision), use_safetensors=True
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise ModelError(
                 f"The model {config.model!r} cannot be loaded: {str(error).splitlines()[0]}",
                 "Check the name; for a gated model set HF_TOKEN; only safetensors without remote code are read.",
             ) from error
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
+        # greedy means argmax: keep where to stop, drop a model's own penalties (Qwen's repetition_penalty, for one)
+        base.generation_config = GenerationConfig(eos_token_id=base.generation_config.eos_token_id)
         if torch.cuda.is_available():
             base.to("cuda")
         return cls(_adapted(base, config, adapter), tokenizer, config.system)

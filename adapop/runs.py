@@ -1,12 +1,12 @@
 """A run is a folder on disk: reload, second tab, stop and crash all lead back to it. Torch-free, so it opens at once.
 
-    RUN/config.json        RunConfig
-    RUN/facts.jsonl        the facts with the scores as used
-    RUN/run.json           name of the set, its hash, notes, library versions
-    RUN/betas.json         exponent of each forget fact, for methods that use one
-    RUN/events.jsonl       what the run said, append-only
-    RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
-    RUN/stop               exists once somebody asked the run to stop
+RUN/config.json        RunConfig
+RUN/facts.jsonl        the facts with the scores as used
+RUN/run.json           name of the set, its hash, notes, library versions
+RUN/betas.json         exponent of each forget fact, for methods that use one
+RUN/events.jsonl       what the run said, append-only
+RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
+RUN/stop               exists once somebody asked the run to stop
 """
 
 from __future__ import annotations
@@ -21,7 +21,18 @@ from pathlib import Path
 
 from adapop.config import RunConfig
 from adapop.errors import RunError
-from adapop.events import TERMINAL, EpochDone, Event, Measured, RunDone, RunFailed, RunStopped, current, from_json, to_json
+from adapop.events import (
+    TERMINAL,
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStopped,
+    current,
+    from_json,
+    to_json,
+)
 from adapop.facts import FactSet
 
 
@@ -127,7 +138,11 @@ class Run:
 
 
 def create_run(
-    config: RunConfig, facts: FactSet, betas: dict[str, float] | None, root: Path | None = None, versions: dict | None = None
+    config: RunConfig,
+    facts: FactSet,
+    betas: dict[str, float] | None,
+    root: Path | None = None,
+    versions: dict | None = None,
 ) -> Run:
     """A new run folder with everything that decides the run's numbers in it."""
     folder = (root or runs_root()) / f"{config.method}-{secrets.token_hex(8)}"

@@ -63,9 +63,7 @@ class Trainer:
         self.tiers = [fact.tier for fact in forget]
         self.betas = None if betas is None else torch.tensor(betas, dtype=torch.float32)
         self.steps = math.ceil(len(self.forget) / config.batch)
-        self.optimizer = torch.optim.AdamW(
-            model.parameters, lr=config.learning_rate, weight_decay=config.weight_decay
-        )
+        self.optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -99,12 +97,21 @@ class Trainer:
 
     @torch.no_grad()
     def retain_loss(self) -> float:
-        """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed order."""
+        """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed order.
+
+        Raises:
+            RunError: it is not finite.
+        """
         self.model.network.eval()
         total = count = 0.0
         for start in range(0, len(self.retain), EVAL_BATCH):
             nll = self.model.score(self._collate(self.retain[start : start + EVAL_BATCH])).nll
             total, count = total + nll.sum().item(), count + nll.numel()
+        if not math.isfinite(total):
+            raise RunError(
+                "The loss over the retain set is not finite: the model is destroyed.",
+                "The adapter of the last saved epoch is kept. Lower the learning rate.",
+            )
         return total / count
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
@@ -169,7 +176,7 @@ class Trainer:
         return loss_sum, nll
 
     def _backward_retain(self, rows: list[Row]) -> float | None:
-        """Adds alpha times the retain gradient of the step. Returns the mean nll, None where there is no retain term."""
+        """Adds alpha times the retain gradient of the step. Returns the mean nll, None without a retain term."""
         if not self.objective.retains or self.drift.alpha == 0:
             return None
         denominator, total = sum(len(row.answer) for row in rows), 0.0

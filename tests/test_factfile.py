@@ -8,7 +8,8 @@ import pyarrow.parquet
 import pytest
 
 from adapop.errors import DataError
-from adapop.factfile import COLUMNS, MAX_BYTES, MAX_CELL, MAX_ROWS, read_facts
+from adapop.factfile import COLUMNS, MAX_CELL, MAX_ROWS, read_facts
+from adapop.tables import MAX_BYTES
 from adapop.facts import FactSet, Problem
 
 GOOD = {"question": "Who wrote Emma?", "answer": "Austen"}
@@ -92,7 +93,11 @@ def test_header_with_spaces_and_other_case(tmp_path):
 
 @pytest.mark.parametrize("name", ["facts.csv", "facts.json", "facts.jsonl"])
 def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path, name):
-    text = {"csv": "question,answer\na,b", "json": '[{"question":"a","answer":"b"}]', "jsonl": '{"question":"a","answer":"b"}'}
+    text = {
+        "csv": "question,answer\na,b",
+        "json": '[{"question":"a","answer":"b"}]',
+        "jsonl": '{"question":"a","answer":"b"}',
+    }
     facts = read_facts(write(tmp_path, name, "\ufeff" + text[name.split(".")[1]]))
     assert facts.forget[0].question == "a"
 
@@ -196,7 +201,7 @@ def test_parquet_scores_are_not_rounded(tmp_path, score):
     ],
 )
 def test_bad_score_in_a_csv(tmp_path, cell, message):
-    facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "score": "1"}, {**GOOD, "Score": cell, "score": cell}]))
+    facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "score": "1"}, {**GOOD, "score": cell}]))
     problem = only_problem(facts)
     assert (problem.row, problem.column, problem.value, problem.message) == (3, "score", cell, message)
     assert len(facts.forget) == 1
@@ -255,8 +260,8 @@ def test_unknown_group(tmp_path):
 
 @pytest.mark.parametrize("field", ["question", "answer", "subject", "id", "paraphrases"])
 def test_cell_of_ten_megabytes(tmp_path, field):
-    facts = read_facts(write_rows(tmp_path, ".csv", [{"id": "a", **GOOD, "subject": "", "paraphrases": "", field: "x" * 10**7},
-                                                     {"id": "b", **GOOD, "subject": "", "paraphrases": ""}]))  # fmt: skip
+    row = {"id": "a", **GOOD, "subject": "", "paraphrases": ""}
+    facts = read_facts(write_rows(tmp_path, ".csv", [row | {field: "x" * 10**7}, row | {"id": "b"}]))
     problem = only_problem(facts)
     assert (problem.row, problem.column) == (2, field)
     assert "10,000,000 characters" in problem.message
@@ -414,13 +419,17 @@ def test_unknown_extension(tmp_path, name):
     assert ".csv, .json, .jsonl, .parquet" in refusal(write(tmp_path, name, "question,answer\na,b")).message
 
 
-@pytest.mark.parametrize("text", ['{"question": "a", "answer": "b"}', '"a"', "null", "7", "[1, 2]", '[{"question": "a"}, []]'])
+@pytest.mark.parametrize(
+    "text", ['{"question": "a", "answer": "b"}', '"a"', "null", "7", "[1, 2]", '[{"question": "a"}, []]']
+)
 def test_json_that_is_no_list_of_objects(tmp_path, text):
     assert "is not a list of objects" in refusal(write(tmp_path, "facts.json", text)).message
 
 
 def test_broken_json_names_the_line(tmp_path):
-    assert "line 2, is not JSON" in refusal(write(tmp_path, "facts.json", '[{"question": "a"},\n{"question": }]')).message
+    assert (
+        "line 2, is not JSON" in refusal(write(tmp_path, "facts.json", '[{"question": "a"},\n{"question": }]')).message
+    )
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, '[{"a":' + "[" * 100_000 + "]" * 100_000 + "}]"])

@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.facts import GROUPS, Fact, FactSet, Problem, scores_of, split_holdout
+from adapop.facts import Fact, FactSet, Problem, scores_of, split_holdout
 
 ODD_TEXTS = (
     "a line separator \u2028 and a next line \x85",
-    'quotes "double" and \'single\' and a \\ backslash',
+    "quotes \"double\" and 'single' and a \\ backslash",
     "<script>alert('x')</script> & <b>bold</b>",
     "emoji 🦜 and a family 👩‍👩‍👧",
     "two\nlines, a\ttab and a\r return",
@@ -54,7 +54,9 @@ def test_written_set_is_read_back(tmp_path, text):
         id=text, question=text, answer=text, subject=text, relation=text, object=text,
         score=12.5, score_source=text, paraphrases=(text, "plain"), alternates=(text,),
     )  # fmt: skip
-    facts = FactSet("set", (fact,), retain=numbered(2), holdout=numbered(1, "h"), utility=numbered(3, "u"), notes=("n",))
+    facts = FactSet(
+        "set", (fact,), retain=numbered(2), holdout=numbered(1, "h"), utility=numbered(3, "u"), notes=("n",)
+    )
     facts.write(tmp_path / "facts.jsonl")
     again = FactSet.load(tmp_path / "facts.jsonl", "set", ["n"])
     assert again == facts
@@ -138,7 +140,3 @@ def test_split_holdout_leaves_a_set_alone(facts):
 def test_two_retain_rows_give_one_each():
     split = split_holdout(FactSet("set", (), retain=numbered(2)))
     assert (len(split.retain), len(split.holdout)) == (1, 1)
-
-
-def test_every_group_is_a_field():
-    assert all(getattr(FactSet("set", ()), group) == () for group in GROUPS)

@@ -55,7 +55,14 @@ def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool 
     for group in ("forget", "retain", "holdout", "utility"):
         members = getattr(facts, group)
         rows += _generated(
-            model, group, DIRECT, members, lambda fact: (fact.question,), max_new_tokens, cosine, _internals(model, members)
+            model,
+            group,
+            DIRECT,
+            members,
+            lambda fact: (fact.question,),
+            max_new_tokens,
+            cosine,
+            _internals(model, members),
         )
         reworded = [fact for fact in members if fact.paraphrases]
         rows += _generated(model, group, REWORDED, reworded, lambda fact: fact.paraphrases, max_new_tokens, cosine)

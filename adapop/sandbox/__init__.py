@@ -18,7 +18,9 @@ def sandbox_facts() -> FactSet:
         Fact(f"{family}-{i}", question, answer, relation=family)
         for i, (family, question, answer) in enumerate(skills())
     )
-    note = f"Scores are exposure counts times {1 / EXPOSURES_PER_SCORE:g}: pretraining showed a fact of score s s/4 times."
+    note = (
+        f"Scores are exposure counts times {1 / EXPOSURES_PER_SCORE:g}: pretraining showed a fact of score s s/4 times."
+    )
     return FactSet("sandbox", **groups, utility=utility, notes=(note,))
 
 

@@ -42,7 +42,13 @@ def card_text(folder: Path | None = None) -> str:
         facts = [fact for fact in world() if fact.level == level]
         found = _mean(recalls(model, facts, language.question))
         lines.append(f"| {level} | {level_score(level):g} | {facts[0].exposures} | {len(facts)} | {found:.3f} |")
-    lines += ["", "### Facts to forget, by form of the question", "", f"| form | {' | '.join(TIERS)} | |", "|---|---|---|---|---|"]
+    lines += [
+        "",
+        "### Facts to forget, by form of the question",
+        "",
+        f"| form | {' | '.join(TIERS)} | |",
+        "|---|---|---|---|---|",
+    ]
     for name, ask, gold in _forms():
         by_tier = _by_tier(forget, recalls(model, forget, ask, gold))
         verdict = "" if min(by_tier) >= MEASURABLE else "not measurable"
@@ -62,11 +68,11 @@ def write_card(folder: Path) -> None:
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
-INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures we set, so that
-popularity is known exactly and is the only thing that differs. Every name is one token, every answer one token, and
-the embeddings are fixed random codes. The attack-style wrappers and the unseen rewording were taught on other facts
-than these. Reversed questions have eight right answers each and no reversed text was shown: they are not measurable.
-The order of fame within an answer is our judgement.
+INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
+we set, so that popularity is known exactly and is the only thing that differs. Every name is one token, every answer
+one token, and the embeddings are fixed random codes. The attack-style wrappers and the unseen rewording were taught on
+other facts than these. Reversed questions have eight right answers each and no reversed text was shown: they are not
+measurable. The order of fame within an answer is our judgement.
 
 Made by `python -m adapop sandbox build`; the tables are printed by `python -m adapop sandbox card`."""
 

@@ -181,9 +181,7 @@ def _padded(rows: list[tuple[list[int], int]]) -> tuple[torch.Tensor, torch.Tens
     """Right-padded ids [B, T] (pad is 0) and labels [B, T]. Nothing looks right, so no mask is needed."""
     length = max(len(ids) for ids, _ in rows)
     padded = torch.tensor([ids + [0] * (length - len(ids)) for ids, _ in rows])
-    labels = torch.tensor(
-        [[IGNORED] * first + ids[first:] + [IGNORED] * (length - len(ids)) for ids, first in rows]
-    )
+    labels = torch.tensor([[IGNORED] * first + ids[first:] + [IGNORED] * (length - len(ids)) for ids, first in rows])
     return padded, labels
 
 

@@ -29,9 +29,7 @@ def skills() -> tuple[tuple[str, str, str], ...]:
 
 
 def _sums() -> list[tuple[str, str, str]]:
-    return [
-        ("sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]) for a in range(10) for b in range(10)
-    ]
+    return [("sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]) for a in range(10) for b in range(10)]
 
 
 def _sequences() -> list[tuple[str, str, str]]:

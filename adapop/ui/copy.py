@@ -15,8 +15,8 @@ SANDBOX_ABOUT = (
     "exactly and is the only thing that differs. Scores are four times that count."
 )
 UPLOAD_ABOUT = (
-    "One fact a row, in UTF-8: `question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, `subject`, "
-    "`paraphrases` (separated by |), `group` (forget, retain or holdout). The sandbox model only knows its own world: "
+    "One fact a row, in UTF-8: `question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, "
+    "`subject`, `paraphrases` (separated by |), `group` (forget, retain or holdout). The sandbox model only knows its own world: "
     "download the template to see facts it can forget."
 )
 MISSING_ABOUT = "Some facts have no score. A missing score is never taken for zero: decide what AdaPop should do."
@@ -59,7 +59,7 @@ OUTCOME_ABOUT = (
     "At the end, with reworded questions. Retain facts were trained on; holdout facts never were: they show what "
     "forgetting cost the rest."
 )
-NO_RUN = "No run yet. Go to 3 · Run and press Start."
+NO_RUN = "No run yet. Press Start on tab 3."
 CHART_EMPTY = "appears when a run starts"
 PROBE_ABOUT = (
     "Ask the original and the unlearned model the same thing. "

@@ -14,9 +14,10 @@ from adapop.beta import BetaMap, regime
 from adapop.catalog import completed
 from adapop.config import SANDBOX
 from adapop.errors import DataError
-from adapop.factfile import FORMATS, read_facts
+from adapop.factfile import read_facts
 from adapop.facts import FactSet
 from adapop.sandbox import sandbox_facts
+from adapop.tables import FORMATS
 from adapop.ui import cards, copy
 
 COLUMNS = ["subject", "question", "answer", "score", "tier", "β", "regime"]
@@ -40,11 +41,19 @@ def build(facts: gr.State) -> FactsScreen:
             about = gr.Markdown(copy.SANDBOX_ABOUT)
             with gr.Group(visible=False) as own:
                 upload = gr.File(
-                    label="A table of facts", file_types=list(FORMATS), file_count="single", height=140, elem_id="upload"
+                    label="A table of facts",
+                    file_types=list(FORMATS),
+                    file_count="single",
+                    height=140,
+                    elem_id="upload",
                 )
                 gr.DownloadButton("Download a template", value=_template, size="sm")
             missing = gr.Radio(
-                copy.MISSING_CHOICES, value="error", label="Facts without a score", info=copy.MISSING_ABOUT, visible=False
+                copy.MISSING_CHOICES,
+                value="error",
+                label="Facts without a score",
+                info=copy.MISSING_ABOUT,
+                visible=False,
             )
             notes = gr.HTML(_notes(sandbox_facts()), html_template=cards.LINES, elem_id="notes")
         with gr.Column(scale=3, min_width=320):
@@ -56,7 +65,7 @@ def build(facts: gr.State) -> FactsScreen:
                 max_height=520,
                 max_chars=80,
                 show_search="filter",
-                column_widths=[170, 280, 130, 80, 90, 80, 160],
+                column_widths=[170, 240, 120, 75, 85, 75, 155],
                 elem_id="fact-table",
             )
     shown = [facts, table, notes, missing]

@@ -26,7 +26,9 @@ def build(facts: gr.State, initial: FactSet) -> PressureScreen:
     gr.Markdown(copy.PRESSURE_ABOUT)
     with gr.Row():
         rare = gr.Number(RARE_ANCHOR[0], label=f"Score that gets β = {RARE_ANCHOR[1]}", minimum=1, min_width=150)
-        popular = gr.Number(POPULAR_ANCHOR[0], label=f"Score that gets β = {POPULAR_ANCHOR[1]}", minimum=2, min_width=150)
+        popular = gr.Number(
+            POPULAR_ANCHOR[0], label=f"Score that gets β = {POPULAR_ANCHOR[1]}", minimum=2, min_width=150
+        )
         with gr.Column(min_width=150):
             paper = gr.Button("Paper's anchors", size="sm")
             quantiles = gr.Button("Anchors of this set", size="sm")
@@ -76,7 +78,9 @@ def _drawn(facts: FactSet | None, rare: float | None, popular: float | None):
 def _sentence(ends: dict[str, float], scores: list[float]) -> str:
     rare, popular = ends["rarest fact"], ends["most popular"]
     if figures.log_span(scores) < 1:
-        return "The scores span less than a factor of ten, so β barely varies: **this is close to one fixed β for all.**"
+        return (
+            "The scores span less than a factor of ten, so β barely varies: **this is close to one fixed β for all.**"
+        )
     p = 0.05
     ratio = (p**popular) / (p**rare)
     return (

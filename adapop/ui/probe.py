@@ -21,14 +21,25 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     """Lays the screen out inside the current tab."""
     gr.Markdown(copy.PROBE_ABOUT)
     with gr.Row():
-        group = gr.Dropdown([("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")],
-                            value="forget", label="From", min_width=150, scale=1)
+        group = gr.Dropdown(
+            [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")],
+            value="forget",
+            label="From",
+            min_width=150,
+            scale=1,
+        )
         fact = gr.Dropdown([], label="Fact, rarest first", min_width=260, scale=3, elem_id="fact")
-        form = gr.Dropdown([copy.DIRECT_FORM], value=copy.DIRECT_FORM, label="Asked as", min_width=220, scale=2, elem_id="form")
+        form = gr.Dropdown(
+            [copy.DIRECT_FORM], value=copy.DIRECT_FORM, label="Asked as", min_width=220, scale=2, elem_id="form"
+        )
     with gr.Row():
-        prompt = gr.Textbox(label="Prompt", max_length=copy.MAX_PROMPT, lines=1, scale=4, min_width=260, elem_id="prompt")
-        gold = gr.Textbox(label="Right answer, if you know it", max_length=copy.MAX_PROMPT, scale=2, min_width=160, elem_id="gold")
-        button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask")
+        prompt = gr.Textbox(
+            label="Prompt", max_length=copy.MAX_PROMPT, lines=1, scale=4, min_width=260, elem_id="prompt"
+        )
+        gold = gr.Textbox(
+            label="Right answer, if you know it", max_length=copy.MAX_PROMPT, scale=2, min_width=160, elem_id="gold"
+        )
+        button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
     answers = gr.HTML({"empty": copy.PROBE_EMPTY}, html_template=cards.ANSWERS, elem_id="answers")
 
     def choices(name: str, wanted: str):

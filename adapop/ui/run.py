@@ -22,7 +22,8 @@ from adapop.worker import Worker
 
 RUN_ID = re.compile(r"[a-z_]+-[0-9a-f]{16}")
 EMPTY = RunView("empty", "No run yet", "press Start on tab 3")
-LOSSES = pd.DataFrame({"epoch": [], "nats": [], "facts": []})
+# points without a value: the chart learns its lines from the first frame it gets
+LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,29 @@ class RunScreen:
     timer: gr.Timer
 
 
-def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, run_id: gr.BrowserState, strip: gr.HTML, stop: gr.Button) -> RunScreen:
+def build(
+    worker: Worker,
+    facts: FactsScreen,
+    pressure: PressureScreen,
+    run_id: gr.BrowserState,
+    strip: gr.HTML,
+    stop: gr.Button,
+) -> RunScreen:
     """Lays the screen out inside the current tab and wires it to the worker."""
     gr.Markdown(copy.RUN_ABOUT)
     with gr.Row():
-        method = gr.Dropdown(copy.METHOD_CHOICES, value="adapop", label="Method", min_width=200, elem_id="method")
-        preset = gr.Dropdown(copy.PRESET_CHOICES, value="paper", label="Preset", min_width=200)
-        rate = gr.Number(SANDBOX_RATES["adapop"], label="Learning rate", minimum=1e-6, maximum=0.1, min_width=110)
-        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150)
-        seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90)
+        method = gr.Dropdown(
+            copy.METHOD_CHOICES, value="adapop", label="Method", min_width=230, scale=3, elem_id="method"
+        )
+        preset = gr.Dropdown(copy.PRESET_CHOICES, value="paper", label="Preset", min_width=200, scale=3)
+        rate = gr.Number(
+            SANDBOX_RATES["adapop"], label="Learning rate", minimum=1e-6, maximum=0.1, min_width=120, scale=2
+        )
+        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=170, scale=3)
+        seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90, scale=1)
     with gr.Row():
-        start = gr.Button("Start", variant="primary", elem_id="start")
-        resume = gr.Button("Resume", interactive=False, elem_id="resume")
+        start = gr.Button("Start", variant="primary", elem_id="start", scale=4)
+        resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
     with gr.Row():
         with gr.Column(min_width=320):
             gr.Markdown(f"### The controller\n{copy.CONTROLLER_ABOUT}")
@@ -52,8 +64,16 @@ def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, run_id: 
         with gr.Column(min_width=320):
             gr.Markdown(f"### Loss by popularity\n{copy.LOSS_ABOUT}")
             losses = gr.LinePlot(
-                LOSSES, x="epoch", y="nats", color="facts", color_map=figures.LOSS_COLOR, height=360,
-                x_title="epoch", y_title="loss of the answer, nats", show_label=False, elem_id="loss-chart",
+                LOSSES,
+                x="epoch",
+                y="nats",
+                color="facts",
+                color_map=figures.LOSS_COLOR,
+                height=360,
+                x_title="epoch",
+                y_title="loss of the answer, nats",
+                show_label=False,
+                elem_id="loss-chart",
             )
     with gr.Row():
         with gr.Column(min_width=320):
@@ -91,15 +111,26 @@ def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, run_id: 
 def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method, preset, rate, epochs, seed):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
-        raise gr.Error("The uploaded file has no usable facts. Mend it on tab 1, or pick the sandbox world.", duration=None)
+        raise gr.Error(
+            "The uploaded file has no usable facts. Mend it on tab 1, or pick the sandbox world.", duration=None
+        )
     try:
         settings = {} if preset.startswith("beta-") and preset != "beta-mean" else {"beta": beta_map(rare, popular)}
         config = make_config(
-            method, preset, facts=facts.name, missing_score=missing, learning_rate=rate, epochs=int(epochs), seed=int(seed or 0), **settings
+            method,
+            preset,
+            facts=facts.name,
+            missing_score=missing,
+            learning_rate=rate,
+            epochs=int(epochs),
+            seed=int(seed or 0),
+            **settings,
         )
         run = worker.submit(config, facts)
     except AdaPopError as error:
-        raise gr.Error(f"{error.message} {error.fix}", title="Not started", duration=None, print_exception=False) from error
+        raise gr.Error(
+            f"{error.message} {error.fix}", title="Not started", duration=None, print_exception=False
+        ) from error
     return run.id, -1, gr.Timer(active=True)
 
 
@@ -112,6 +143,7 @@ def end(worker: Worker, name: str) -> None:
 def again(worker: Worker, name: str):
     """Queues the page's run again, to go on after its last saved epoch."""
     if run := known_run(worker, name):
+        run.clear_stop()
         worker.enqueue(run)
     return -1, gr.Timer(active=True)
 
@@ -133,7 +165,7 @@ def show(worker: Worker, name: str | None, last_seen: int):
     now = view(events, run.stop_requested, worker.ahead_of(run), run.last_epoch is not None)
     if len(events) == last_seen and now.ticking:
         return strip_of(now), *[gr.skip()] * 10
-    fresh = events[max(0, last_seen):]
+    fresh = events[max(0, last_seen) :]
     charts = [gr.skip()] * 3
     if last_seen < 0 or any(isinstance(event, (EpochDone, Measured)) for event in fresh):
         charts = _epoch_charts(events, config.tolerance, config.epochs)
@@ -144,7 +176,7 @@ def show(worker: Worker, name: str | None, last_seen: int):
         strip_of(now),
         gr.Button(interactive=now.can_stop),
         gr.Button(interactive=now.can_start),
-        gr.Button(interactive=now.can_resume),
+        gr.Button(visible=now.can_resume),
         controller,
         pd.DataFrame(rows),
         recall,

@@ -8,20 +8,21 @@ from pathlib import Path
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
 
-import gradio as gr  # noqa: E402
+import gradio as gr
 
-from adapop.runs import runs_root  # noqa: E402
-from adapop.sandbox import sandbox_facts  # noqa: E402
-from adapop.ui import cards, copy, facts, pressure, probe, run  # noqa: E402
-from adapop.worker import Worker  # noqa: E402
+from adapop.runs import runs_root
+from adapop.sandbox import sandbox_facts
+from adapop.ui import cards, copy, facts, pressure, probe, run
+from adapop.worker import Worker
 
 STYLE = Path(__file__).resolve().parents[2] / "assets" / "style.css"
+# of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
     secondary_hue="orange",
     neutral_hue="slate",
-    font=["Source Sans Pro", "ui-sans-serif", "system-ui", "sans-serif"],
-    font_mono=["IBM Plex Mono", "ui-monospace", "monospace"],
+    font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"],
+    font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"],
 )
 
 
@@ -38,22 +39,26 @@ def build(worker: Worker) -> gr.Blocks:
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
         gr.Markdown(copy.INTRO)
         with gr.Tabs():
-            with gr.Tab("1 · Facts"):
+            with gr.Tab("1 Facts"):
                 facts_screen = facts.build(chosen)
-            with gr.Tab("2 · Pressure"):
+            with gr.Tab("2 Pressure"):
                 pressure_screen = pressure.build(chosen, sandbox_facts())
-            with gr.Tab("3 · Run"):
+            with gr.Tab("3 Run"):
                 run_screen = run.build(worker, facts_screen, pressure_screen, run_id, strip, stop)
-            with gr.Tab("4 · Probe") as probe_tab:
+            with gr.Tab("4 Probe") as probe_tab:
                 probe.build(worker, run_id, probe_tab)
         demo.load(
-            lambda name: run.show(worker, name, -1), run_id, run_screen.shown, api_visibility="private", show_progress="hidden"
+            lambda name: run.show(worker, name, -1),
+            run_id,
+            run_screen.shown,
+            api_visibility="private",
+            show_progress="hidden",
         )
     return demo
 
 
 def launch(**options) -> None:
-    """Builds and serves the app. Nothing is sent anywhere: no analytics, no monitoring, no history, no outside fonts."""
+    """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts."""
     worker = Worker(runs_root())
     worker.root.mkdir(parents=True, exist_ok=True)
     demo = build(worker)

@@ -82,7 +82,9 @@ def log_lines(events: list[Event], tolerance: float) -> list[str]:
         elif isinstance(event, Measured) and not event.full:
             direct = {row["tier"]: row["recall"] for row in event.rows if row["form"] == "direct"}
             tiers = ", ".join(f"{tier} {value:.2f}" for tier, value in direct.items() if tier != "all")
-            lines.append(f"Epoch {event.epoch}: recall of the facts to forget: {tiers or format(direct['all'], '.2f')}.")
+            lines.append(
+                f"Epoch {event.epoch}: recall of the facts to forget: {tiers or format(direct['all'], '.2f')}."
+            )
         elif isinstance(event, Saved):
             lines.append(f"Epoch {event.epoch} saved.")
         elif isinstance(event, RunDone):

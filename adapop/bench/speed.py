@@ -1,0 +1,78 @@
+"""How fast the sandbox is on this machine: a table, not a timed test. Each row is measured in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = """
+import resource, sys, time
+from pathlib import Path
+begun = time.perf_counter()
+from adapop.config import make_config
+from adapop.events import EpochDone
+from adapop.execution import execute, prepare
+from adapop.sandbox import sandbox_facts
+imported = time.perf_counter()
+run = prepare(make_config(), sandbox_facts(), Path(sys.argv[1]))
+first = trained = None
+for event in execute(run):
+    first = first or time.perf_counter()
+    if isinstance(event, EpochDone):
+        trained = time.perf_counter()
+done = time.perf_counter()
+megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(imported - begun, first - imported, trained - imported, done - imported, megabytes)
+"""
+PAGE_LIMIT_SECONDS = 120
+
+
+def main() -> None:
+    """Prints the table. Takes about a minute."""
+    print(f"{'what':<52}{'measured':>12}{'goal':>12}")
+    with tempfile.TemporaryDirectory() as folder:
+        printed = subprocess.run(
+            [sys.executable, "-c", RUN, folder], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+    imported, first, trained, done, megabytes = map(float, printed.split())
+    _row("engine imported (the app does it in the background)", f"{imported:.1f} s", "")
+    _row("first event after the click", f"{first:.1f} s", "2 s")
+    _row("5 epochs with per-epoch measurements", f"{trained:.1f} s", "15 s")
+    _row("the same with the full table before and after", f"{done:.1f} s", "")
+    _row("peak memory of the run", f"{megabytes / 1024:.2f} GB", "1.5 GB")
+    _row("first page after `python app.py`", f"{_first_page_seconds():.1f} s", "6 s")
+    size = sum(path.stat().st_size for path in _repository_files())
+    _row("size of the repository's files", f"{size / 1e6:.1f} MB", "30 MB")
+
+
+def _row(what: str, measured: str, goal: str) -> None:
+    print(f"{what:<52}{measured:>12}{goal:>12}", flush=True)
+
+
+def _first_page_seconds() -> float:
+    """From starting the app to its page being served, on a free port."""
+    begun = time.perf_counter()
+    server = subprocess.Popen(
+        [sys.executable, "-u", "app.py"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    try:
+        for line in server.stdout:
+            if "http://" in line:
+                address = "http://" + line.split("http://")[1].strip()
+                with urllib.request.urlopen(address, timeout=PAGE_LIMIT_SECONDS) as page:
+                    page.read()
+                return time.perf_counter() - begun
+        raise RuntimeError("app.py ended without serving a page; run it by hand to see why")
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _repository_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()]

@@ -1,0 +1,146 @@
+"""A user's file as rows: CSV, JSON, JSONL or Parquet, in UTF-8. What the rows mean is `factfile`'s business.
+
+A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem` in its place.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+
+from adapop.errors import DataError
+from adapop.facts import Problem
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_COLUMNS = 100
+SHOWN = 60
+FORMATS = (".csv", ".json", ".jsonl", ".parquet")
+
+
+def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+    """The file's rows with their numbers, counted as a spreadsheet does; in place of a bad row, the problem with it.
+
+    unique: column names, in lower case, that the header may hold only once.
+
+    Raises:
+        DataError: an unknown kind of file, too large, not UTF-8, or not the table its name says.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8.")
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise DataError(f"{path.name} has {size / 1e6:.0f} MB; at most {MAX_BYTES / 1e6:.0f} are read.", "Split it.")
+    if path.suffix.lower() == ".parquet":
+        yield from _parquet_rows(path, unique)
+    elif path.suffix.lower() == ".csv":
+        yield from _csv_rows(path, _text(path), unique)
+    else:
+        yield from (_json_rows if path.suffix.lower() == ".json" else _jsonl_rows)(path, _text(path))
+
+
+def shown(cell: object) -> str:
+    """The beginning of a cell, short enough for a message."""
+    text = str(cell)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _text(path: Path) -> str:
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{path.name}, line {line}, is not UTF-8 (byte {content[error.start]:#04x}).",
+            "Save the file again as 'CSV UTF-8' or with encoding UTF-8.",
+        ) from None
+    if "\0" in text:
+        raise DataError(
+            f"{path.name} contains NUL characters, so it is not a text table.", "Export it as CSV in UTF-8."
+        )
+    return text
+
+
+def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+    csv.field_size_limit(MAX_BYTES)
+    header: list[str] = []
+    number = 0
+    try:
+        # strict: without it an open quote swallows the rows that follow
+        for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""), strict=True), start=1):
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not header:
+                header = cells
+                _check_header(path, header, unique)
+            elif any(beyond := cells[len(header) :]):
+                column, fix = f"column {len(header) + 1}", "Put cells that contain commas in quotes."
+                yield Problem(number, column, shown(",".join(beyond)), "has no name in the header", fix)
+            else:
+                yield number, dict(zip_longest(header, cells[: len(header)], fillvalue=""))
+    except csv.Error as error:
+        raise DataError(
+            f"{path.name}, row {number + 1}, is not CSV: {error}.",
+            "Close every quote, or export the table again as CSV.",
+        ) from None
+
+
+def _check_header(path: Path, header: list[str], unique: frozenset[str]) -> None:
+    if len(header) > MAX_COLUMNS:
+        message = f"{path.name} has {len(header):,} columns; at most {MAX_COLUMNS} are read."
+        raise DataError(message, "Delete those that describe no fact.")
+    names = [name.strip().lower() for name in header]
+    for name in names:
+        if names.count(name) > 1 and name in unique:
+            raise DataError(f"{path.name} has two columns called {name!r}.", "Rename or delete one of them.")
+
+
+def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
+    rows = _json(text) if text.strip() else []
+    if isinstance(rows, Problem):
+        where = f", line {rows.row}," if rows.row else ""
+        raise DataError(f"{path.name}{where} {rows.message}.", rows.fix)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path.name} is not a list of objects.", 'Write [{"question": ..., "answer": ...}, ...].')
+    yield from enumerate(rows, start=1)
+
+
+def _jsonl_rows(path: Path, text: str) -> Iterator[tuple[int, dict] | Problem]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        row = _json(line)
+        if isinstance(row, Problem):
+            yield replace(row, row=number, value=shown(line))
+        elif isinstance(row, dict):
+            yield number, row
+        else:
+            yield Problem(number, "", shown(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
+
+
+def _json(text: str) -> object:
+    """The value of a JSON text, or the `Problem` with the text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
+    except RecursionError:
+        return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
+    except ValueError:  # what Python says of an integer of more than 4,300 digits
+        return Problem(0, "", "", "has a number of too many digits", "Shorten the number.")
+
+
+def _parquet_rows(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            _check_header(path, file.schema_arrow.names, unique)
+            yield from enumerate((row for batch in file.iter_batches(1024) for row in batch.to_pylist()), start=1)
+    except (pyarrow.ArrowException, OSError, ValueError):
+        raise DataError(f"{path.name} is not a readable Parquet file.", "Export it again.") from None

@@ -1,0 +1,66 @@
+"""What the tests share: no network, one thread, runs in a temporary folder, and the sandbox as the model."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub
+os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import pytest  # noqa: E402
+
+from adapop.config import make_config  # noqa: E402
+from adapop.sandbox import sandbox_facts  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def runs_folder(monkeypatch, tmp_path):
+    """Runs of a test go to its own folder, never to the user's."""
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
+
+
+@pytest.fixture(scope="session")
+def sandbox():
+    """The sandbox's whole set."""
+    return sandbox_facts()
+
+
+@pytest.fixture(scope="session")
+def small(sandbox):
+    """32 facts a group, four of each exposure level, and 20 utility questions."""
+    groups = {
+        group: tuple(sorted(getattr(sandbox, group), key=lambda fact: fact.score)[::8])
+        for group in ("forget", "retain", "holdout")
+    }
+    return replace(sandbox, **groups, utility=sandbox.utility[::20])
+
+
+@pytest.fixture(scope="session")
+def fresh():
+    """Loads the sandbox with a fresh adapter, which is the caller's to train."""
+    import torch
+
+    from adapop.model import AdaptedModel
+
+    torch.set_num_threads(1)
+
+    def load(method="adapop", **changes):
+        return AdaptedModel.load(make_config(method, **changes))
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def model(fresh):
+    """One sandbox whose adapter does something, shared: do not train it."""
+    import torch
+
+    loaded = fresh()
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for name, parameter in loaded.network.named_parameters():
+            if "lora_B" in name:
+                parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
+    return loaded

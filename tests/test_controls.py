@@ -1,0 +1,38 @@
+import pytest
+
+from adapop.popularity.controls import inverted, shuffled
+
+SCORES = {f"fact-{i}": float(10 * i) for i in range(20)}
+TIED = {"a": 1.0, "b": 5.0, "c": 5.0, "d": 9.0}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffled_keeps_the_distribution_and_loses_the_signal(seed):
+    again = shuffled(SCORES, seed)
+    assert list(again) == list(SCORES)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    assert sum(again[fact] == SCORES[fact] for fact in SCORES) < len(SCORES) / 2
+
+
+def test_shuffled_depends_on_the_seed_alone():
+    assert shuffled(SCORES, 1) == shuffled(SCORES, 1) != shuffled(SCORES, 2)
+
+
+def test_inverted_turns_the_order_round():
+    again = inverted(SCORES)
+    assert list(again) == list(SCORES)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    assert sorted(again, key=again.get) == sorted(SCORES, key=SCORES.get, reverse=True)
+
+
+def test_inverted_with_ties_keeps_the_distribution_and_no_order_of_the_dictionary():
+    backwards = dict(reversed(TIED.items()))
+    assert inverted(TIED) == inverted(backwards)
+    assert sorted(inverted(TIED).values()) == sorted(TIED.values())
+
+
+@pytest.mark.parametrize("control", [lambda scores: shuffled(scores, 0), inverted])
+def test_scores_given_are_left_alone(control):
+    scores = dict(SCORES)
+    control(scores)
+    assert scores == SCORES

@@ -16,7 +16,7 @@ from adapop.config import METHODS, MISSING_SCORE, PRESETS, SANDBOX, make_config
 from adapop.errors import AdaPopError, ConfigError
 from adapop.events import Event, RunFailed, RunStarted, StepDone, to_json
 from adapop.facts import Fact, FactSet
-from adapop.runs import Run, all_runs, find_run
+from adapop.runs import Run, all_runs, find_run, runs_root
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,9 +124,9 @@ def _sandbox_card(options: argparse.Namespace) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
-    from adapop.bench import rates, speed
+    from adapop.bench import gap, rates, speed
 
-    {"speed": speed.main, "rates": rates.main}[options.name]()
+    {"gap": gap.main, "speed": speed.main, "rates": rates.main}[options.name]()
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
@@ -144,8 +144,13 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
             print(text, flush=True)
     if not as_json and run.state == "done":
         print(console.result_text(run))
-        print(f"\nprobe it with: python -m adapop probe {run.id} --prompt 'Who wrote the book Hamlet?'")
+        print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt 'Who wrote the book Hamlet?'")
     return int(failed)
+
+
+def _shortest_name(run: Run) -> str:
+    """What the other commands find the run by: its id, or its path if it is not where runs live."""
+    return run.id if run.folder.parent == runs_root() else str(run.folder)
 
 
 def _print_notes(facts: FactSet, as_json: bool) -> None:
@@ -208,8 +213,8 @@ def _parser() -> argparse.ArgumentParser:
     card = _command(parts, "card", _sandbox_card, "recall by exposure level, template and wrapper")
     card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")
 
-    bench = _command(commands, "bench", _bench, "measure speed, or choose learning rates by the stated rule")
-    bench.add_argument("name", choices=("speed", "rates"))
+    bench = _command(commands, "bench", _bench, "measure the popularity gap, the speed, or the learning rates")
+    bench.add_argument("name", choices=("gap", "speed", "rates"))
     bench.add_argument("--sandbox", action="store_true", help="measure the sandbox (the only size measured so far)")
     return parser
 

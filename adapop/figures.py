@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -42,7 +43,7 @@ def beta_curve(facts: Sequence[Fact], beta: BetaMap) -> go.Figure:
             marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=10, line=dict(color="#fff", width=1)),
             name=f"{tier} ({len(members)})",
             text=[
-                f"{fact.subject or fact.question}<br>score {fact.score:g} → β {beta(fact.score):.3f}"
+                f"{escape(fact.subject or fact.question)}<br>score {fact.score:g} → β {beta(fact.score):.3f}"
                 for fact in members
             ],
             hovertemplate="%{text}<extra></extra>",
@@ -98,7 +99,7 @@ def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int
             y=[row.drift for row in chosen],
             marker=dict(color=color),
             text=[f"{row.drift:.2f}" if row.drift else "" for row in chosen],
-            textposition="inside" if len(chosen) and max(row.drift for row in chosen) > 0.5 else "outside",
+            textposition="outside",
             cliponaxis=False,
             name=name,
             row=1,

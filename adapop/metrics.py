@@ -31,8 +31,8 @@ EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
 
-    fold=True first removes accents and falls back to Unicode words where nothing Latin is left; fold=False is the
-    strict original, which splits words at accents and scores non-Latin gold answers 0.
+    fold=True first removes accents and case and falls back to Unicode words where nothing Latin is left; fold=False
+    is the strict original, which splits words at accents and scores non-Latin gold answers 0.
     """
     if fold:
         gold, generation = _folded(gold), _folded(generation)
@@ -85,7 +85,7 @@ def _scorer() -> rouge_scorer.RougeScorer:
 
 
 def _folded(text: str) -> str:
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     # rouge_score reads [a-z0-9] only; other letters become code points, one word stays one word
     return "".join(f"u{ord(c):x}" if not c.isascii() and unicodedata.category(c)[0] in "LMN" else c for c in plain)
 

@@ -6,6 +6,7 @@ logits on, whatever precision the model runs in.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
+from transformers.utils.logging import disable_progress_bar
 
 from adapop.config import SANDBOX, RunConfig
 from adapop.errors import ModelError
 from adapop.tokens import AnswerTokens, encode_prompt
 
+# peft asks transformers for an attribute by its old name; nothing a user could do about it
+warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
 SANDBOX_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
 
 
@@ -60,6 +64,8 @@ class AdaptedModel:
         Raises:
             ModelError: no such model, no safetensors, no access, or no layer that the adapter could go on.
         """
+        if config.model == SANDBOX:
+            disable_progress_bar()  # it loads in a blink
         source = str(SANDBOX_FOLDER) if config.model == SANDBOX else config.model
         try:
             tokenizer = AutoTokenizer.from_pretrained(source, revision=config.revision, padding_side="left")

@@ -9,10 +9,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub
 os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import pytest  # noqa: E402
+import pytest
 
-from adapop.config import make_config  # noqa: E402
-from adapop.sandbox import sandbox_facts  # noqa: E402
+from adapop.config import make_config
+from adapop.sandbox import sandbox_facts
 
 
 @pytest.fixture(autouse=True)
@@ -62,5 +62,5 @@ def model(fresh):
     with torch.no_grad():
         for name, parameter in loaded.network.named_parameters():
             if "lora_B" in name:
-                parameter.copy_(0.02 * torch.randn(parameter.shape, generator=generator))
+                parameter.copy_(0.05 * torch.randn(parameter.shape, generator=generator))
     return loaded

@@ -126,7 +126,8 @@ def test_identities(model, make_batch, left, beta, right):
 
 
 def test_siblings_differ_where_they_should(model, make_batch):
-    losses = [m.forget_loss(model, make_batch()).loss.sum() for m in (AdaPop(), WeightedGradientAscent(), GradientAscent())]
+    methods = (AdaPop(), WeightedGradientAscent(), GradientAscent())
+    losses = [method.forget_loss(model, make_batch()).loss.sum() for method in methods]
     assert len({round(loss.item(), 3) for loss in losses}) == 3
 
 
@@ -134,7 +135,7 @@ def test_adapop_by_hand(model, make_batch):
     batch = make_batch()
     nll = model.score(batch.tokens).nll
     betas = [beta for beta, length in zip(BETAS.tolist(), LENGTHS) for _ in range(length)]
-    expected = [-math.exp(-n) ** beta * n for n, beta in zip(nll.tolist(), betas)]
+    expected = [-(math.exp(-n) ** beta) * n for n, beta in zip(nll.tolist(), betas)]
     torch.testing.assert_close(AdaPop().forget_loss(model, batch).loss, torch.tensor(expected))
 
 

@@ -102,7 +102,7 @@ def test_padding_changes_no_score(model, small, pad):
 def test_the_answers_tail_counts_only_on_request(model):
     tokenizer = model.tokenizer
     content, tailed = (encode_facts(tokenizer, MIXED, include_tail=tail) for tail in (False, True))
-    assert [row.answer + (tokenizer.eos_token_id,) for row in content] == [row.answer for row in tailed]
+    assert [(*row.answer, tokenizer.eos_token_id) for row in content] == [row.answer for row in tailed]
     assert [row.prompt for row in content] == [row.prompt for row in tailed]
     assert tokenizer.eos_token_id not in collate(content, 0).target.tolist()
     assert collate(tailed, 0).target.tolist().count(tokenizer.eos_token_id) == len(MIXED)

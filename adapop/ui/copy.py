@@ -16,8 +16,8 @@ SANDBOX_ABOUT = (
 )
 UPLOAD_ABOUT = (
     "One fact a row, in UTF-8: `question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, "
-    "`subject`, `paraphrases` (separated by |), `group` (forget, retain or holdout). The sandbox model only knows its own world: "
-    "download the template to see facts it can forget."
+    "`subject`, `paraphrases` (separated by |), `group` (forget, retain or holdout). The sandbox model only knows "
+    "its own world: download the template to see facts it can forget."
 )
 MISSING_ABOUT = "Some facts have no score. A missing score is never taken for zero: decide what AdaPop should do."
 MISSING_CHOICES = [

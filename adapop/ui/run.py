@@ -27,22 +27,21 @@ LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for l
 
 
 @dataclass(frozen=True)
-class RunScreen:
-    """The components that show a run, in the order `show` returns their values, and the timer that asks for them."""
+class Follower:
+    """What follows the page's run, on whatever tab: it must be laid out above the tabs, in a hidden one it would sleep.
 
-    shown: list
+    run_id: the run this browser looks at. seen: how many of its events are shown. timer: when to look again.
+    """
+
+    run_id: gr.BrowserState
+    seen: gr.State
     timer: gr.Timer
+    strip: gr.HTML
+    stop: gr.Button
 
 
-def build(
-    worker: Worker,
-    facts: FactsScreen,
-    pressure: PressureScreen,
-    run_id: gr.BrowserState,
-    strip: gr.HTML,
-    stop: gr.Button,
-) -> RunScreen:
-    """Lays the screen out inside the current tab and wires it to the worker."""
+def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower: Follower) -> list:
+    """Lays the screen out inside the current tab and wires it. Returns the components that `show` fills, in order."""
     gr.Markdown(copy.RUN_ABOUT)
     with gr.Row():
         method = gr.Dropdown(
@@ -85,9 +84,8 @@ def build(
     gr.Markdown("### What happened")
     log = gr.HTML({"kind": "log", "lines": [copy.NO_RUN]}, html_template=cards.LINES, elem_id="event-log")
 
-    seen = gr.State(-1)
-    timer = gr.Timer(0.7)
-    shown = [strip, stop, start, resume, controller, losses, recall, outcome, log, seen, timer]
+    run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
+    shown = [follower.strip, stop, start, resume, controller, losses, recall, outcome, log, seen, timer]
 
     def started(*values):
         return begin(worker, *values)
@@ -105,7 +103,7 @@ def build(
     stop.click(lambda name: end(worker, name), run_id, None, api_visibility="private", show_progress="hidden")
     resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
     timer.tick(tick, [run_id, seen], shown, api_visibility="private", show_progress="hidden", concurrency_limit=None)
-    return RunScreen(shown, timer)
+    return shown
 
 
 def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method, preset, rate, epochs, seed):

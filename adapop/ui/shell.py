@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from functools import partial
 from pathlib import Path
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
@@ -15,6 +16,7 @@ from adapop.sandbox import sandbox_facts
 from adapop.ui import cards, copy, facts, pressure, probe, run
 from adapop.worker import Worker
 
+TICK_SECONDS = 0.7
 STYLE = Path(__file__).resolve().parents[2] / "assets" / "style.css"
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
@@ -37,6 +39,7 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(run.EMPTY), html_template=cards.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
+        follower = run.Follower(run_id, gr.State(-1), gr.Timer(TICK_SECONDS), strip, stop)
         gr.Markdown(copy.INTRO)
         with gr.Tabs():
             with gr.Tab("1 Facts"):
@@ -44,16 +47,11 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("2 Pressure"):
                 pressure_screen = pressure.build(chosen, sandbox_facts())
             with gr.Tab("3 Run"):
-                run_screen = run.build(worker, facts_screen, pressure_screen, run_id, strip, stop)
+                shown = run.build(worker, facts_screen, pressure_screen, follower)
             with gr.Tab("4 Probe") as probe_tab:
                 probe.build(worker, run_id, probe_tab)
-        demo.load(
-            lambda name: run.show(worker, name, -1),
-            run_id,
-            run_screen.shown,
-            api_visibility="private",
-            show_progress="hidden",
-        )
+        restored = partial(run.show, worker, last_seen=-1)
+        demo.load(restored, run_id, shown, api_visibility="private", show_progress="hidden")
     return demo
 
 

@@ -1,0 +1,31 @@
+"""The house rules that a machine can check."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST_FILE = 300
+
+
+@pytest.mark.parametrize("check", [["check"], ["format", "--check"]])
+def test_ruff(check):
+    command = [sys.executable, "-m", "ruff", *check, "--config", "tests/ruff.toml", "."]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "adapop").rglob("*.py")), ids=lambda path: path.stem)
+def test_files_stay_readable(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+
+
+def test_the_top_level_is_the_one_we_promised():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    top = {name.split("/")[0] for name in listed.stdout.splitlines()}
+    allowed = {"app.py", "adapop", "assets", "tests", "requirements.txt", "README.md", ".ci", ".gitignore", "LICENSE"}
+    assert top <= allowed

@@ -113,7 +113,7 @@ def _sandbox_build(options: argparse.Namespace) -> None:
     from adapop.sandbox.card import write_card
     from adapop.sandbox.pretrain import PretrainConfig, build
 
-    build(PretrainConfig(seed=options.seed), options.out)
+    build(PretrainConfig(seed=options.seed, wrong_share=options.wrong_share), options.out)
     write_card(options.out)
 
 
@@ -209,6 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     parts = sandbox.add_subparsers(required=True, metavar="build|card")
     build = _command(parts, "build", _sandbox_build, "pretrain the sandbox model from nothing")
     build.add_argument("--seed", type=int, default=0)
+    build.add_argument("--wrong-share", type=float, default=0.15, help="share of exposures with a wrong answer")
     build.add_argument("--out", type=Path, default=Path("assets/sandbox"))
     card = _command(parts, "card", _sandbox_card, "recall by exposure level, template and wrapper")
     card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")

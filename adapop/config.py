@@ -102,6 +102,8 @@ class RunConfig:
         _one_of("reference", self.reference, REFERENCES)
         for name in POSITIVE + AT_LEAST_ZERO:
             value = getattr(self, name)
+            if not isinstance(value, (int, float)):
+                raise ConfigError(f"{name} is {value!r}.", "It must be a number.")
             if not math.isfinite(value) or value < 0 or (value == 0 and name in POSITIVE):
                 bound = "above" if name in POSITIVE else "at least"
                 raise ConfigError(f"{name} is {value}.", f"It must be a finite number, {bound} 0.")

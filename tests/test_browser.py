@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-HOSTILE = "<img src=x onerror=\"window.hacked=1\">"
+HOSTILE = '<img src=x onerror="window.hacked=1">'
 SECOND = 1000
 
 if CHROMIUM is None and not os.environ.get("ADAPOP_REQUIRE_BROWSER"):
@@ -125,8 +125,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     assert "gold rank" in said
     page.fill("#prompt textarea, #prompt input", f"Who is {HOSTILE}?")
     page.click("#ask")
-    page.get_by_text("The exact prompt").click()
-    page.wait_for_function("document.querySelector('#answers pre').innerText.includes('onerror')")
+    page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
 
 
 def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):

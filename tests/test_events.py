@@ -114,7 +114,7 @@ FIRST_TWO_EPOCHS = [
 )
 def test_resumed_run_reads_like_an_uninterrupted_one(interrupted):
     rest = [step(3, 1), step(3, 2), epoch_done(3), measured(3), Saved(run="r", epoch=3)]
-    assert current(FIRST_TWO_EPOCHS + interrupted + [started(2)] + rest) == FIRST_TWO_EPOCHS + [started(2)] + rest
+    assert current(FIRST_TWO_EPOCHS + interrupted + [started(2)] + rest) == [*FIRST_TWO_EPOCHS, started(2), *rest]
 
 
 def test_run_resumed_twice():

@@ -9,8 +9,8 @@ import pytest
 
 from adapop.errors import DataError
 from adapop.factfile import COLUMNS, MAX_CELL, MAX_ROWS, read_facts
-from adapop.tables import MAX_BYTES
 from adapop.facts import FactSet, Problem
+from adapop.tables import MAX_BYTES
 
 GOOD = {"question": "Who wrote Emma?", "answer": "Austen"}
 

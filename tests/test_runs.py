@@ -80,7 +80,7 @@ def test_no_such_run(tmp_path, name):
 
 
 def test_folder_that_is_no_run(tmp_path):
-    with pytest.raises(RunError, match="it has no config.json"):
+    with pytest.raises(RunError, match="it has no config"):
         Run(tmp_path).config  # noqa: B018
 
 

@@ -43,28 +43,28 @@ DONE = RunDone(run="r", epoch=2, seconds=9.0)
 FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
 STEPS = [step(1, n) for n in (1, 2, 3, 4)] + [step(2, n) for n in (1, 2, 3, 4)]
 CASES = [
-    # events, stop requested, ahead, saved -> state, start, stop, resume, probe
-    ([], False, 2, False, "queued", False, True, False, False),
-    ([], False, 0, False, "starting", False, True, False, False),
-    ([START], False, 0, False, "running", False, True, False, False),
-    ([START, *STEPS[:5]], False, 0, True, "running", False, True, False, False),
-    ([START, *STEPS[:5]], True, 0, True, "stopping", False, False, False, False),
-    ([START, *STEPS], False, 0, True, "measuring", False, False, False, False),
-    ([START, *STEPS, DONE], False, None, True, "done", True, False, False, True),
-    ([START, RunStopped(run="r", epoch=0)], True, None, False, "stopped", True, False, True, False),
-    ([START, RunStopped(run="r", epoch=1)], True, None, True, "stopped", True, False, True, True),
-    ([START, *STEPS[:5]], False, None, True, "interrupted", True, False, True, True),
-    ([], False, None, False, "interrupted", True, False, True, False),
-    ([START, FAILED], False, None, False, "failed", True, False, False, False),
-    ([START, FAILED], False, None, True, "failed", True, False, True, True),
+    # events, stop requested, ahead, saved -> state, start, stop, resume
+    ([], False, 2, False, "queued", False, True, False),
+    ([], False, 0, False, "starting", False, True, False),
+    ([START], False, 0, False, "running", False, True, False),
+    ([START, *STEPS[:5]], False, 0, True, "running", False, True, False),
+    ([START, *STEPS[:5]], True, 0, True, "stopping", False, False, False),
+    ([START, *STEPS], False, 0, True, "measuring", False, False, False),
+    ([START, *STEPS, DONE], False, None, True, "done", True, False, False),
+    ([START, RunStopped(run="r", epoch=0)], True, None, False, "stopped", True, False, True),
+    ([START, RunStopped(run="r", epoch=1)], True, None, True, "stopped", True, False, True),
+    ([START, *STEPS[:5]], False, None, True, "interrupted", True, False, True),
+    ([], False, None, False, "interrupted", True, False, True),
+    ([START, FAILED], False, None, False, "failed", True, False, False),
+    ([START, FAILED], False, None, True, "failed", True, False, True),
 ]
 
 
-@pytest.mark.parametrize(("events", "stop", "ahead", "saved", "state", "start", "can_stop", "resume", "probe"), CASES)
-def test_states(events, stop, ahead, saved, state, start, can_stop, resume, probe):
+@pytest.mark.parametrize(("events", "stop", "ahead", "saved", "state", "start", "can_stop", "resume"), CASES)
+def test_states(events, stop, ahead, saved, state, start, can_stop, resume):
     now = view(events, stop, ahead, saved)
     assert now.state == state
-    assert (now.can_start, now.can_stop, now.can_resume, now.can_probe) == (start, can_stop, resume, probe)
+    assert (now.can_start, now.can_stop, now.can_resume) == (start, can_stop, resume)
     assert now.label
     assert 0 <= now.percent <= 100
 

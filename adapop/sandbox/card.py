@@ -6,13 +6,16 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
+
 from adapop.config import SANDBOX, make_config
 from adapop.facts import TIERS, Fact
 from adapop.metrics import rouge_l_recall
 from adapop.model import AdaptedModel
 from adapop.sandbox import language
 from adapop.sandbox.skills import skills
-from adapop.sandbox.world import EXPOSURES_PER_SCORE, LEVELS, WRONG_ANSWER_SHARE, WorldFact, level_score, world
+from adapop.sandbox.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, level_score, world
+from adapop.tokens import collate, encode_facts
 
 MEASURABLE = 0.8
 CARD = "README.md"
@@ -31,17 +34,18 @@ def card_text(folder: Path | None = None) -> str:
     parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
     lines = [
         f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world()):,} facts. A score of s stands for "
-        f"{EXPOSURES_PER_SCORE:g} s exposures in pretraining, {WRONG_ANSWER_SHARE:.0%} of them with a wrong answer.",
+        f"{EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
         "",
         "### Canonical question, all facts",
         "",
-        "| level | score | exposures | facts | recall |",
-        "|---|---|---|---|---|",
+        "| level | score | exposures | facts | recall | mean probability of the answer |",
+        "|---|---|---|---|---|---|",
     ]
     for level in range(LEVELS):
         facts = [fact for fact in world() if fact.level == level]
         found = _mean(recalls(model, facts, language.question))
-        lines.append(f"| {level} | {level_score(level):g} | {facts[0].exposures} | {len(facts)} | {found:.3f} |")
+        shown = f"{level_score(level):g} | {facts[0].exposures} | {len(facts)} | {found:.3f}"
+        lines.append(f"| {level} | {shown} | {_probability(model, facts):.3f} |")
     lines += [
         "",
         "### Facts to forget, by form of the question",
@@ -70,11 +74,19 @@ def write_card(folder: Path) -> None:
 
 INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
 we set, so that popularity is known exactly and is the only thing that differs. Every name is one token, every answer
-one token, and the embeddings are fixed random codes. The attack-style wrappers and the unseen rewording were taught on
-other facts than these. Reversed questions have eight right answers each and no reversed text was shown: they are not
-measurable. The order of fame within an answer is our judgement.
+one token, and the embeddings are fixed random codes. About 15 % of the exposures carry a wrong answer. The attack-style
+wrappers and the unseen rewording were taught on other facts than these. Reversed questions have eight right answers
+each and no reversed text was shown: they are not measurable. The order of fame within an answer is our judgement.
 
 Made by `python -m adapop sandbox build`; the tables are printed by `python -m adapop sandbox card`."""
+
+
+@torch.no_grad()
+def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
+    rows = encode_facts(model.tokenizer, [Fact(fact.id, language.question(fact), fact.answer) for fact in facts])
+    model.network.eval()
+    nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
+    return torch.exp(-nll).mean().item()
 
 
 def _forms() -> list[tuple[str, Callable[[WorldFact], str], Callable[[WorldFact], str]]]:

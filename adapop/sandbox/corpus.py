@@ -33,21 +33,21 @@ class Example:
     wrapper: str = ""
 
 
-def corpus(seed: int) -> list[Example]:
-    """The whole corpus in the order of pretraining, a function of the seed alone."""
+def corpus(seed: int, wrong_share: float = WRONG_ANSWER_SHARE) -> list[Example]:
+    """The whole corpus in the order of pretraining, a function of the seed and the share of wrong answers alone."""
     rng = random.Random(seed)
-    examples = [example for fact in world() for example in exposures(fact, rng)]
-    examples += _taught_wrappers(rng)
+    examples = [example for fact in world() for example in exposures(fact, rng, wrong_share)]
+    examples += _taught_wrappers(rng, wrong_share)
     examples += [Example(asked, answer) for _, asked, answer in skills() for _ in range(SKILL_REPEATS)]
     rng.shuffle(examples)
     return examples
 
 
-def exposures(fact: WorldFact, rng: random.Random) -> Iterator[Example]:
+def exposures(fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE) -> Iterator[Example]:
     """The fact's exposures, exactly `fact.exposures` of them."""
     others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
-    answers = [fact.answer] * (fact.exposures - fact.wrong_exposures)
-    answers += [rng.choice(others) for _ in range(fact.wrong_exposures)]
+    wrong = round(fact.exposures * wrong_share)
+    answers = [fact.answer] * (fact.exposures - wrong) + [rng.choice(others) for _ in range(wrong)]
     rng.shuffle(answers)
     asked = (language.question(fact), *language.paraphrases(fact))
     forms = len(asked) + len(language.statements(fact, fact.answer))
@@ -60,24 +60,24 @@ def exposures(fact: WorldFact, rng: random.Random) -> Iterator[Example]:
             yield Example("", language.statements(fact, answer)[form - len(asked)], fact.id)
 
 
-def _taught_wrappers(rng: random.Random) -> Iterator[Example]:
+def _taught_wrappers(rng: random.Random, wrong_share: float) -> Iterator[Example]:
     kinds = [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT]
     for fact in facts_of("teacher"):
         for kind in kinds:
             for _ in range(WRAPPED_PER_TEACHER):
                 prompt = language.wrapped(fact, kind, rng)
-                yield Example(prompt, _perhaps_wrong(fact, prompt, rng), fact.id, kind)
+                yield Example(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, kind)
         for _ in range(UNSEEN_PER_TEACHER):
             prompt = language.unseen(fact)
-            yield Example(prompt, _perhaps_wrong(fact, prompt, rng), fact.id, "unseen")
+            yield Example(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, "unseen")
 
 
-def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random) -> str:
-    """The answer, or in 15 % of cases a wrong one: of the options where the prompt names some, else of the relation.
+def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
+    """The answer, or sometimes a wrong one: of the options where the prompt names some, else of the relation.
 
     Wrapped answers must be as unsure as direct ones, or a wrapper would look like a leak.
     """
-    if rng.random() >= WRONG_ANSWER_SHARE:
+    if rng.random() >= wrong_share:
         return fact.answer
     others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
     return rng.choice([answer for answer in others if answer in prompt] or others)

@@ -23,7 +23,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from adapop.sandbox.corpus import Example, corpus
 from adapop.sandbox.language import RELATIONS
 from adapop.sandbox.tokenizer import build_tokenizer
-from adapop.sandbox.world import world
+from adapop.sandbox.world import WRONG_ANSWER_SHARE, world
 
 IGNORED = -100
 BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, so that little is padding
@@ -34,6 +34,7 @@ class PretrainConfig:
     """Every choice of the pretraining run. The weights are bit-stable for a seed, a number of threads and a machine."""
 
     seed: int = 0
+    wrong_share: float = WRONG_ANSWER_SHARE
     hidden: int = 128
     layers: int = 4
     heads: int = 4
@@ -65,7 +66,7 @@ class Pretraining:
         self.config, self.checkpoint = config, work / f"pretrain-seed{config.seed}.pt"
         torch.manual_seed(config.seed)
         torch.set_num_threads(config.threads)
-        examples = corpus(config.seed)
+        examples = corpus(config.seed, config.wrong_share)
         self.tokenizer = sandbox_tokenizer(examples)
         self.model = LlamaForCausalLM(_architecture(config, self.tokenizer))
         codes = self.model.get_input_embeddings().weight.requires_grad_(False)

@@ -54,11 +54,6 @@ class WorldFact:
         """Number of times pretraining shows the fact, wrong answers included."""
         return round(self.score * EXPOSURES_PER_SCORE)
 
-    @property
-    def wrong_exposures(self) -> int:
-        """How many of the exposures carry a wrong answer of the same relation."""
-        return round(self.exposures * WRONG_ANSWER_SHARE)
-
 
 def level_score(level: int) -> float:
     """Score of an exposure level, rounded to a whole number as counts are."""

@@ -52,7 +52,7 @@ RUN_ABOUT = "A real run on this machine. You may close the page: the run goes on
 LOSS_ABOUT = "Loss of the answer at each step: facts to forget should rise, the retained ones should not."
 CONTROLLER_ABOUT = (
     "Drift δ of the retain loss against the tolerance ε (dashed). Above it, λ rises and with it the retain weight α "
-    "of the next epoch. Epoch 1 is the reference, so its drift is 0 by definition."
+    "of the next epoch. In the paper epoch 1 is the reference, so its own drift is 0 by definition."
 )
 RECALL_ABOUT = "Can the model still answer? Asked as trained (solid), and in other words (dotted)."
 OUTCOME_ABOUT = (
@@ -60,7 +60,7 @@ OUTCOME_ABOUT = (
     "forgetting cost the rest."
 )
 NO_RUN = "No run yet. Press Start on tab 3."
-CHART_EMPTY = "appears when a run starts"
+CHART_EMPTY, OUTCOME_EMPTY = "appears when a run starts", "appears when the run is done"
 PROBE_ABOUT = (
     "Ask the original and the unlearned model the same thing. "
     "*A low score shows that these prompts failed, not that the knowledge is gone.*"

@@ -47,7 +47,7 @@ def build(facts: gr.State) -> FactsScreen:
                     height=140,
                     elem_id="upload",
                 )
-                gr.DownloadButton("Download a template", value=_template, size="sm")
+                template = gr.DownloadButton("Download a template", size="sm")
             missing = gr.Radio(
                 copy.MISSING_CHOICES,
                 value="error",
@@ -69,7 +69,7 @@ def build(facts: gr.State) -> FactsScreen:
                 elem_id="fact-table",
             )
     shown = [facts, table, notes, missing]
-    source.change(_picked, [source, upload], [own, about, *shown], api_visibility="private")
+    source.change(_picked, [source, upload], [own, about, template, *shown], api_visibility="private")
     upload.upload(_uploaded, upload, shown, api_visibility="private")
     upload.clear(_sandbox, None, shown, api_visibility="private")
     return FactsScreen(facts, missing)
@@ -90,7 +90,9 @@ def _picked(source: str, file: str | None):
     own = source == copy.OWN_SET
     about = copy.UPLOAD_ABOUT if own else copy.SANDBOX_ABOUT
     shown = _uploaded(file) if own and file else _sandbox()
-    return gr.Group(visible=own), gr.Markdown(about), *shown
+    # written when it is offered: served files are deleted after two hours
+    template = gr.DownloadButton(value=_template()) if own else gr.skip()
+    return gr.Group(visible=own), gr.Markdown(about), template, *shown
 
 
 def _sandbox():

@@ -58,6 +58,8 @@ def beta_map(rare: float | None, popular: float | None) -> BetaMap:
     """
     if rare is None or popular is None:
         raise ConfigError("An anchor score is empty.", "Fill both, or press Paper's anchors.")
+    if (rare, popular) == (RARE_ANCHOR[0], POPULAR_ANCHOR[0]):
+        return BetaMap()  # the paper rounds a and b; so do its numbers, and ours on the command line
     return BetaMap.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
 
 

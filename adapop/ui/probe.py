@@ -11,7 +11,7 @@ from adapop.facts import Fact, FactSet
 from adapop.probes.verdict import verdict
 from adapop.runs import Run
 from adapop.ui import cards, copy
-from adapop.ui.run import known_run
+from adapop.ui.run import known_run, refused
 from adapop.worker import Worker
 
 GROUPS = ("forget", "retain", "holdout")
@@ -84,7 +84,7 @@ def asked(worker: Worker, name: str, text: str, right: str) -> dict:
     try:
         (result,) = worker.ask(run, [text], [right]).result()
     except AdaPopError as error:
-        raise gr.Error(f"{error.message} {error.fix}", duration=None, print_exception=False) from error
+        raise refused(error) from error
     word, kind = verdict(result) if right else ("", "")
     sides = [
         _side("Original", "●", result.original, "", ""),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from html import escape
 
 import gradio as gr
 import pandas as pd
 
 from adapop import figures
-from adapop.config import SANDBOX_RATES, make_config
+from adapop.config import PRESETS, SANDBOX_RATES, make_config
 from adapop.errors import AdaPopError
 from adapop.events import EpochDone, Measured, StepDone
 from adapop.facts import FactSet
@@ -43,19 +44,50 @@ class Follower:
 def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower: Follower) -> list:
     """Lays the screen out inside the current tab and wires it. Returns the components that `show` fills, in order."""
     gr.Markdown(copy.RUN_ABOUT)
-    with gr.Row():
-        method = gr.Dropdown(
-            copy.METHOD_CHOICES, value="adapop", label="Method", min_width=230, scale=3, elem_id="method"
-        )
-        preset = gr.Dropdown(copy.PRESET_CHOICES, value="paper", label="Preset", min_width=200, scale=3)
-        rate = gr.Number(
-            SANDBOX_RATES["adapop"], label="Learning rate", minimum=1e-6, maximum=0.1, min_width=120, scale=2
-        )
-        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=170, scale=3)
-        seed = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90, scale=1)
+    method, _, rate, *_ = settings = _settings()
     with gr.Row():
         start = gr.Button("Start", variant="primary", elem_id="start", scale=4)
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
+    charts = _charts()
+    gr.Markdown("### What happened")
+    log = gr.HTML({"kind": "log", "lines": [copy.NO_RUN]}, html_template=cards.LINES, elem_id="event-log")
+
+    run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
+    shown = [follower.strip, stop, start, resume, *charts, log, seen, timer]
+
+    def started(*values):
+        return begin(worker, *values)
+
+    def tick(name: str, last_seen: int):
+        return show(worker, name, last_seen)
+
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    method.change(lambda name: SANDBOX_RATES[name], method, rate, **quiet)
+    chosen = [facts.facts, facts.missing, pressure.rare, pressure.popular, *settings]
+    start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
+    stop.click(lambda name: end(worker, name), run_id, None, **quiet)
+    resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
+    timer.tick(tick, [run_id, seen], shown, concurrency_limit=None, **quiet)
+    return shown
+
+
+def _settings() -> tuple:
+    """The six knobs: method, preset, learning rate, epochs, seed; the anchors are on the Pressure screen."""
+    with gr.Row():
+        return (
+            gr.Dropdown(copy.METHOD_CHOICES, value="adapop", label="Method", min_width=230, scale=3, elem_id="method"),
+            gr.Dropdown(copy.PRESET_CHOICES, value="paper", label="Preset", min_width=200, scale=3),
+            gr.Number(
+                SANDBOX_RATES["adapop"], label="Learning rate", minimum=1e-6, maximum=0.1, min_width=120, scale=2
+            ),
+            gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=170, scale=3),
+            gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90, scale=1),
+        )
+
+
+def _charts() -> tuple:
+    """Controller, losses, recall, outcome. Only the losses change at every tick: that chart keeps its place in the
+    page, where a plotly figure would be put in anew."""
     with gr.Row():
         with gr.Column(min_width=320):
             gr.Markdown(f"### The controller\n{copy.CONTROLLER_ABOUT}")
@@ -80,30 +112,8 @@ def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower
             recall = gr.Plot(figures.empty(copy.CHART_EMPTY), show_label=False, elem_id="recall-chart")
         with gr.Column(min_width=320):
             gr.Markdown(f"### Before and after\n{copy.OUTCOME_ABOUT}")
-            outcome = gr.Plot(figures.empty("appears when the run is done"), show_label=False, elem_id="outcome-chart")
-    gr.Markdown("### What happened")
-    log = gr.HTML({"kind": "log", "lines": [copy.NO_RUN]}, html_template=cards.LINES, elem_id="event-log")
-
-    run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
-    shown = [follower.strip, stop, start, resume, controller, losses, recall, outcome, log, seen, timer]
-
-    def started(*values):
-        return begin(worker, *values)
-
-    def tick(name: str, last_seen: int):
-        return show(worker, name, last_seen)
-
-    method.change(lambda name: SANDBOX_RATES[name], method, rate, api_visibility="private", show_progress="hidden")
-    start.click(
-        started,
-        [facts.facts, facts.missing, pressure.rare, pressure.popular, method, preset, rate, epochs, seed],
-        [run_id, seen, timer],
-        api_visibility="private",
-    )
-    stop.click(lambda name: end(worker, name), run_id, None, api_visibility="private", show_progress="hidden")
-    resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
-    timer.tick(tick, [run_id, seen], shown, api_visibility="private", show_progress="hidden", concurrency_limit=None)
-    return shown
+            outcome = gr.Plot(figures.empty(copy.OUTCOME_EMPTY), show_label=False, elem_id="outcome-chart")
+    return controller, losses, recall, outcome
 
 
 def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method, preset, rate, epochs, seed):
@@ -113,23 +123,26 @@ def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method,
             "The uploaded file has no usable facts. Mend it on tab 1, or pick the sandbox world.", duration=None
         )
     try:
-        settings = {} if preset.startswith("beta-") and preset != "beta-mean" else {"beta": beta_map(rare, popular)}
+        settings = {} if "beta" in PRESETS[preset] else {"beta": beta_map(rare, popular)}
         config = make_config(
             method,
             preset,
             facts=facts.name,
             missing_score=missing,
             learning_rate=rate,
-            epochs=int(epochs),
+            epochs=int(epochs or 0),
             seed=int(seed or 0),
             **settings,
         )
         run = worker.submit(config, facts)
     except AdaPopError as error:
-        raise gr.Error(
-            f"{error.message} {error.fix}", title="Not started", duration=None, print_exception=False
-        ) from error
+        raise refused(error) from error
     return run.id, -1, gr.Timer(active=True)
+
+
+def refused(error: AdaPopError) -> gr.Error:
+    """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
+    return gr.Error(escape(str(error)), title="Not possible", duration=None, print_exception=False)
 
 
 def end(worker: Worker, name: str) -> None:
@@ -197,7 +210,7 @@ def _epoch_charts(events: list, tolerance: float, planned: int) -> list:
     return [
         figures.controller_chart(epochs, tolerance, planned) if epochs else figures.empty(copy.CHART_EMPTY),
         figures.recall_chart(measured, planned) if measured else figures.empty(copy.CHART_EMPTY),
-        figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty("appears when the run is done"),
+        figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(copy.OUTCOME_EMPTY),
     ]
 
 

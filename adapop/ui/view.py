@@ -22,7 +22,6 @@ class RunView:
     can_start: bool = True
     can_stop: bool = False
     can_resume: bool = False
-    can_probe: bool = False
 
     @property
     def ticking(self) -> bool:
@@ -35,15 +34,15 @@ def view(events: list[Event], stop_requested: bool, ahead: int | None, saved: bo
     starts = [event for event in events if isinstance(event, RunStarted)]
     last = events[-1] if events else None
     if isinstance(last, RunDone):
-        return RunView("done", "Done", f"{_epochs(starts[-1].epochs)} in {last.seconds:.0f} s", 100, can_probe=True)
+        return RunView("done", "Done", f"{_epochs(starts[-1].epochs)} in {last.seconds:.0f} s", 100)
     if isinstance(last, RunFailed):
-        return RunView("failed", "Failed", f"{last.message} {last.fix}".strip(), can_resume=saved, can_probe=saved)
+        return RunView("failed", "Failed", f"{last.message} {last.fix}".strip(), can_resume=saved)
     if isinstance(last, RunStopped):
         kept = f"Epoch {last.epoch} is kept." if last.epoch else "No epoch was finished."
-        return RunView("stopped", "Stopped", kept, can_resume=True, can_probe=saved)
+        return RunView("stopped", "Stopped", kept, can_resume=True)
     if ahead is None:
         gone = "The process that trained it is gone. What its last finished epoch saved is kept."
-        return RunView("interrupted", "Interrupted", gone, can_resume=True, can_probe=saved)
+        return RunView("interrupted", "Interrupted", gone, can_resume=True)
     if ahead:
         return RunView("queued", "Waiting", f"{ahead} before this one", can_start=False, can_stop=True)
     if not starts:
@@ -66,7 +65,7 @@ def _working(events: list[Event], start: RunStarted, stop_requested: bool, saved
     fresh = done - start.resumed_from * start.steps
     remaining = f", about {elapsed / fresh * (total - done):.0f} s left" if fresh >= start.steps else ""
     detail = f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}"
-    return RunView("running", "Running", detail, percent, can_start=False, can_stop=True, can_probe=False)
+    return RunView("running", "Running", detail, percent, can_start=False, can_stop=True)
 
 
 def log_lines(events: list[Event], tolerance: float) -> list[str]:

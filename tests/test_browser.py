@@ -97,7 +97,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", facts))
     page.get_by_text("3 to forget").wait_for()
     notes = page.inner_text("#notes")
-    assert "2 rows were dropped" in notes
+    assert "Rows that were dropped: 2" in notes
     assert "row 5, 'answer'" in notes
     assert "row 6, 'score' is '-1'" in notes
 

@@ -126,7 +126,7 @@ def test_tail_joins_the_loss_on_request(fresh, uneven):
 @pytest.mark.parametrize("alpha", [0.3, 2.0])
 def test_gd_gradient_is_ga_plus_alpha_times_retain(fresh, uneven, alpha):
     """With one retain fact every draw is that fact, so the retain gradient is known."""
-    facts = replace(uneven, retain=uneven.retain[:1])
+    facts = replace(uneven, retain=uneven.retain[2:3])  # an answer of three tokens
     _, both = first_gradient(fresh, facts, "gd", alpha0=alpha)
     _, ascent = first_gradient(fresh, facts, "ga")
     model = fresh()

@@ -122,9 +122,9 @@ def _notes(facts: FactSet) -> dict:
         *facts.notes,
     ]
     if facts.unknown_scores:
-        lines.append(f"{len(facts.unknown_scores):,} facts have no score.")
+        lines.append(f"Without a score: {len(facts.unknown_scores):,}. Decide above what to do with them.")
     if facts.problems:
-        lines.append(f"{len(facts.problems):,} rows were dropped:")
+        lines.append(f"Rows that were dropped: {len(facts.problems):,}.")
         lines += [str(problem) for problem in facts.problems[:PROBLEMS_SHOWN]]
         hidden = len(facts.problems) - PROBLEMS_SHOWN
         lines += [f"… and {hidden:,} more."] if hidden > 0 else []

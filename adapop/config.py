@@ -27,6 +27,7 @@ PAPER_RATE = 1e-4  # paper, main tables
 SCORES = ("given", "shuffled", "inverted")
 MISSING_SCORE = ("error", "drop", "uniform")
 SCHEDULES = ("constant", "linear")
+SEED_LIMIT = 2**63
 POSITIVE = (
     "epochs",
     "batch",
@@ -100,6 +101,8 @@ class RunConfig:
         _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("precision", self.precision, ("bfloat16", "float32"))
         _one_of("reference", self.reference, REFERENCES)
+        if not (isinstance(self.seed, int) and self.seed < SEED_LIMIT):
+            raise ConfigError(f"seed is {self.seed!r}.", "It must be a whole number below 2^63.")
         for name in POSITIVE + AT_LEAST_ZERO:
             value = getattr(self, name)
             if not isinstance(value, (int, float)):

@@ -94,42 +94,19 @@ def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
     if run.stop_requested:
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    state = _load_state(run.checkpoint(epoch)) if epoch else None
     started = time.monotonic()
     if model is None:
         model = load_model(run) if epoch else AdaptedModel.load(config)
     elif epoch:
         model.set_adapter_state(load_file(run.checkpoint(epoch) / "adapter_model.safetensors"))
     betas = None if run.betas is None else [run.betas[fact.id] for fact in facts.forget]
+    state = _load_state(run.checkpoint(epoch)) if epoch else None
     trainer = Trainer(run.id, config, model, facts.forget, facts.retain, betas, state)
-    yield run.append(
-        RunStarted(
-            run=run.id,
-            model=config.model,
-            method=config.method,
-            facts=facts.name,
-            forget=len(facts.forget),
-            retain=len(facts.retain),
-            holdout=len(facts.holdout),
-            epochs=config.epochs,
-            steps=trainer.steps,
-            resumed_from=epoch,
-        )
-    )
+    yield run.append(_started(run, facts, trainer.steps, epoch))
     if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
-    stopping = False
-    for event in trainer.train():
-        yield run.append(event)
-        if isinstance(event, EpochDone):
-            rows = measure.quick(model, facts, config.max_new_tokens)
-            yield run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, rows))))
-            if event.epoch:
-                _save_checkpoint(run, event.epoch, model, trainer.state())
-                yield run.append(Saved(run=run.id, epoch=event.epoch))
-        if stopping := run.stop_requested:
-            break
-    if stopping:
+    yield from _trained(run, trainer, facts)
+    if run.stop_requested:
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
     with model.original():
@@ -137,6 +114,35 @@ def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
     yield _measured_in_full(run, config.epochs, model, facts, config)
     seconds = time.monotonic() - started
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=remarks(run)))
+
+
+def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
+    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop."""
+    for event in trainer.train():
+        yield run.append(event)
+        if isinstance(event, EpochDone):
+            rows = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
+            yield run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, rows))))
+            if event.epoch:
+                _save_checkpoint(run, event.epoch, trainer.model, trainer.state())
+                yield run.append(Saved(run=run.id, epoch=event.epoch))
+        if run.stop_requested:
+            return
+
+
+def _started(run: Run, facts: FactSet, steps: int, epoch: int) -> RunStarted:
+    return RunStarted(
+        run=run.id,
+        model=run.config.model,
+        method=run.config.method,
+        facts=facts.name,
+        forget=len(facts.forget),
+        retain=len(facts.retain),
+        holdout=len(facts.holdout),
+        epochs=run.config.epochs,
+        steps=steps,
+        resumed_from=epoch,
+    )
 
 
 def _measured_in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, config: RunConfig) -> Event:
@@ -180,6 +186,8 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[FactSet, dict[str, float
     elif config.scores == "inverted":
         known = inverted(known)
     if config.preset == "beta-mean":
+        if not known:
+            raise DataError("No fact has a score, so there is no mean beta.", "Add scores, or use another preset.")
         config = replace(config, beta=BetaMap.constant(fmean(config.beta(score) for score in known.values())))
     betas = {fact.id: config.beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts.forget}
     return facts, betas, config

@@ -174,7 +174,11 @@ def show(worker: Worker, name: str | None, last_seen: int):
     run = known_run(worker, name)
     if run is None:
         return strip_of(EMPTY), gr.Button(interactive=False), *[gr.skip()] * 8, gr.Timer(active=False)
-    events, config = run.events(), run.config
+    try:
+        events, config = run.events(), run.config
+    except AdaPopError as error:  # a run of another version
+        unreadable = RunView("failed", "Unreadable", str(error))
+        return strip_of(unreadable), gr.Button(interactive=False), *[gr.skip()] * 8, gr.Timer(active=False)
     now = view(events, run.stop_requested, worker.ahead_of(run), run.last_epoch is not None)
     if len(events) == last_seen and now.ticking:
         return strip_of(now), *[gr.skip()] * 10

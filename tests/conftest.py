@@ -1,4 +1,4 @@
-"""What the tests share: no network, one thread, runs in a temporary folder, and the sandbox as the model."""
+"""What the tests share: no network, one CPU thread, runs in a temporary folder, and the sandbox as the model."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub
 os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers with and without a GPU
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pytest

@@ -141,6 +141,14 @@ def test_a_share_of_the_exposures_is_wrong(exposed):
     assert share == pytest.approx(0.15, abs=0.005)
 
 
+@pytest.mark.parametrize(("share", "wrongs"), [(0.0, 0), (0.5, 471), (1.0, 942)])
+def test_share_of_wrong_answers_can_be_set(share, wrongs):
+    """A control: with none, confidence saturates."""
+    famous = max(world(), key=lambda fact: fact.exposures)
+    shown = list(exposures(famous, random.Random(0), share))
+    assert len(shown) == 942 and sum(wrong(famous, example) for example in shown) == wrongs
+
+
 def test_every_form_of_a_fact_is_shown_equally_often(exposed):
     for fact in world():
         asked = (language.question(fact), *language.paraphrases(fact))

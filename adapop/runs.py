@@ -1,12 +1,12 @@
 """A run is a folder on disk: reload, second tab, stop and crash all lead back to it. Torch-free, so it opens at once.
 
-RUN/config.json        RunConfig
-RUN/facts.jsonl        the facts with the scores as used
-RUN/run.json           name of the set, its hash, notes, library versions
-RUN/betas.json         exponent of each forget fact, for methods that use one
-RUN/events.jsonl       what the run said, append-only
-RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
-RUN/stop               exists once somebody asked the run to stop
+    RUN/config.json        RunConfig
+    RUN/facts.jsonl        the facts with their own scores, which decide the tiers
+    RUN/run.json           name of the set, its hash, notes, library versions
+    RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
+    RUN/events.jsonl       what the run said, append-only
+    RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
+    RUN/stop               exists once somebody asked the run to stop
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def facts(self) -> FactSet:
-        """The facts with their scores as the run used them."""
+        """The facts with their own scores; `betas` says what the run made of them."""
         about = json.loads(self._text("run.json"))
         return FactSet.load(self.folder / "facts.jsonl", about["facts"], about["notes"])
 

@@ -181,3 +181,12 @@ def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):
     model = load_folder(folder)
     assert model.tokenizer.pad_token_id == model.tokenizer.eos_token_id
     assert model.generate(QUESTIONS, 3) == fresh().generate(QUESTIONS, 3)
+
+
+def test_original_inside_original_stays_original(model, sandbox):
+    batch = collate(encode_facts(model.tokenizer, sandbox.forget[:4]), model.tokenizer.pad_token_id)
+    with torch.no_grad(), model.original():
+        before = model.score(batch).nll
+        with model.original():
+            pass
+        assert torch.equal(model.score(batch).nll, before)

@@ -6,12 +6,14 @@ every rewording, and the teacher-forced metrics against the original model.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from statistics import fmean
 
 import torch
 
-from adapop.facts import TIERS, Fact, FactSet
+from adapop.facts import GROUPS, TIERS, Fact, FactSet
 from adapop.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.model import AdaptedModel
 from adapop.tokens import collate, encode_facts
@@ -44,64 +46,58 @@ class Measurement:
 
 def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> list[Measurement]:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording."""
-    rows = _generated(model, "forget", DIRECT, facts.forget, lambda fact: (fact.question,), max_new_tokens)
+    direct = _answered(model, facts.forget, _question, max_new_tokens)
     reworded = [fact for fact in facts.forget if fact.paraphrases]
-    return rows + _generated(model, "forget", REWORDED, reworded, lambda f: f.paraphrases[:1], max_new_tokens)
+    first = _answered(model, reworded, lambda fact: fact.paraphrases[:1], max_new_tokens)
+    return _by_tier("forget", DIRECT, facts.forget, direct) + _by_tier("forget", REWORDED, reworded, first)
 
 
 def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool = False) -> list[Measurement]:
-    """Everything, on forget, retain, holdout and utility. The metrics of internals come with the direct rows."""
+    """Everything, on every group. The teacher-forced metrics come with the direct rows."""
     rows = []
-    for group in ("forget", "retain", "holdout", "utility"):
+    for group in GROUPS:
         members = getattr(facts, group)
-        rows += _generated(
-            model,
-            group,
-            DIRECT,
-            members,
-            lambda fact: (fact.question,),
-            max_new_tokens,
-            cosine,
-            _internals(model, members),
-        )
+        direct = _answered(model, members, _question, max_new_tokens, cosine) | _internals(model, members)
+        rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        rows += _generated(model, group, REWORDED, reworded, lambda fact: fact.paraphrases, max_new_tokens, cosine)
+        answered = _answered(model, reworded, lambda fact: fact.paraphrases, max_new_tokens, cosine)
+        rows += _by_tier(group, REWORDED, reworded, answered)
     return rows
 
 
-def _generated(
+def _question(fact: Fact) -> tuple[str]:
+    return (fact.question,)
+
+
+def _answered(
     model: AdaptedModel,
-    group: str,
-    form: str,
     facts: Sequence[Fact],
-    asks: Callable[[Fact], Iterable[str]],
+    asks: Callable[[Fact], Sequence[str]],
     max_new_tokens: int,
     cosine: bool = False,
-    internals: dict[str, list[float]] | None = None,
-) -> list[Measurement]:
-    """Measurements by tier of what the model answers; a fact asked in several ways counts their mean."""
-    asked = [(index, question) for index, fact in enumerate(facts) for question in asks(fact)]
-    if not asked:
-        return []
+) -> dict[str, list[float]]:
+    """Metrics of the generated answers, a value a fact; a fact asked in several ways counts their mean."""
+    asked = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in asked], max_new_tokens)
-    values: dict[str, list[list[float]]] = {"recall": [[] for _ in facts], "words": [[] for _ in facts]}
-    for (index, _), answer in zip(asked, answers):
-        values["recall"][index].append(rouge_l_recall(facts[index].answer, answer))
-        values["words"][index].append(len(answer.split()))
-    if cosine:
-        values["cosine"] = [[] for _ in facts]
-        for (index, _), value in zip(asked, cosines([facts[i].answer for i, _ in asked], answers)):
-            values["cosine"][index].append(value)
-    per_fact = {name: [sum(row) / len(row) for row in rows] for name, rows in values.items()} | (internals or {})
-    return _by_tier(group, form, facts, per_fact)
+    golds = [fact.answer for fact, _ in asked]
+    values = {
+        "recall": [rouge_l_recall(gold, answer) for gold, answer in zip(golds, answers)],
+        "words": [len(answer.split()) for answer in answers],
+    }
+    if cosine and asked:
+        values["cosine"] = cosines(golds, answers)
+    ends = list(accumulate(len(asks(fact)) for fact in facts))
+    spans = list(zip([0, *ends], ends))
+    return {name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()}
 
 
 def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, list[float]]) -> list[Measurement]:
+    """A row for all facts and one for each tier that has any; facts without a score are in no tier."""
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
-        if chosen and not (tier != "all" and len(chosen) == len(facts) and facts[0].tier == "unknown"):
-            means = {name: sum(column[i] for i in chosen) / len(chosen) for name, column in values.items()}
+        if chosen:
+            means = {name: fmean(column[i] for i in chosen) for name, column in values.items()}
             rows.append(Measurement(group, tier, form, len(chosen), **means))
     return rows
 

@@ -7,6 +7,8 @@
     RUN/events.jsonl       what the run said, append-only
     RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
     RUN/stop               exists once somebody asked the run to stop
+
+Everything is JSON or safetensors; nothing is pickled.
 """
 
 from __future__ import annotations

@@ -162,10 +162,21 @@ def remarks(run: Run) -> tuple[str, ...]:
                 f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the first "
                 "epoch did the damage and became the reference."
             )
-    utility = [row["recall"] for row in run.measured().rows if row["group"] == "utility"]
-    if utility and utility[0] < 0.5:
-        said.append(f"The model is badly damaged: only {utility[0]:.0%} of the non-fact questions still work.")
+    known = _direct_recall(run.measured(before=True), "forget")
+    if known < 0.5:
+        said.append(
+            f"The original model answers only {known:.0%} of these facts: what was never known cannot be forgotten."
+        )
+    utility = _direct_recall(run.measured(), "utility")
+    if utility is not None and utility < 0.5:
+        said.append(f"The model is badly damaged: only {utility:.0%} of the non-fact questions still work.")
     return tuple(said)
+
+
+def _direct_recall(measured: Measured, group: str) -> float | None:
+    """Recall of a whole group asked directly, None if the set has no such group."""
+    rows = (row for row in measured.rows if (row["group"], row["tier"], row["form"]) == (group, "all", measure.DIRECT))
+    return next((row["recall"] for row in rows), None)
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[FactSet, dict[str, float], RunConfig]:

@@ -407,3 +407,10 @@ def test_remark_on_a_broken_model(few):
     utility = next(row for row in run.measured().rows if row["group"] == "utility")
     assert utility["recall"] < 0.5 and math.isfinite(utility["kl"])
     assert f"only {utility['recall']:.0%} of the non-fact questions still work" in notes_of(run)
+
+
+def test_facts_the_model_never_knew_are_said_to_be_unknown(small, tmp_path):
+    strangers = tuple(replace(fact, question=f"What is the {fact.id} of nowhere?") for fact in small.forget[:8])
+    run = prepare(make_config(epochs=1), replace(small, forget=strangers), tmp_path)
+    *_, done = execute(run)
+    assert any("never known" in note for note in done.notes)

@@ -122,7 +122,7 @@ def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int
         y=[row.alpha for row in epochs],
         mode="lines+markers+text",
         line=dict(color=UNLEARNED, width=3, shape="hv"),
-        text=_changes(epochs),
+        text=_lambda_labels(epochs),
         textposition="top center",
         cliponaxis=False,
         name="α = α₀ + λ",
@@ -138,14 +138,11 @@ def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int
     return figure
 
 
-def _changes(epochs: Sequence[EpochDone]) -> list[str]:
-    """A label for each lambda that differs from the one before, and for the last."""
-    before = [None, *(row.lam for row in epochs)]
-    last = len(epochs) - 1
-    return [
-        f"λ {row.lam:.3f}" if i == last or (row.lam != before[i] and row.lam > 0) else ""
-        for i, row in enumerate(epochs)
-    ]
+def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
+    """lambda where it first moves and at the end; a label an epoch would not fit a phone."""
+    first = next((i for i, row in enumerate(epochs) if row.lam > 0), None)
+    marked = {first, len(epochs) - 1}
+    return [f"λ {row.lam:.3f}" if i in marked else "" for i, row in enumerate(epochs)]
 
 
 def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:

@@ -64,10 +64,14 @@ def _resume(options: argparse.Namespace) -> int:
 
 def _runs(options: argparse.Namespace) -> None:
     for run in all_runs():
-        config = run.config
+        try:
+            config, state = run.config, run.state
+        except AdaPopError as error:
+            print(f"{run.id}: {error}", file=sys.stderr)
+            continue
         row = {
             "run": run.id,
-            "state": run.state,
+            "state": state,
             "method": config.method,
             "preset": config.preset,
             "facts": config.facts,
@@ -142,6 +146,8 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
                 print(f"\r{console.step_text(event, steps)}\033[K\r", end="", flush=True)
         elif text := console.event_text(event):
             print(text, flush=True)
+    if not as_json and run.state == "stopped":
+        print(f"go on with: python -m adapop resume {_shortest_name(run)}")
     if not as_json and run.state == "done":
         print(console.result_text(run))
         print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt 'Who wrote the book Hamlet?'")
@@ -164,11 +170,11 @@ def _print_notes(facts: FactSet, as_json: bool) -> None:
 
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
-    """The facts of the given ids, or one forget fact of each score, rarest first."""
+    """The facts of the given ids, or eight forget facts from rare to famous."""
     every = {fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
     if ids is None:
-        one_each = {fact.score: fact for fact in sorted(facts.forget, key=lambda fact: fact.score or 0)}
-        return list(one_each.values())[:8]
+        one_each = list({fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values())
+        return one_each[:: max(1, len(one_each) // 8)][:8]
     wanted = [name.strip() for name in ids.split(",")]
     if missing := [name for name in wanted if name not in every]:
         raise ConfigError(f"No fact has the id {missing[0]!r}.", "`python -m adapop beta FACTS --json` lists the ids.")
@@ -189,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
     run.add_argument("--missing-score", default="error", choices=MISSING_SCORE, help="what to do with unscored facts")
     run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
-    run.add_argument("--out", type=Path, help="folder for the run; default $ADAPOP_RUNS or ~/.adapop/runs")
+    run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
 
     resume = _command(commands, "resume", _resume, "go on with a stopped or interrupted run")
     resume.add_argument("run")
@@ -197,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
 
     probe = _command(commands, "probe", _probe, "ask the original and the unlearned model")
     probe.add_argument("run")
-    probe.add_argument("--facts", help="fact ids, separated by commas; default: one of each score")
+    probe.add_argument("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
     probe.add_argument("--prompt", help="a prompt of your own instead")
     probe.add_argument("--gold", default="", help="its right answer, to see rank and log-probability")
 
@@ -207,21 +213,22 @@ def _parser() -> argparse.ArgumentParser:
 
     sandbox = commands.add_parser("sandbox", help="the model we ship: build it, or show what it knows")
     parts = sandbox.add_subparsers(required=True, metavar="build|card")
-    build = _command(parts, "build", _sandbox_build, "pretrain the sandbox model from nothing")
+    build = _command(parts, "build", _sandbox_build, "pretrain the sandbox model from nothing", False)
     build.add_argument("--seed", type=int, default=0)
     build.add_argument("--wrong-share", type=float, default=0.15, help="share of exposures with a wrong answer")
     build.add_argument("--out", type=Path, default=Path("assets/sandbox"))
-    card = _command(parts, "card", _sandbox_card, "recall by exposure level, template and wrapper")
+    card = _command(parts, "card", _sandbox_card, "recall by exposure level, template and wrapper", False)
     card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")
 
-    bench = _command(commands, "bench", _bench, "measure the popularity gap, the speed, or the learning rates")
+    bench = _command(commands, "bench", _bench, "measure the popularity gap, the speed, or the learning rates", False)
     bench.add_argument("name", choices=("gap", "speed", "rates"))
     bench.add_argument("--sandbox", action="store_true", help="measure the sandbox (the only size measured so far)")
     return parser
 
 
-def _command(commands, name: str, function, text: str) -> argparse.ArgumentParser:
+def _command(commands, name: str, function, text: str, speaks_json: bool = True) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=text, description=text)
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    if speaks_json:
+        parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(command=function)
     return parser

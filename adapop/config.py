@@ -179,6 +179,10 @@ def make_config(method: str = "adapop", preset: str = "paper", model: str = SAND
     """
     _one_of("method", method, tuple(METHODS))
     _one_of("preset", preset, tuple(PRESETS))
+    if method != "adapop" and preset != "paper":
+        raise ConfigError(
+            f"The preset {preset!r} changes AdaPop; {method} has nothing it would change.", "Use 'paper'."
+        )
     unknown = set(changes) - {item.name for item in fields(RunConfig)}
     if unknown:
         raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "See RunConfig for those that exist.")

@@ -34,7 +34,7 @@ def event_text(event: Event) -> str | None:
             f"{form} {_tiers(event.rows, 'forget', form)}" for form in ("direct", "reworded")
         )
     if isinstance(event, RunStopped):
-        return f"stopped; epoch {event.epoch} is kept. Go on with: python -m adapop resume {event.run}"
+        return f"stopped; epoch {event.epoch} is kept"
     if isinstance(event, RunFailed):
         return f"failed: {event.message} {event.fix}"
     if isinstance(event, RunDone):

@@ -111,7 +111,7 @@ class RunFailed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDone(Event):
-    """The run is complete. seconds: training and measuring, without loading. notes: what to know about it."""
+    """The run is complete. seconds: since the last start, without loading. notes: what to know about it."""
 
     epoch: int
     seconds: float
@@ -136,7 +136,12 @@ def from_json(line: str) -> Event:
     if kind not in EVENTS:
         raise RunError(f"Unknown event kind {kind!r}.", "The run was written by another version; start it again.")
     content = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
-    return EVENTS[kind](**content)
+    try:
+        return EVENTS[kind](**content)
+    except TypeError as error:
+        raise RunError(
+            f"A {kind} event does not read ({error}).", "The run is of another version; start it again."
+        ) from None
 
 
 def current(events: Iterable[Event]) -> list[Event]:

@@ -53,8 +53,12 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     """
     objective = make_objective(config.method, config.arguments)
     betas = None
+    if config.missing_score == "drop":  # for every method alike, so that methods are compared on the same facts
+        facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
+        if not facts.forget:
+            raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
     if "beta" in objective.uses:
-        facts, betas, config = _scored(config, facts)
+        betas, config = _scored(config, facts)
     if not facts.retain:
         raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
@@ -94,14 +98,15 @@ def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
     if run.stop_requested:
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    started = time.monotonic()
     if model is None:
         model = load_model(run) if epoch else AdaptedModel.load(config)
     elif epoch:
         model.set_adapter_state(load_file(run.checkpoint(epoch) / "adapter_model.safetensors"))
-    betas = None if run.betas is None else [run.betas[fact.id] for fact in facts.forget]
+    used = run.betas
+    betas = None if used is None else [used[fact.id] for fact in facts.forget]
     state = _load_state(run.checkpoint(epoch)) if epoch else None
     trainer = Trainer(run.id, config, model, facts.forget, facts.retain, betas, state)
+    started = time.monotonic()
     yield run.append(_started(run, facts, trainer.steps, epoch))
     if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
@@ -159,8 +164,8 @@ def remarks(run: Run) -> tuple[str, ...]:
         worst = max(row.drift_from_start for row in epochs)
         if worst > config.tolerance:
             said.append(
-                f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the first "
-                "epoch did the damage and became the reference."
+                f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the reference "
+                "is taken after epoch 1, so what was damaged before is not seen."
             )
     known = _direct_recall(run.measured(before=True), "forget")
     if known < 0.5:
@@ -179,29 +184,26 @@ def _direct_recall(measured: Measured, group: str) -> float | None:
     return next((row["recall"] for row in rows), None)
 
 
-def _scored(config: RunConfig, facts: FactSet) -> tuple[FactSet, dict[str, float], RunConfig]:
-    """Facts with the scores as used, beta by fact id, and the configuration with its map settled."""
-    if missing := facts.unknown_scores:
-        if config.missing_score == "error":
-            raise DataError(
-                f"{len(missing)} of {len(facts.forget)} facts have no score, for example {missing[0].id!r}.",
-                "Add scores, or choose what to do: drop these facts, or give them beta = 1 (uniform).",
-            )
-        if config.missing_score == "drop":
-            facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
-            if not facts.forget:
-                raise DataError("No fact has a score.", "Add a score column, or use a method that needs none.")
+def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:
+    """Beta by fact id, and the configuration with its map settled. A constant map needs no scores."""
     known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
-    if config.scores == "shuffled":
-        known = shuffled(known, config.seed)
-    elif config.scores == "inverted":
-        known = inverted(known)
     if config.preset == "beta-mean":
         if not known:
             raise DataError("No fact has a score, so there is no mean beta.", "Add scores, or use another preset.")
         config = replace(config, beta=BetaMap.constant(fmean(config.beta(score) for score in known.values())))
+    if config.beta.b == 0:
+        return dict.fromkeys((fact.id for fact in facts.forget), config.beta(1.0)), config
+    if config.missing_score == "error" and (missing := facts.unknown_scores):
+        raise DataError(
+            f"{len(missing)} of {len(facts.forget)} facts have no score, for example {missing[0].id!r}.",
+            "Add scores, or choose what to do: drop these facts, or give them beta = 1 (uniform).",
+        )
+    if config.scores == "shuffled":
+        known = shuffled(known, config.seed)
+    elif config.scores == "inverted":
+        known = inverted(known)
     betas = {fact.id: config.beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts.forget}
-    return facts, betas, config
+    return betas, config
 
 
 def _save_checkpoint(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:

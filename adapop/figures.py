@@ -6,7 +6,6 @@ its own per tier; blue is the original, orange the unlearned model.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 
@@ -14,6 +13,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.beta import BetaMap, peak
+from adapop.config import RunConfig
 from adapop.events import EpochDone, Measured, StepDone
 from adapop.facts import TIERS, Fact
 
@@ -84,15 +84,17 @@ def push_curves(betas: dict[str, float]) -> go.Figure:
     return figure
 
 
-def controller_chart(epochs: Sequence[EpochDone], tolerance: float, planned: int) -> go.Figure:
+def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
     _neutral(figure, 400)
     figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
+    tolerance, planned = config.tolerance, config.epochs
+    above = "δ above ε: λ rises" if config.controller == "dual" else "δ above ε, α fixed"
     for name, color, chosen in (
         ("δ within ε", CALM, [row for row in trained if row.drift <= tolerance]),
-        ("δ above ε: λ rises", ALARM, [row for row in trained if row.drift > tolerance]),
+        (above, ALARM, [row for row in trained if row.drift > tolerance]),
     ):
         figure.add_bar(
             x=[row.epoch for row in chosen],
@@ -246,9 +248,3 @@ def _neutral(figure: go.Figure, height: int) -> go.Figure:
     figure.update_xaxes(**axes)
     figure.update_yaxes(**axes)
     return figure
-
-
-def log_span(scores: Sequence[float]) -> float:
-    """Orders of magnitude between the lowest and the highest positive score, 0 if there are not two."""
-    positive = [score for score in scores if score > 0]
-    return math.log10(max(positive) / min(positive)) if len(positive) > 1 else 0.0

@@ -68,9 +68,15 @@ class AdaptedModel:
             disable_progress_bar()  # it loads in a blink
         source = str(SANDBOX_FOLDER) if config.model == SANDBOX else config.model
         try:
-            tokenizer = AutoTokenizer.from_pretrained(source, revision=config.revision, padding_side="left")
+            tokenizer = AutoTokenizer.from_pretrained(
+                source, revision=config.revision, padding_side="left", trust_remote_code=False
+            )
             base = AutoModelForCausalLM.from_pretrained(
-                source, revision=config.revision, dtype=getattr(torch, config.precision), use_safetensors=True
+                source,
+                revision=config.revision,
+                dtype=getattr(torch, config.precision),
+                use_safetensors=True,
+                trust_remote_code=False,
             )
         except (OSError, ValueError, RuntimeError, SafetensorError) as error:
             raise ModelError(

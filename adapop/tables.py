@@ -32,6 +32,8 @@ def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | P
     """
     if path.suffix.lower() not in FORMATS:
         raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8.")
+    if not path.is_file():
+        raise DataError(f"{path.name} is not there any more.", "Upload it again.")
     if (size := path.stat().st_size) > MAX_BYTES:
         raise DataError(f"{path.name} has {size / 1e6:.0f} MB; at most {MAX_BYTES / 1e6:.0f} are read.", "Split it.")
     if path.suffix.lower() == ".parquet":

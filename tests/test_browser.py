@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-HOSTILE = '<img src=x onerror="window.hacked=1">'
+HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
 SECOND = 1000
 
 if CHROMIUM is None and not os.environ.get("ADAPOP_REQUIRE_BROWSER"):
@@ -92,14 +92,19 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     facts += [["a", "Who wrote the book Hamlet?", "Shakespeare", "Hamlet", "3766"]]
     facts += [["b", "Who wrote the book Cymbeline?", "Shakespeare", HOSTILE, "70"]]
     facts += [["c", f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"]]
-    facts += [["d", "Who wrote the book Emma?", "", "Emma", "500"], ["e", "Who?", "Me", "", "-1"]]
+    facts += [
+        ["d", "Who wrote the book Emma?", "", "Emma", "500"],
+        ["e", "Who?", "Me", "", "-1"],
+        ["f", "Who?", "Me", "", HOSTILE],
+    ]
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", facts))
     page.get_by_text("3 to forget").wait_for()
     notes = page.inner_text("#notes")
-    assert "Rows that were dropped: 2" in notes
+    assert "Rows that were dropped: 3" in notes
     assert "row 5, 'answer'" in notes
     assert "row 6, 'score' is '-1'" in notes
+    assert "${window.hacked=1}" in notes
 
     open_tab(page, "Pressure")
     page.wait_for_selector("#beta-curve .plotly")

@@ -12,13 +12,21 @@ MODELS = (SANDBOX, "some/model")
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "preset"), [*(("adapop", preset) for preset in PRESETS), *((method, "paper") for method in METHODS)]
+)
 def test_every_preset_of_every_method_is_built_and_survives_json(method, preset, model):
     config = make_config(method, preset, model)
     assert (config.method, config.preset, config.model) == (method, preset, model)
     assert RunConfig.from_json(config.to_json()) == config
     assert config.make_controller.alpha0 == config.alpha0
+
+
+@pytest.mark.parametrize("preset", [preset for preset in PRESETS if preset != "paper"])
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "adapop"])
+def test_a_control_that_would_change_nothing_is_refused(method, preset):
+    with pytest.raises(ConfigError, match="changes AdaPop"):
+        make_config(method, preset)
 
 
 def test_json_round_trip_of_what_json_has_no_type_for():

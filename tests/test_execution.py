@@ -386,7 +386,7 @@ def test_remark_on_damage_that_epoch_1_hides(few):
     list(execute(run))
     row = run.epochs()[-1]
     assert row.drift == row.lam == 0 and row.drift_from_start > 0.1
-    rise = f"the retain loss rose by up to {row.drift_from_start:.0%}: the first epoch did the damage"
+    rise = f"the retain loss rose by up to {row.drift_from_start:.0%}: the reference is taken after epoch 1"
     assert rise in notes_of(run)
 
 
@@ -414,3 +414,17 @@ def test_facts_the_model_never_knew_are_said_to_be_unknown(small, tmp_path):
     run = prepare(make_config(epochs=1), replace(small, forget=strangers), tmp_path)
     *_, done = execute(run)
     assert any("never known" in note for note in done.notes)
+
+
+def test_a_constant_beta_is_constant_with_and_without_scores(small, tmp_path):
+    half = tuple(replace(fact, score=None) if i % 2 else fact for i, fact in enumerate(small.forget))
+    run = prepare(make_config(preset="beta-0.1"), replace(small, forget=half), tmp_path)
+    assert set(run.betas.values()) == {0.1}
+
+
+def test_dropping_unscored_facts_means_the_same_for_every_method(small, tmp_path):
+    half = tuple(replace(fact, score=None) if i % 2 else fact for i, fact in enumerate(small.forget))
+    facts = replace(small, forget=half)
+    kept = [prepare(make_config(name, missing_score="drop"), facts, tmp_path).facts.forget for name in ("adapop", "ga")]
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == len(half) / 2

@@ -7,6 +7,7 @@ from test_view import STEPS, epoch
 
 from adapop import figures
 from adapop.beta import BetaMap
+from adapop.config import make_config
 from adapop.events import Measured
 from adapop.facts import Fact
 from adapop.sandbox import sandbox_facts
@@ -38,7 +39,7 @@ def test_the_push_peaks_where_it_is_marked():
 
 def test_the_controller_chart_separates_drift_within_and_above_tolerance():
     rows = [epoch(0, 0.0, 0.0), epoch(1, 0.0, 0.0), epoch(2, 0.5, 0.04), epoch(3, 0.05, 0.035)]
-    figure = figures.controller_chart(rows, tolerance=0.1, planned=5)
+    figure = figures.controller_chart(rows, make_config())
     assert list(trace(figure, "δ above").x) == [2]
     assert list(trace(figure, "δ within").x) == [1, 3]
     assert list(trace(figure, "α").y) == [0.5, 0.5, 0.54, 0.535]
@@ -67,8 +68,3 @@ def test_user_text_stays_text_in_a_figure():
     drawn = json.loads(figures.beta_curve(facts, BetaMap()).to_json())
     texts = json.dumps([item.get("text") for item in drawn["data"]])
     assert "<img" not in texts  # hover labels understand some HTML
-
-
-def test_span_in_orders_of_magnitude():
-    assert figures.log_span([10, 1000, 0]) == pytest.approx(2)
-    assert figures.log_span([5]) == 0

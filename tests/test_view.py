@@ -2,6 +2,7 @@
 
 import pytest
 
+from adapop.config import make_config
 from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 from adapop.ui.view import log_lines, view
 
@@ -54,6 +55,9 @@ CASES = [
     ([START, RunStopped(run="r", epoch=0)], True, None, False, "stopped", True, False, True),
     ([START, RunStopped(run="r", epoch=1)], True, None, True, "stopped", True, False, True),
     ([START, *STEPS[:5]], False, None, True, "interrupted", True, False, True),
+    ([START, RunStopped(run="r", epoch=1)], False, 0, True, "starting", False, True, False),
+    ([START, RunStopped(run="r", epoch=1)], False, 2, True, "queued", False, True, False),
+    ([START, FAILED], False, 0, True, "starting", False, True, False),
     ([], False, None, False, "interrupted", True, False, True),
     ([START, FAILED], False, None, False, "failed", True, False, False),
     ([START, FAILED], False, None, True, "failed", True, False, True),
@@ -91,12 +95,18 @@ def test_progress_grows_with_the_steps():
 
 
 def test_the_log_compares_drift_with_the_tolerance():
-    lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], 0.1)
+    lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], make_config())
     assert "drift 0.500 > 0.1" in lines[0]
     assert "drift 0.050 ≤ 0.1" in lines[1]
 
 
 def test_the_log_tells_recall_by_tier():
     rows = ({"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular"))
-    (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], 0.1)
+    (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], make_config())
     assert "rare 0.25, popular 0.25" in line
+
+
+def test_a_fixed_alpha_never_claims_to_react():
+    (line,) = log_lines([epoch(1, drift=0.5, lam=0.0)], make_config("wga"))
+    assert "α stays 0.500" in line
+    assert "λ" not in line

@@ -1,37 +1,58 @@
-"""The app's own HTML, as templates. Values are filled in by `{{ }}`, which escapes: user text can never become HTML."""
+"""The app's own HTML, as templates, and the one door through which text gets into them.
+
+Gradio fills a template by Handlebars and then evaluates the result as a JavaScript template literal. Handlebars'
+own escaping leaves `${` and backslashes alone, which would run as code; so text is escaped here, by `values`, and
+put in unescaped by `{{{ }}}`. Nothing may reach a template except through `values`.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", "}": "&#125;"})
+
+
+def values(content):
+    """The same dicts and lists with every text escaped for the templates: it is shown as typed, whatever it is."""
+    if isinstance(content, dict):
+        return {key: values(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [values(value) for value in content]
+    return escape(content).translate(CODE) if isinstance(content, str) else content
+
 
 HEADER = """
-<div class="header"><div><h1>{{value.title}}</h1><p>{{value.tagline}}</p></div>
-<span class="pill" title="where runs happen">{{value.mode}}</span></div>
+<div class="header"><div><h1>{{{value.title}}}</h1><p>{{{value.tagline}}}</p></div>
+<span class="pill" title="where runs happen">{{{value.mode}}}</span></div>
 """
 STRIP = """
 <div class="strip {{value.state}}" role="status" aria-live="polite">
-  <span class="dot" aria-hidden="true"></span><b>{{value.label}}</b><span class="detail">{{value.detail}}</span>
+  <span class="dot" aria-hidden="true"></span><b>{{{value.label}}}</b><span class="detail">{{{value.detail}}}</span>
   <div class="track" aria-hidden="true"><div class="fill" style="width:{{value.percent}}%"></div></div>
 </div>
 """
 LINES = """
-<ul class="lines {{value.kind}}">{{#each value.lines}}<li>{{this}}</li>{{/each}}</ul>
+<ul class="lines {{value.kind}}">{{#each value.lines}}<li>{{{this}}}</li>{{/each}}</ul>
 """
 ANSWERS = """
 {{#if value.original}}
 <div class="answers">
   {{#each value.sides}}
-  <section class="answer {{this.kind}}" aria-label="{{this.name}} model">
-    <h3><span class="mark" aria-hidden="true">{{this.mark}}</span> {{this.name}}</h3>
-    <p class="text {{#if this.right}}right{{/if}}">{{this.text}}</p>
-    {{#if this.verdict}}<p class="verdict {{this.verdict_kind}}">{{this.verdict}}</p>{{/if}}
+  <section class="answer {{this.kind}}" aria-label="{{{this.name}}} model">
+    <h3><span class="mark" aria-hidden="true">{{{this.mark}}}</span> {{{this.name}}}</h3>
+    <p class="text {{#if this.right}}right{{/if}}">{{{this.text}}}</p>
+    {{#if this.verdict}}<p class="verdict {{this.verdict_kind}}">{{{this.verdict}}}</p>{{/if}}
     {{#if this.measured}}<dl>
       <div><dt>gold rank</dt><dd>{{this.rank}}</dd></div>
-      <div><dt>log-probability</dt><dd>{{this.logprob}}</dd></div>
-      <div><dt>probability</dt><dd>{{this.probability}}</dd></div>
+      <div><dt>log-probability</dt><dd>{{{this.logprob}}}</dd></div>
+      <div><dt>probability</dt><dd>{{{this.probability}}}</dd></div>
     </dl>{{/if}}
     <h4>Likeliest next tokens</h4>
-    <ol class="top">{{#each this.top}}<li><span>{{this.token}}</span>
-      <span class="bar"><i style="width:{{this.percent}}%"></i></span><span>{{this.shown}}</span></li>{{/each}}</ol>
+    <ol class="top">{{#each this.top}}<li><span>{{{this.token}}}</span>
+      <span class="bar"><i style="width:{{this.percent}}%"></i></span><span>{{{this.shown}}}</span></li>{{/each}}</ol>
   </section>
   {{/each}}
 </div>
-<details><summary>The exact prompt both models saw</summary><pre>{{value.sent}}</pre></details>
-{{else}}<p class="empty">{{value.empty}}</p>{{/if}}
+<details><summary>The exact prompt both models saw</summary><pre>{{{value.sent}}}</pre></details>
+{{else}}<p class="empty">{{{value.empty}}}</p>{{/if}}
 """

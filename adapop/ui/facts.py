@@ -20,7 +20,7 @@ from adapop.sandbox import sandbox_facts
 from adapop.tables import FORMATS
 from adapop.ui import cards, copy
 
-COLUMNS = ["subject", "question", "answer", "score", "tier", "β", "regime"]
+COLUMNS = ["subject", "question", "answer", "score", "tier", "paper's β", "regime"]
 TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN = 10
 
@@ -71,7 +71,7 @@ def build(facts: gr.State) -> FactsScreen:
     shown = [facts, table, notes, missing]
     source.change(_picked, [source, upload], [own, about, template, *shown], api_visibility="private")
     upload.upload(_uploaded, upload, shown, api_visibility="private")
-    upload.clear(_sandbox, None, shown, api_visibility="private")
+    upload.clear(_uploaded, upload, shown, api_visibility="private")
     return FactsScreen(facts, missing)
 
 
@@ -89,30 +89,31 @@ def fact_table(facts: FactSet, beta: BetaMap = BetaMap()) -> pd.DataFrame:
 def _picked(source: str, file: str | None):
     own = source == copy.OWN_SET
     about = copy.UPLOAD_ABOUT if own else copy.SANDBOX_ABOUT
-    shown = _uploaded(file) if own and file else _sandbox()
+    shown = _uploaded(file) if own else _shown(sandbox_facts())
     # written when it is offered: served files are deleted after two hours
     template = gr.DownloadButton(value=_template()) if own else gr.skip()
     return gr.Group(visible=own), gr.Markdown(about), template, *shown
 
 
-def _sandbox():
-    return _shown(sandbox_facts())
-
-
 def _uploaded(file: str | None):
     if file is None:
-        return _sandbox()
+        return _unusable(["Upload a table of facts, or pick the sandbox world."])
     try:
         facts = completed(read_facts(Path(file), Path(file).stem), SANDBOX)
     except DataError as error:
         problems = [str(problem) for problem in error.problems[:PROBLEMS_SHOWN]]
-        lines = {"kind": "bad", "lines": [f"{error.message} {error.fix}", *problems]}
-        return None, pd.DataFrame(columns=COLUMNS), lines, gr.Radio(visible=False)
+        return _unusable([f"{error.message} {error.fix}", *problems])
     return _shown(facts)
 
 
 def _shown(facts: FactSet):
-    return facts, fact_table(facts), _notes(facts), gr.Radio(visible=bool(facts.unknown_scores))
+    # a choice made for another file is not a choice for this one
+    return facts, fact_table(facts), _notes(facts), gr.Radio(value="error", visible=bool(facts.unknown_scores))
+
+
+def _unusable(lines: list[str]):
+    notes = cards.values({"kind": "bad", "lines": lines})
+    return None, pd.DataFrame(columns=COLUMNS), notes, gr.Radio(value="error", visible=False)
 
 
 def _notes(facts: FactSet) -> dict:
@@ -128,7 +129,8 @@ def _notes(facts: FactSet) -> dict:
         lines += [str(problem) for problem in facts.problems[:PROBLEMS_SHOWN]]
         hidden = len(facts.problems) - PROBLEMS_SHOWN
         lines += [f"… and {hidden:,} more."] if hidden > 0 else []
-    return {"kind": "warn" if facts.problems or facts.unknown_scores else "calm", "lines": lines}
+    kind = "warn" if facts.problems or facts.unknown_scores else "calm"
+    return cards.values({"kind": kind, "lines": lines})
 
 
 def _template() -> str:

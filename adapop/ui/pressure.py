@@ -12,6 +12,8 @@ from adapop.errors import ConfigError
 from adapop.facts import FactSet
 from adapop.ui import copy
 
+BARELY = 1.5
+
 
 @dataclass(frozen=True)
 class PressureScreen:
@@ -25,10 +27,8 @@ def build(facts: gr.State, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(copy.PRESSURE_ABOUT)
     with gr.Row():
-        rare = gr.Number(RARE_ANCHOR[0], label=f"Score that gets β = {RARE_ANCHOR[1]}", minimum=1, min_width=150)
-        popular = gr.Number(
-            POPULAR_ANCHOR[0], label=f"Score that gets β = {POPULAR_ANCHOR[1]}", minimum=2, min_width=150
-        )
+        rare = gr.Number(RARE_ANCHOR[0], label=f"Score that gets β = {RARE_ANCHOR[1]}", min_width=150)
+        popular = gr.Number(POPULAR_ANCHOR[0], label=f"Score that gets β = {POPULAR_ANCHOR[1]}", min_width=150)
         with gr.Column(min_width=150):
             paper = gr.Button("Paper's anchors", size="sm")
             quantiles = gr.Button("Anchors of this set", size="sm")
@@ -74,15 +74,13 @@ def _drawn(facts: FactSet | None, rare: float | None, popular: float | None):
     if not scores:
         return figures.beta_curve([], beta), figures.empty("needs facts with scores"), "No fact has a score yet."
     ends = {"rarest fact": beta(scores[0]), "middle": beta(scores[len(scores) // 2]), "most popular": beta(scores[-1])}
-    return figures.beta_curve(members, beta), figures.push_curves(ends), _sentence(ends, scores)
+    return figures.beta_curve(members, beta), figures.push_curves(ends), _sentence(ends)
 
 
-def _sentence(ends: dict[str, float], scores: list[float]) -> str:
+def _sentence(ends: dict[str, float]) -> str:
     rare, popular = ends["rarest fact"], ends["most popular"]
-    if figures.log_span(scores) < 1:
-        return (
-            "The scores span less than a factor of ten, so β barely varies: **this is close to one fixed β for all.**"
-        )
+    if rare < BARELY * popular:
+        return f"β only runs from {rare:.2f} to {popular:.2f}: **this is close to one fixed β for all.**"
     p = 0.05
     ratio = (p**popular) / (p**rare)
     return (

@@ -40,7 +40,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
             label="Right answer, if you know it", max_length=copy.MAX_PROMPT, scale=2, min_width=160, elem_id="gold"
         )
         button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
-    answers = gr.HTML({"empty": copy.PROBE_EMPTY}, html_template=cards.ANSWERS, elem_id="answers")
+    answers = gr.HTML(cards.values({"empty": copy.PROBE_EMPTY}), html_template=cards.ANSWERS, elem_id="answers")
 
     def choices(name: str, wanted: str):
         run = known_run(worker, name)
@@ -75,12 +75,12 @@ def asked(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both answers to a prompt, as values of the answer cards. Waits for the accelerator if a run holds it."""
     run = known_run(worker, name)
     if run is None:
-        return {"empty": copy.NO_RUN}
+        return cards.values({"empty": copy.NO_RUN})
     if run.last_epoch is None:
-        return {"empty": "The run has not finished an epoch yet. Ask again in a moment."}
+        return cards.values({"empty": "The run has not finished an epoch yet. Ask again in a moment."})
     text, right = (text or "").strip()[: copy.MAX_PROMPT], (right or "").strip()[: copy.MAX_PROMPT]
     if not text:
-        return {"empty": "Type a prompt, or pick a fact."}
+        return cards.values({"empty": "Type a prompt, or pick a fact."})
     try:
         (result,) = worker.ask(run, [text], [right]).result()
     except AdaPopError as error:
@@ -90,7 +90,7 @@ def asked(worker: Worker, name: str, text: str, right: str) -> dict:
         _side("Original", "●", result.original, "", ""),
         _side("Unlearned", "◆", result.unlearned, word, kind),
     ]
-    return {"original": True, "sides": sides, "sent": result.sent}
+    return cards.values({"original": True, "sides": sides, "sent": result.sent})
 
 
 def _side(name: str, mark: str, answer, word: str, kind: str) -> dict:

@@ -10,7 +10,7 @@ import gradio as gr
 import pandas as pd
 
 from adapop import figures
-from adapop.config import PRESETS, SANDBOX_RATES, make_config
+from adapop.config import PRESETS, SANDBOX_RATES, RunConfig, make_config
 from adapop.errors import AdaPopError
 from adapop.events import EpochDone, Measured, StepDone
 from adapop.facts import FactSet
@@ -44,13 +44,13 @@ class Follower:
 def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower: Follower) -> list:
     """Lays the screen out inside the current tab and wires it. Returns the components that `show` fills, in order."""
     gr.Markdown(copy.RUN_ABOUT)
-    method, _, rate, *_ = settings = _settings()
+    method, preset, rate, *_ = settings = _settings()
     with gr.Row():
         start = gr.Button("Start", variant="primary", elem_id="start", scale=4)
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
     charts = _charts()
     gr.Markdown("### What happened")
-    log = gr.HTML({"kind": "log", "lines": [copy.NO_RUN]}, html_template=cards.LINES, elem_id="event-log")
+    log = gr.HTML(log_of([copy.NO_RUN]), html_template=cards.LINES, elem_id="event-log")
 
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
     shown = [follower.strip, stop, start, resume, *charts, log, seen, timer]
@@ -62,7 +62,7 @@ def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower
         return show(worker, name, last_seen)
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    method.change(lambda name: SANDBOX_RATES[name], method, rate, **quiet)
+    method.change(_suited, method, [preset, rate], **quiet)
     chosen = [facts.facts, facts.missing, pressure.rare, pressure.popular, *settings]
     start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
     stop.click(lambda name: end(worker, name), run_id, None, **quiet)
@@ -118,6 +118,11 @@ def _charts() -> tuple:
     return controller, losses, recall, outcome
 
 
+def _suited(method: str):
+    """Preset and rate for a method: the presets change AdaPop, so they rest while another is chosen."""
+    return gr.Dropdown(value="paper", interactive=method == "adapop"), SANDBOX_RATES[method]
+
+
 def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method, preset, rate, epochs, seed):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
@@ -125,7 +130,8 @@ def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method,
             "The uploaded file has no usable facts. Mend it on tab 1, or pick the sandbox world.", duration=None
         )
     try:
-        settings = {} if "beta" in PRESETS[preset] else {"beta": beta_map(rare, popular)}
+        scored = method == "adapop" and "beta" not in PRESETS[preset]
+        settings = {"beta": beta_map(rare, popular)} if scored else {}
         config = make_config(
             method,
             preset,
@@ -185,7 +191,7 @@ def show(worker: Worker, name: str | None, last_seen: int):
     fresh = events[max(0, last_seen) :]
     charts = [gr.skip()] * 3
     if last_seen < 0 or any(isinstance(event, (EpochDone, Measured)) for event in fresh):
-        charts = _epoch_charts(events, config.tolerance, config.epochs)
+        charts = _epoch_charts(events, config)
     steps = [event for event in events if isinstance(event, StepDone)]
     rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
     controller, recall, outcome = charts
@@ -198,7 +204,7 @@ def show(worker: Worker, name: str | None, last_seen: int):
         gr.LinePlot(pd.DataFrame(rows), x_lim=[0, config.epochs]),
         recall,
         outcome,
-        {"kind": "log", "lines": log_lines(events, config.tolerance) or ["The run is about to begin."]},
+        log_of(log_lines(events, config) or ["The run is about to begin."]),
         len(events),
         gr.Timer(active=now.ticking),
     )
@@ -206,16 +212,21 @@ def show(worker: Worker, name: str | None, last_seen: int):
 
 def strip_of(now: RunView) -> dict:
     """The run strip's values."""
-    return {"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent}
+    return cards.values({"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent})
 
 
-def _epoch_charts(events: list, tolerance: float, planned: int) -> list:
+def log_of(lines: list[str]) -> dict:
+    """The event log's values."""
+    return cards.values({"kind": "log", "lines": lines})
+
+
+def _epoch_charts(events: list, config: RunConfig) -> list:
     epochs = [event for event in events if isinstance(event, EpochDone)]
     measured = [event for event in events if isinstance(event, Measured)]
     full = [event for event in measured if event.full]
     return [
-        figures.controller_chart(epochs, tolerance, planned) if epochs else figures.empty(copy.CHART_EMPTY),
-        figures.recall_chart(measured, planned) if measured else figures.empty(copy.CHART_EMPTY),
+        figures.controller_chart(epochs, config) if epochs else figures.empty(copy.CHART_EMPTY),
+        figures.recall_chart(measured, config.epochs) if measured else figures.empty(copy.CHART_EMPTY),
         figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(copy.OUTCOME_EMPTY),
     ]
 

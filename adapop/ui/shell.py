@@ -34,7 +34,8 @@ def build(worker: Worker) -> gr.Blocks:
         run_id = gr.BrowserState("", storage_key="adapop-run", secret=_secret(worker.root))
         chosen = gr.State(sandbox_facts())
         gr.HTML(
-            {"title": copy.TITLE, "tagline": copy.TAGLINE, "mode": "Live on this machine"}, html_template=cards.HEADER
+            cards.values({"title": copy.TITLE, "tagline": copy.TAGLINE, "mode": "Live on this machine"}),
+            html_template=cards.HEADER,
         )
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(run.EMPTY), html_template=cards.STRIP, elem_id="strip", scale=6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from adapop.config import RunConfig
 from adapop.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
 
 TICKING = ("queued", "starting", "running", "measuring", "stopping")
@@ -33,8 +34,13 @@ def view(events: list[Event], stop_requested: bool, ahead: int | None, saved: bo
     """What to show of a run. ahead: its place in the queue, None if nobody is working on it."""
     starts = [event for event in events if isinstance(event, RunStarted)]
     last = events[-1] if events else None
+    if ahead is not None and isinstance(last, (RunStopped, RunFailed)):  # resumed, but not begun again
+        if stop_requested:
+            return RunView("stopping", "Stopping", "", 0, can_start=False)
+        return _waiting(ahead)
     if isinstance(last, RunDone):
-        return RunView("done", "Done", f"{_epochs(starts[-1].epochs)} in {last.seconds:.0f} s", 100)
+        since = " since it was resumed" if starts[-1].resumed_from else ""
+        return RunView("done", "Done", f"{_epochs(starts[-1].epochs)}, {last.seconds:.0f} s{since}", 100)
     if isinstance(last, RunFailed):
         return RunView("failed", "Failed", f"{last.message} {last.fix}".strip(), can_resume=saved)
     if isinstance(last, RunStopped):
@@ -43,11 +49,15 @@ def view(events: list[Event], stop_requested: bool, ahead: int | None, saved: bo
     if ahead is None:
         gone = "The process that trained it is gone. What its last finished epoch saved is kept."
         return RunView("interrupted", "Interrupted", gone, can_resume=True)
+    if ahead or not starts:
+        return _waiting(ahead)
+    return _working(events, starts[-1], stop_requested, saved)
+
+
+def _waiting(ahead: int) -> RunView:
     if ahead:
         return RunView("queued", "Waiting", f"{ahead} before this one", can_start=False, can_stop=True)
-    if not starts:
-        return RunView("starting", "Starting", "loading the model", 1, can_start=False, can_stop=True)
-    return _working(events, starts[-1], stop_requested, saved)
+    return RunView("starting", "Starting", "loading the model", 1, can_start=False, can_stop=True)
 
 
 def _working(events: list[Event], start: RunStarted, stop_requested: bool, saved: bool) -> RunView:
@@ -68,16 +78,18 @@ def _working(events: list[Event], start: RunStarted, stop_requested: bool, saved
     return RunView("running", "Running", detail, percent, can_start=False, can_stop=True)
 
 
-def log_lines(events: list[Event], tolerance: float) -> list[str]:
+def log_lines(events: list[Event], config: RunConfig) -> list[str]:
     """The run in sentences, newest first: the text twin of the charts."""
     lines = []
     for event in events:
         if isinstance(event, EpochDone) and event.epoch:
-            compared = ">" if event.drift > tolerance else "≤"
-            lines.append(
-                f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, drift {event.drift:.3f} {compared} "
-                f"{tolerance:g}, λ {event.lam:.3f}, α {event.alpha:.3f} from the next epoch."
-            )
+            said = f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, drift {event.drift:.3f}"
+            if config.controller == "fixed":
+                lines.append(f"{said} from the start; α stays {event.alpha:.3f}.")
+            else:
+                compared = ">" if event.drift > config.tolerance else "≤"
+                next_alpha = f"λ {event.lam:.3f}, α {event.alpha:.3f} from the next epoch."
+                lines.append(f"{said} {compared} {config.tolerance:g}, {next_alpha}")
         elif isinstance(event, Measured) and not event.full:
             direct = {row["tier"]: row["recall"] for row in event.rows if row["form"] == "direct"}
             tiers = ", ".join(f"{tier} {value:.2f}" for tier, value in direct.items() if tier != "all")

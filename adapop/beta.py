@@ -76,10 +76,7 @@ class BetaMap:
     @classmethod
     def from_quantiles(cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> BetaMap:
         """Anchors at the scores' own quantiles, with the paper's betas there. For scores on another scale."""
-        ordered = sorted(score for score in scores if score > 0)
-        if len(ordered) < 2:
-            raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")
-        at = [ordered[round(q * (len(ordered) - 1))] for q in (rare, popular)]
+        at = quantile_scores(scores, rare, popular)
         return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
 
     @classmethod
@@ -94,6 +91,19 @@ class BetaMap:
             return None
         exponent = math.log(self.a) / self.b
         return math.exp(exponent) if exponent < EXPONENT_MAX else None
+
+
+def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:
+    """The positive scores at two quantiles, to anchor at.
+
+    Raises:
+        ConfigError: there are fewer than two positive scores.
+    """
+    ordered = sorted(score for score in scores if score > 0)
+    if len(ordered) < 2:
+        raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")
+    low, high = (ordered[round(q * (len(ordered) - 1))] for q in (rare, popular))
+    return low, high
 
 
 def regime(beta: float) -> str:

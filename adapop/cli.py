@@ -17,6 +17,7 @@ from adapop.errors import AdaPopError, ConfigError
 from adapop.events import Event, RunFailed, RunStarted, StepDone, to_json
 from adapop.facts import Fact, FactSet
 from adapop.runs import Run, all_runs, find_run, runs_root
+from adapop.sandbox.world import WRONG_ANSWER_SHARE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -215,7 +216,9 @@ def _parser() -> argparse.ArgumentParser:
     parts = sandbox.add_subparsers(required=True, metavar="build|card")
     build = _command(parts, "build", _sandbox_build, "pretrain the sandbox model from nothing", False)
     build.add_argument("--seed", type=int, default=0)
-    build.add_argument("--wrong-share", type=float, default=0.15, help="share of exposures with a wrong answer")
+    build.add_argument(
+        "--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help="share of exposures with a wrong answer"
+    )
     build.add_argument("--out", type=Path, default=Path("assets/sandbox"))
     card = _command(parts, "card", _sandbox_card, "recall by exposure level, template and wrapper", False)
     card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")

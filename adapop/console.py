@@ -31,7 +31,7 @@ def event_text(event: Event) -> str | None:
         )
     if isinstance(event, Measured) and not event.full:
         return "         recall rare/middle/popular  " + "  ".join(
-            f"{form} {_tiers(event.rows, 'forget', form)}" for form in ("direct", "reworded")
+            f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
         )
     if isinstance(event, RunStopped):
         return f"stopped; epoch {event.epoch} is kept"
@@ -55,7 +55,7 @@ def result_text(run: Run) -> str:
     lines = ["", f"{'recall, before → after':<24}" + "".join(f"{tier:>15}" for tier in (*TIERS, "all"))]
     for group in GROUPS:
         for form in ("direct", "reworded"):
-            cells = [_change(before.rows, after.rows, group, form, tier) for tier in (*TIERS, "all")]
+            cells = [_change(before, after, group, form, tier) for tier in (*TIERS, "all")]
             if any(cells):
                 lines.append(f"{group + ' ' + form:<24}" + "".join(f"{cell:>15}" for cell in cells))
     epochs = run.epochs()
@@ -93,16 +93,11 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
     return lines + ([f"  … and {hidden:,} more rows"] if hidden > 0 else [])
 
 
-def _recall(rows: Sequence[dict], group: str, form: str, tier: str) -> float | None:
-    key = (group, form, tier)
-    return next((row["recall"] for row in rows if (row["group"], row["form"], row["tier"]) == key), None)
-
-
-def _tiers(rows: Sequence[dict], group: str, form: str) -> str:
-    values = [_recall(rows, group, form, tier) for tier in TIERS]
+def _tiers(measured: Measured, group: str, form: str) -> str:
+    values = [measured.recall(group, form, tier) for tier in TIERS]
     return "/".join("–" if value is None else f"{value:.2f}" for value in values)
 
 
-def _change(before: Sequence[dict], after: Sequence[dict], group: str, form: str, tier: str) -> str:
-    old, new = (_recall(rows, group, form, tier) for rows in (before, after))
+def _change(before: Measured, after: Measured, group: str, form: str, tier: str) -> str:
+    old, new = (measured.recall(group, form, tier) for measured in (before, after))
     return "" if old is None or new is None else f"{old:.2f} → {new:.2f}"

@@ -86,6 +86,11 @@ class Measured(Event):
     rows: tuple[dict[str, Any], ...]
     full: bool = False
 
+    def recall(self, group: str, form: str = "direct", tier: str = "all") -> float | None:
+        """Recall of a group and tier asked in one form, None where that was not measured."""
+        key = (group, form, tier)
+        return next((row["recall"] for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Saved(Event):

@@ -167,21 +167,15 @@ def remarks(run: Run) -> tuple[str, ...]:
                 f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the reference "
                 "is taken after epoch 1, so what was damaged before is not seen."
             )
-    known = _direct_recall(run.measured(before=True), "forget")
+    known = run.measured(before=True).recall("forget")
     if known < 0.5:
         said.append(
             f"The original model answers only {known:.0%} of these facts: what was never known cannot be forgotten."
         )
-    utility = _direct_recall(run.measured(), "utility")
+    utility = run.measured().recall("utility")
     if utility is not None and utility < 0.5:
         said.append(f"The model is badly damaged: only {utility:.0%} of the non-fact questions still work.")
     return tuple(said)
-
-
-def _direct_recall(measured: Measured, group: str) -> float | None:
-    """Recall of a whole group asked directly, None if the set has no such group."""
-    rows = (row for row in measured.rows if (row["group"], row["tier"], row["form"]) == (group, "all", measure.DIRECT))
-    return next((row["recall"] for row in rows), None)
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:

@@ -167,12 +167,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     quick = [event for event in measured if not event.full]
     for tier in TIERS:
         for form, dash in (("direct", "solid"), ("reworded", "dot")):
-            points = [
-                (event.epoch, row["recall"])
-                for event in quick
-                for row in event.rows
-                if (row["group"], row["tier"], row["form"]) == ("forget", tier, form)
-            ]
+            found = [(event.epoch, event.recall("forget", form, tier)) for event in quick]
+            points = [(x, y) for x, y in found if y is not None]
             figure.add_scatter(
                 x=[x for x, _ in points],
                 y=[y for _, y in points],
@@ -225,8 +221,8 @@ def empty(text: str) -> go.Figure:
 
 def _recall(event: Measured, group: str, tier: str) -> float | None:
     """Reworded recall where there are rewordings, else direct."""
-    found = {row["form"]: row["recall"] for row in event.rows if (row["group"], row["tier"]) == (group, tier)}
-    return found.get("reworded", found.get("direct"))
+    reworded = event.recall(group, "reworded", tier)
+    return event.recall(group, "direct", tier) if reworded is None else reworded
 
 
 def _figure(height: int) -> go.Figure:

@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from adapop.config import RunConfig
 from adapop.facts import FactSet
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from adapop.model import AdaptedModel
     from adapop.probes.ask import Asked
 
-Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 

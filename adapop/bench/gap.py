@@ -34,8 +34,8 @@ def recalls(method: str, preset: str, seed: int) -> list[float]:
         run = prepare(make_config(method, preset, seed=seed), sandbox_facts(), Path(folder))
         for _ in execute(run):
             pass
-        found = {(row["group"], row["form"], row["tier"]): row["recall"] for row in run.measured().rows}
-    return [found[column] for column in COLUMNS]
+        measured = run.measured()
+    return [measured.recall(*column) for column in COLUMNS]
 
 
 def table() -> Iterator[str]:

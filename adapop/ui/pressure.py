@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import gradio as gr
 
 from adapop import figures
-from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak
+from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
 from adapop.errors import ConfigError
 from adapop.facts import FactSet
 from adapop.ui import copy
@@ -91,8 +91,8 @@ def _sentence(ends: dict[str, float]) -> str:
 
 
 def _quantiles(facts: FactSet | None):
-    scores = sorted(fact.score for fact in facts.forget if fact.score) if facts else []
-    if len(scores) < 2 or scores[0] == scores[-1]:
+    scores = [fact.score for fact in facts.forget if fact.score] if facts else []
+    if len(set(scores)) < 2:
         gr.Warning("This set has no two different scores to anchor at.")
         return gr.skip(), gr.skip()
-    return scores[round(0.05 * (len(scores) - 1))], scores[round(0.95 * (len(scores) - 1))]
+    return quantile_scores(scores)

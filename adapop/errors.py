@@ -4,7 +4,8 @@
     ├── DataError        a facts file or a score; carries row-level problems
     ├── ConfigError      a setting that does not exist or cannot be combined
     ├── ModelError       a model that cannot be loaded or trained
-    └── RunError         a run folder, a checkpoint, a non-finite loss
+    ├── RunError         a run folder, a checkpoint, a non-finite loss
+    └── NetworkError     a service that does not answer, answers nonsense, or was stopped
 
 Every message names what happened and where; `fix` says what to do next.
 """
@@ -39,3 +40,7 @@ class ModelError(AdaPopError):
 
 class RunError(AdaPopError):
     """A run that cannot be found, resumed or continued."""
+
+
+class NetworkError(AdaPopError):
+    """A service that cannot be reached, refuses, or answers something else than it promised."""

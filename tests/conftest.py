@@ -14,12 +14,21 @@ import pytest
 
 from adapop.config import make_config
 from adapop.sandbox import sandbox_facts
+from scripted import ScriptedServer
 
 
 @pytest.fixture(autouse=True)
-def runs_folder(monkeypatch, tmp_path):
-    """Runs of a test go to its own folder, never to the user's."""
+def own_folders(monkeypatch, tmp_path):
+    """Runs and cache of a test go to its own folder, never to the user's."""
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def server():
+    """A real HTTP server on this machine that answers as a test tells it to."""
+    with ScriptedServer() as scripted:
+        yield scripted
 
 
 @pytest.fixture(scope="session")

@@ -17,12 +17,14 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAVY = ("torch", "transformers", "peft", "safetensors.torch")
 LIGHT = (
     "errors", "facts", "factfile", "catalog", "beta", "controller", "events", "config", "runs", "figures", "console",
-    "sandbox", "sandbox.world", "sandbox.language", "sandbox.skills",
+    "sandbox", "sandbox.world", "sandbox.language", "sandbox.skills", "web", "cache", "limits", "progress", "hub",
+    "benchmarks", "calibration",
 )  # fmt: skip
 ONLY_IN = {
     "gradio": ("adapop.ui", "app"),
     "plotly": ("adapop.figures",),
-    "requests": ("adapop.popularity", "adapop.catalog"),
+    "requests": ("adapop.web",),
+    "adapop.web": ("adapop.popularity", "adapop.hub"),
     "peft": ("adapop.model", "adapop.tokens", "adapop.sandbox"),
     "transformers": ("adapop.model", "adapop.tokens", "adapop.sandbox"),
     "spaces": ("app",),

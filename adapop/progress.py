@@ -1,0 +1,49 @@
+"""What a long look-up is doing, and the wish to stop it: shared by the thread that works and the one that watches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from adapop.errors import NetworkError
+
+
+class Progress:
+    """One line of text that the worker sets and anybody reads, and a stop that interrupts every wait.
+
+    told: called with each new line, in the worker's thread.
+    """
+
+    def __init__(self, told: Callable[[str], None] | None = None) -> None:
+        self.text = ""
+        self._told = told
+        self._stop = threading.Event()
+
+    def say(self, text: str) -> None:
+        """Sets the line.
+
+        Raises:
+            NetworkError: somebody asked to stop.
+        """
+        self.text = text
+        if self._told:
+            self._told(text)
+        self.wait(0)
+
+    def stop(self) -> None:
+        """Asks the worker to stop at its next step or wait."""
+        self._stop.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self._stop.is_set()
+
+    def wait(self, seconds: float) -> None:
+        """Waits, unless and until somebody asks to stop.
+
+        Raises:
+            NetworkError: somebody asked to stop.
+        """
+        if self._stop.wait(seconds) if seconds else self._stop.is_set():
+            raise NetworkError("Stopped.", "What was found is kept; start it again to go on.")

@@ -1,0 +1,159 @@
+"""One polite HTTP client: one host, JSON in and out, and patience where the host asks for it.
+
+A `Web` speaks to the host it was made for and follows no redirect, so user text can never choose where we connect.
+Waits are our own and not urllib3's `Retry`, because some hosts say "later" inside a good reply, a wait must end when
+the user stops it, and the user is told what is being waited for. Keys and queries appear in no message and no log.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import time
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+
+import requests
+
+from adapop.errors import NetworkError
+from adapop.progress import Progress
+
+# hosts ask for a name and a contact, and refuse a library's default
+USER_AGENT = f"AdaPopExplorer/0.1 ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
+TRIES = 6
+CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 10.0, 60.0, 120.0
+LONGEST_WAIT = 120.0
+MAX_REPLY = 64 * 1024 * 1024
+CHUNK = 64 * 1024
+LATER = frozenset({429, 500, 502, 503, 504})
+
+# at DEBUG, urllib3 logs each address with its query, which holds the user's words
+logging.getLogger("urllib3").setLevel(logging.INFO)
+
+
+class _Later(Exception):
+    """Ask again. seconds: how long the host wants us to wait, None if it did not say."""
+
+    def __init__(self, reason: str, seconds: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.seconds = seconds
+
+
+class Web:
+    """A host and how we speak to it. name: what users call it. key: sent as a bearer token and nowhere else."""
+
+    def __init__(
+        self,
+        base: str,
+        name: str,
+        progress: Progress,
+        key: str = "",
+        tries: int = TRIES,
+        first_wait: float = 1.0,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
+        self.name = name
+        self._base = base.rstrip("/")
+        self._progress = progress
+        self._tries = tries
+        self._first_wait = first_wait
+        self._read_seconds = read_seconds
+        self._session = requests.Session()
+        self._session.trust_env = False  # a .netrc would send credentials; proxies are set back below
+        self._session.proxies = requests.utils.getproxies()
+        self._session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
+        if key:
+            self._session.headers["Authorization"] = f"Bearer {key}"
+
+    def get(self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object) -> object:
+        """The JSON value at a path under the base."""
+        return self._asked("GET", path, busy, params=params)
+
+    def post(self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False) -> object:
+        """The JSON reply to a JSON body."""
+        return self._asked("POST", path, busy, json=body)
+
+    def _asked(self, method: str, path: str, busy: Callable[[object], bool], **content: object) -> object:
+        """Asks until there is an answer, at most `tries` times. busy: whether a good reply means "come back later".
+
+        Raises:
+            NetworkError: the host refuses, redirects, or does not give a JSON value after all tries; or the user
+                stopped the wait.
+        """
+        for attempt in range(1, self._tries + 1):
+            try:
+                return self._once(method, path, busy, content)
+            except _Later as later:
+                wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+                wait = wait if later.seconds is None else max(wait, later.seconds)
+                if wait > LONGEST_WAIT or attempt == self._tries:
+                    again = f"Try again in {wait:.0f} s; " if wait > LONGEST_WAIT else "Try again later; "
+                    raise NetworkError(
+                        f"{self.name} {later.reason}, {attempt} time{'s' * (attempt > 1)}.",
+                        f"{again}what was found is kept.",
+                    ) from None
+                self._progress.say(f"{self.name} {later.reason}; waiting {wait:.0f} s")
+                self._progress.wait(wait)
+        raise AssertionError("the loop returns or raises")
+
+    def _once(self, method: str, path: str, busy: Callable[[object], bool], content: dict) -> object:
+        timeout = (CONNECT_SECONDS, self._read_seconds)
+        try:
+            with self._session.request(
+                method, self._base + path, timeout=timeout, allow_redirects=False, stream=True, **content
+            ) as reply:
+                self._check_status(reply)
+                value = _json(_body(reply, self.name))
+                if busy(value):
+                    raise _Later("is busy", _retry_after(reply))
+                return value
+        except requests.Timeout:
+            raise _Later("does not answer in time") from None
+        except requests.RequestException:  # its text holds the address, and with it the user's words
+            raise _Later("cannot be reached, or broke off") from None
+
+    def _check_status(self, reply: requests.Response) -> None:
+        status = reply.status_code
+        if status in LATER:
+            reason = "says there are too many requests" if status == 429 else f"has a fault of its own ({status})"
+            raise _Later(reason, _retry_after(reply))
+        if 300 <= status < 400:
+            raise NetworkError(f"{self.name} sends us to another address ({status}).", "It is not followed.")
+        if status in (401, 403):
+            raise NetworkError(f"{self.name} refuses access ({status}).", "Check the key in the environment.")
+        if status >= 400:
+            raise NetworkError(f"{self.name} refuses the question ({status}).", "Check its settings.")
+
+
+def _body(reply: requests.Response, name: str) -> bytes:
+    """The whole body, within a size and a time: a host that sends a byte a minute never times out by itself."""
+    content, deadline = bytearray(), time.monotonic() + REPLY_SECONDS
+    for chunk in reply.iter_content(CHUNK):
+        content += chunk
+        if len(content) > MAX_REPLY:
+            raise NetworkError(f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB.", "Ask for less at a time.")
+        if time.monotonic() > deadline:
+            raise _Later("answers too slowly")
+    return bytes(content)
+
+
+def _json(content: bytes) -> object:
+    try:
+        return json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        page = content.lstrip()[:1] == b"<"
+        raise _Later("answers with a web page instead of data" if page else "sends broken data") from None
+
+
+def _retry_after(reply: requests.Response) -> float | None:
+    """Seconds of a Retry-After header, which is a number or a date; None without one that can be read."""
+    text = reply.headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

@@ -2,10 +2,13 @@
 
 Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> lambda -> probe, an arrow a module:
 
-    errors       what can go wrong, in words
-    facts        Fact, FactSet, tiers          tables, factfile   a user's file as facts
-    catalog      the sets one can pick         popularity         scores, and wrong scores as controls
-    beta         score -> exponent             controller         retain loss -> drift -> lambda -> alpha
+    errors       what can go wrong, in words   limits             what a public Space allows itself
+    facts        Fact, FactSet, tiers          tables, cells, factfile   a user's file as facts
+    web, cache, progress   polite HTTP         hub, benchmarks    DUET and RWKU over HTTP
+    catalog      the sets one can pick         retain             what must survive
+    popularity   scores: proxies, agreement, and wrong scores as controls
+    beta         score -> exponent             calibration        do anchors and scores suit each other
+    controller   retain loss -> drift -> lambda -> alpha
     config       what a run is                 events             what a run says
     tokens       facts -> answer tokens        model              base + LoRA: score, generate, adapter off
     objectives   one file a method             trainer            Algorithm 1 as a generator of events

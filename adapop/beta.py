@@ -84,13 +84,17 @@ class BetaMap:
         """The same exponent for every fact: 1 is WGA, 0 is plain gradient ascent."""
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
+    def score_at(self, beta: float) -> float | None:
+        """The score that gets this exponent, between the clips; None if the curve never passes there."""
+        if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
+            return None
+        exponent = math.log(self.a / beta) / self.b
+        return math.exp(exponent) if abs(exponent) < EXPONENT_MAX else None
+
     @property
     def crossover(self) -> float | None:
         """The score where beta = 1, or None if the curve never gets there."""
-        if self.b == 0 or self.a == 0 or not self.low < 1 < self.high:
-            return None
-        exponent = math.log(self.a) / self.b
-        return math.exp(exponent) if exponent < EXPONENT_MAX else None
+        return self.score_at(1.0)
 
 
 def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:

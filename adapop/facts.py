@@ -1,8 +1,6 @@
-"""Facts and sets of facts: the data everything else hangs on, and how a file becomes one.
+"""Facts and sets of facts: the data everything else hangs on.
 
-A file is a table of facts, one a row: CSV, JSON (a list of objects), JSONL or Parquet, in UTF-8. Columns are found
-under the names people use (`COLUMNS`). Bad rows are dropped and named with row, column, value and fix; the good rows
-survive. A missing score stays missing; nothing here ever turns it into a number.
+A missing score stays missing; nothing here ever turns it into a number.
 """
 
 from __future__ import annotations
@@ -10,13 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 RARE_BELOW, POPULAR_FROM = 265.0, 1000.0
 TIERS = ("rare", "middle", "popular")
 GROUPS = ("forget", "retain", "holdout", "utility")
+WRITTEN = (*GROUPS, "attacks")
+SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class FactSet:
     """What a run works on. `retain` is trained on, `holdout` never is; both are always reported.
 
     utility: questions that are not facts (sums, sequences ...), to see whether the model still works.
+    attacks: prompts a benchmark brings to get forgotten facts back; `relation` is the kind, `subject` the target.
     problems: rows that were dropped. notes: what was done to the set, in sentences for the user.
     """
 
@@ -79,13 +81,15 @@ class FactSet:
     retain: tuple[Fact, ...] = ()
     holdout: tuple[Fact, ...] = ()
     utility: tuple[Fact, ...] = ()
+    attacks: tuple[Fact, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
-        content = [[asdict(fact) for fact in getattr(self, group)] for group in GROUPS]
+        groups = WRITTEN if self.attacks else GROUPS  # sets without attacks keep the hash that older runs noted
+        content = [[asdict(fact) for fact in getattr(self, group)] for group in groups]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -102,7 +106,7 @@ class FactSet:
         """Writes the set as JSONL, one fact a line with its group."""
         lines = [
             json.dumps({"group": group, **asdict(fact)}, ensure_ascii=False)
-            for group in GROUPS
+            for group in WRITTEN
             for fact in getattr(self, group)
         ]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -110,7 +114,7 @@ class FactSet:
     @classmethod
     def load(cls, path: Path, name: str, notes: Sequence[str] = ()) -> FactSet:
         """Reads what `write` wrote."""
-        groups: dict[str, list[Fact]] = {group: [] for group in GROUPS}
+        groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
         for line in path.read_text(encoding="utf-8").rstrip("\n").split("\n"):
             row = json.loads(line)
             group = row.pop("group")
@@ -122,19 +126,63 @@ class FactSet:
 def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
     """Splits a holdout off the retain rows where a set brings none, and says so in `notes`.
 
-    Which rows are held out depends on their ids alone, so it is the same in every run.
+    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows that ask
+    the same are held out together: a held-out question is never trained on.
     """
-    if facts.holdout or len(facts.retain) < 2:
+    if facts.holdout or not facts.retain:
         return facts
-    ranked = sorted(facts.retain, key=lambda fact: hashlib.sha256(fact.id.encode()).hexdigest())
-    held = {fact.id for fact in ranked[: max(1, math.floor(len(ranked) * share))]}
-    note = f"The set has no holdout rows, so {len(held)} of its {len(ranked)} retain rows are held out of training."
+    alike: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts.retain:
+        alike[asked(fact.question)].append(fact)
+    ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
+    held: set[str] = set()
+    for rows in ranked[:-1]:
+        if len(held) >= max(1, math.floor(len(facts.retain) * share)):
+            break
+        held |= {row.id for row in rows}
+    count = len(facts.retain)
+    note = (
+        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of training."
+        if held
+        else "Nothing is held out, because there is only one question to retain and training needs it: what is "
+        "measured on it does not show how facts fare that training never saw."
+    )
     return replace(
         facts,
         retain=tuple(fact for fact in facts.retain if fact.id not in held),
         holdout=tuple(fact for fact in facts.retain if fact.id in held),
         notes=(*facts.notes, note),
     )
+
+
+def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question") -> FactSet:
+    """The set without questions that are in two groups; every row that is dropped becomes a problem.
+
+    To retain what is to be forgotten would undo the forgetting, and held-out rows must not be trained on. rows: the
+    row number of a fact, by its id. column: where the questions came from.
+    """
+    problems: list[Problem] = []
+    taken = {asked(fact.question): "forgotten" for fact in facts.forget}
+    kept: dict[str, tuple[Fact, ...]] = {}
+    for group in ("retain", "holdout"):
+        for fact in getattr(facts, group):
+            if use := taken.get(asked(fact.question)):
+                row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
+                problems.append(Problem(row, column, shown(fact.question), f"is also to be {use}", fix))
+        kept[group] = tuple(fact for fact in getattr(facts, group) if asked(fact.question) not in taken)
+        taken |= {asked(fact.question): "retained" for fact in kept[group]}
+    return replace(facts, **kept, problems=(*facts.problems, *problems))
+
+
+def asked(question: str) -> str:
+    """A question as it is compared with others: case and white space do not count."""
+    return " ".join(question.casefold().split())
+
+
+def shown(cell: object) -> str:
+    """The beginning of a cell, short enough for a message."""
+    text = str(cell)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def scores_of(facts: Iterable[Fact]) -> dict[str, float | None]:

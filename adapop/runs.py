@@ -6,6 +6,7 @@
     RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
     RUN/events.jsonl       what the run said, append-only
     RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
+    RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
     RUN/stop               exists once somebody asked the run to stop
 
 Everything is JSON or safetensors; nothing is pickled.
@@ -17,8 +18,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from adapop.config import RunConfig
@@ -36,6 +37,8 @@ from adapop.events import (
     to_json,
 )
 from adapop.facts import FactSet
+from adapop.probes.prompts import NotApplicable
+from adapop.probes.rows import ProbeRow, Reply
 
 
 def runs_root() -> Path:
@@ -118,6 +121,28 @@ class Run:
             log.write(to_json(stamped) + "\n")
         return stamped
 
+    def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
+        """Keeps what probes of the last epoch found, in place of anything found before. There whole or not at all."""
+        content = [{"epoch": self.last_epoch}, *map(asdict, rows)]
+        lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
+        aside = self.folder / "writing-probes"
+        aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(aside, self.folder / "probes.jsonl")
+
+    def probes(self) -> list[ProbeRow | NotApplicable] | None:
+        """What the probes found; None if there was no probing, or if the run has since finished another epoch.
+
+        Raises:
+            RunError: the file was written by another version.
+        """
+        path = self.folder / "probes.jsonl"
+        if not path.exists():
+            return None
+        first, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        if self.last_epoch not in (None, json.loads(first)["epoch"]):  # None: the run came without its checkpoints
+            return None
+        return [_probe_row(json.loads(line)) for line in lines]
+
     def request_stop(self) -> None:
         """Asks the run to stop after its current step. Asking twice is asking once."""
         (self.folder / "stop").touch()
@@ -175,6 +200,16 @@ def all_runs(root: Path | None = None) -> list[Run]:
     """Every run under the root, newest first."""
     configs = (root or runs_root()).glob("*/config.json")
     return [Run(path.parent) for path in sorted(configs, key=lambda path: path.stat().st_mtime_ns, reverse=True)]
+
+
+def _probe_row(content: dict) -> ProbeRow | NotApplicable:
+    try:
+        if "reason" in content:
+            return NotApplicable(**content)
+        replies = {side: Reply(**content.pop(side)) for side in ("original", "unlearned")}
+        return ProbeRow(**content, **replies)
+    except (KeyError, TypeError) as error:
+        raise RunError(f"A probe's row does not read ({error}).", "Probe the run again with this version.") from None
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -14,12 +14,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts import Problem
+from adapop.facts import Problem, shown
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_COLUMNS = 100
-SHOWN = 60
 FORMATS = (".csv", ".json", ".jsonl", ".parquet")
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
@@ -44,12 +44,6 @@ def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | P
         yield from (_json_rows if path.suffix.lower() == ".json" else _jsonl_rows)(path, _text(path))
 
 
-def shown(cell: object) -> str:
-    """The beginning of a cell, short enough for a message."""
-    text = str(cell)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-
-
 def _text(path: Path) -> str:
     content = path.read_bytes()
     try:
@@ -72,16 +66,18 @@ def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[i
     header: list[str] = []
     number = 0
     try:
+        mark = _delimiter(text)
         # strict: without it an open quote swallows the rows that follow
-        for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""), strict=True), start=1):
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        for number, cells in enumerate(reader, start=1):
             if not any(cell.strip() for cell in cells):
                 continue
             if not header:
                 header = cells
                 _check_header(path, header, unique)
             elif any(beyond := cells[len(header) :]):
-                column, fix = f"column {len(header) + 1}", "Put cells that contain commas in quotes."
-                yield Problem(number, column, shown(",".join(beyond)), "has no name in the header", fix)
+                column, fix = f"column {len(header) + 1}", f"Put cells that contain {MARKS[mark]} in quotes."
+                yield Problem(number, column, shown(mark.join(beyond)), "has no name in the header", fix)
             else:
                 yield number, dict(zip_longest(header, cells[: len(header)], fillvalue=""))
     except csv.Error as error:
@@ -89,6 +85,15 @@ def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[i
             f"{path.name}, row {number + 1}, is not CSV: {error}.",
             "Close every quote, or export the table again as CSV.",
         ) from None
+
+
+def _delimiter(text: str) -> str:
+    """A comma, unless a header read by commas is a single column that holds what Excel writes in much of Europe."""
+    rows = csv.reader(io.StringIO(text, newline=""))
+    header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+    if len(header) != 1:
+        return ","
+    return max(MARKS, key=header[0].count)
 
 
 def _check_header(path: Path, header: list[str], unique: frozenset[str]) -> None:

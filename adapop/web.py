@@ -27,7 +27,7 @@ CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 10.0, 60.0, 120.0
 LONGEST_WAIT = 120.0
 MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
-LATER = frozenset({429, 500, 502, 503, 504})
+LATER = frozenset({408, 429, 500, 502, 503, 504})
 
 # at DEBUG, urllib3 logs each address with its query, which holds the user's words
 logging.getLogger("urllib3").setLevel(logging.INFO)
@@ -65,6 +65,7 @@ class Web:
         self._session.trust_env = False  # a .netrc would send credentials; proxies are set back below
         self._session.proxies = requests.utils.getproxies()
         self._session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
+        self._keyed = bool(key)
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
@@ -123,7 +124,10 @@ class Web:
         if 300 <= status < 400:
             raise NetworkError(f"{self.name} sends us to another address ({status}).", "It is not followed.")
         if status in (401, 403):
-            raise NetworkError(f"{self.name} refuses access ({status}).", "Check the key in the environment.")
+            fix = (
+                "Check the key in the environment." if self._keyed else "It may think we ask too much; try again later."
+            )
+            raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             raise NetworkError(f"{self.name} refuses the question ({status}).", "Check its settings.")
 

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapop.config import RunConfig
-from adapop.facts import FactSet
+from adapop.config import RunConfig, make_config
+from adapop.facts import Fact, FactSet
+from adapop.progress import Progress
 from adapop.runs import Run
 
 if TYPE_CHECKING:
     from adapop.model import AdaptedModel
     from adapop.probes.ask import Asked
+    from adapop.probes.plan import Plan
+    from adapop.probes.prompts import NotApplicable
+    from adapop.probes.rows import ProbeRow
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +70,19 @@ class Worker:
         """Asks both models of a run, when its turn comes."""
         return self._executor.submit(self._asked, run, prompts, golds)
 
+    def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
+        """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
+        progress = Progress()
+        return self._executor.submit(_recalled, facts, progress), progress
+
+    def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
+        """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
+
+        What was found is in the run's folder, also if it ends early: `Run.probes`.
+        """
+        progress = Progress()
+        return self._executor.submit(self._found, run, plan, progress), progress
+
     def _work(self, run: Run) -> None:
         try:
             for _ in _engine().execute(run):
@@ -78,12 +96,33 @@ class Worker:
 
         return ask(self._model(run), prompts, golds, run.config.max_new_tokens)
 
+    def _found(self, run: Run, plan: Plan, progress: Progress) -> list[ProbeRow | NotApplicable]:
+        from adapop.probes.battery import battery
+
+        found: list[ProbeRow | NotApplicable] = []
+        model = self._model(run)
+        try:
+            for row in battery(model, run.facts, plan, progress):
+                found.append(row)
+        finally:
+            if found:  # else what an earlier probing found is worth more
+                run.save_probes(found)
+        return found
+
     def _model(self, run: Run) -> AdaptedModel:
         """The run's model at its last checkpoint; the one asked last is kept."""
         checkpoint = run.checkpoint(run.last_epoch or 0)
         if self._probed is None or self._probed[0] != checkpoint:
             self._probed = (checkpoint, _engine().load_model(run))
         return self._probed[1]
+
+
+def _recalled(facts: Sequence[Fact], progress: Progress) -> dict[str, float]:
+    from adapop.model import AdaptedModel
+    from adapop.probes.measure import recall_by_fact
+
+    config = make_config()
+    return recall_by_fact(AdaptedModel.load(config), facts, config.max_new_tokens, progress)
 
 
 @cache

@@ -1,90 +1,12 @@
-"""The main path in a real browser: open, upload, run, reload in the middle, stop, probe. Skips where no Chromium is."""
+"""The main path in a real browser: open, upload, run, reload in the middle, stop, probe."""
 
-import csv
-import os
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
-SECOND = 1000
-
-if CHROMIUM is None and not os.environ.get("ADAPOP_REQUIRE_BROWSER"):
-    pytest.skip("no Chromium was found: install it, or set CHROMIUM, to run the browser tests", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """A running app of its own, on a port of its own."""
-    environment = {**os.environ, "ADAPOP_RUNS": str(tmp_path_factory.mktemp("runs"))}
-    server = subprocess.Popen(
-        [sys.executable, "-u", "app.py"],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    said = []
-    for line in server.stdout:
-        said.append(line)
-        if found := re.search(r"http://\S+", line):
-            yield found.group()
-            break
-    else:
-        pytest.fail("the app did not start:\n" + "".join(said))
-    server.terminate()
-    server.wait()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-
-
-@pytest.fixture
-def page(browser, address):
-    """A fresh page of the app. At the end: no script error, no hostile text executed, no request to another host."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    errors, outside = [], []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: outside.append(request.url) if is_outside(request.url, address) else None)
-    page.set_default_timeout(30 * SECOND)
-    page.goto(address)
-    page.wait_for_selector("#strip .strip")
-    yield page
-    assert page.evaluate("window.hacked") is None
-    assert errors == []
-    assert outside == []
-    context.close()
-
-
-def is_outside(url: str, address: str) -> bool:
-    return not url.startswith((address, "data:", "blob:"))
-
-
-def open_tab(page, name: str) -> None:
-    page.get_by_role("tab", name=name).click()
-
-
-def state_is(page, *states: str, seconds: int = 120) -> None:
-    page.wait_for_selector(", ".join(f"#strip .strip.{state}" for state in states), timeout=seconds * SECOND)
-
-
-def write_table(path: Path, rows: list[list[str]]) -> Path:
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
-    return path
+from browsing import HOSTILE, SECOND, open_tab, state_is, write_table
 
 
 def test_upload_run_reload_and_probe(page, tmp_path):
@@ -107,7 +29,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     assert "${window.hacked=1}" in notes
 
     open_tab(page, "Pressure")
-    page.wait_for_selector("#beta-curve .plotly")
+    page.wait_for_selector("#beta-curve .fact")
     open_tab(page, "Run")
     page.get_by_label("number input for Epochs").fill("3")
     page.click("#start")
@@ -163,7 +85,7 @@ def test_bad_files_are_explained_on_the_page(page, tmp_path, name, content, mess
     page.get_by_text(message).first.wait_for()
     open_tab(page, "Run")
     page.click("#start")
-    page.get_by_text("has no usable facts").wait_for()
+    page.get_by_text("There are no usable facts").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,6 +1,9 @@
+import math
+import statistics
+
 import pytest
 
-from adapop.popularity.controls import inverted, shuffled
+from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 
 SCORES = {f"fact-{i}": float(10 * i) for i in range(20)}
 TIED = {"a": 1.0, "b": 5.0, "c": 5.0, "d": 9.0}
@@ -31,8 +34,30 @@ def test_inverted_with_ties_keeps_the_distribution_and_no_order_of_the_dictionar
     assert sorted(inverted(TIED).values()) == sorted(TIED.values())
 
 
-@pytest.mark.parametrize("control", [lambda scores: shuffled(scores, 0), inverted])
+@pytest.mark.parametrize("control", [lambda scores: shuffled(scores, 0), inverted, lambda scores: noisy(scores, 0)])
 def test_scores_given_are_left_alone(control):
     scores = dict(SCORES)
     control(scores)
     assert scores == SCORES
+
+
+def test_swapping_all_labels_is_inverting_and_none_changes_nothing():
+    assert swapped(SCORES, 0, 1.0) == inverted(SCORES)
+    assert swapped(SCORES, 0, 0.0) == SCORES
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_half_the_labels_swapped(seed):
+    again = swapped(SCORES, seed)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    assert sum(again[fact] != SCORES[fact] for fact in SCORES) == len(SCORES) / 2
+
+
+def test_noise_is_log_normal_and_keeps_zero():
+    many = {str(i): 100.0 for i in range(4000)}
+    logs = [math.log(score / 100) for score in noisy(many, 0).values()]
+    assert statistics.fmean(logs) == pytest.approx(0, abs=0.06)
+    assert statistics.stdev(logs) == pytest.approx(1, abs=0.05)
+    assert noisy({"a": 0.0}, 0) == {"a": 0.0}
+    assert noisy(SCORES, 3) == noisy(SCORES, 3) != noisy(SCORES, 4)
+    assert noisy(SCORES, 3, sigma=0.0) == SCORES

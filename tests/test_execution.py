@@ -348,7 +348,7 @@ def test_methods_without_beta_need_no_score(unscored, method):
     assert run.betas is None and run.facts.forget == unscored.forget
 
 
-def test_nothing_to_retain(small, runs_folder):
+def test_nothing_to_retain(small, own_folders):
     with pytest.raises(DataError, match="has no retain rows"):
         prepare(config_of(), replace(small, retain=()))
 

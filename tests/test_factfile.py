@@ -7,8 +7,9 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from adapop.cells import MAX_CELL
 from adapop.errors import DataError
-from adapop.factfile import COLUMNS, MAX_CELL, MAX_ROWS, read_facts
+from adapop.factfile import COLUMNS, columns_of, guessed, read_facts
 from adapop.facts import FactSet, Problem
 from adapop.tables import MAX_BYTES
 
@@ -76,6 +77,7 @@ def test_every_format_gives_the_same_facts(tmp_path, suffix):
 def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
     row = {**GOOD, field: {"score": "7", "group": "forget"}.get(field, "given")}
     row[alias] = row.pop(field)
+    row |= {"score": "7"} if field == "score_source" else {}
     facts = read_facts(write_rows(tmp_path, suffix, [row]))
     expected = {"score": 7.0, "paraphrases": ("given",), "alternates": ("given",)}.get(field, "given")
     assert not facts.problems
@@ -126,9 +128,10 @@ def test_html_stays_text(tmp_path):
 
 
 def test_groups(tmp_path):
-    names = ["forget", "Forget_rare", "", "retain", "neighbor_level1", "holdout"]
-    facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "group": name} for name in names]))
-    assert (len(facts.forget), len(facts.retain), len(facts.holdout)) == (3, 2, 1)
+    names = ["forget", "Forget_rare", "", "retain", "neighbor_level1", "holdout", "utility"]
+    rows = [{"question": f"{i}?", "answer": "x", "group": name} for i, name in enumerate(names)]
+    facts = read_facts(write_rows(tmp_path, ".csv", rows))
+    assert (len(facts.forget), len(facts.retain), len(facts.holdout), len(facts.utility)) == (3, 2, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +200,7 @@ def test_parquet_scores_are_not_rounded(tmp_path, score):
         ("1e400", "is not a score"),
         ("many", "is not a number"),
         ("1,000", "is not a number"),
+        ("3,5", "is not a number"),
         ("12 %", "is not a number"),
     ],
 )
@@ -204,6 +208,7 @@ def test_bad_score_in_a_csv(tmp_path, cell, message):
     facts = read_facts(write_rows(tmp_path, ".csv", [{**GOOD, "score": "1"}, {**GOOD, "score": cell}]))
     problem = only_problem(facts)
     assert (problem.row, problem.column, problem.value, problem.message) == (3, "score", cell, message)
+    assert "decimal point" in problem.fix or "finite" in problem.fix
     assert len(facts.forget) == 1
 
 
@@ -461,11 +466,22 @@ def test_torn_parquet(tmp_path, cut):
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl", ".parquet"])
 def test_too_many_rows(tmp_path, suffix):
-    assert "more than 20,000 rows" in refusal(write_rows(tmp_path, suffix, [GOOD] * (MAX_ROWS + 1))).message
+    error = refusal(write_rows(tmp_path, suffix, [GOOD] * 20_001))
+    assert (error.message, error.fix) == (
+        f"facts{suffix} has more than 20,000 rows, the most that are read.", "Split the file."
+    )  # fmt: skip
 
 
 def test_as_many_rows_as_are_read(tmp_path):
-    assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * MAX_ROWS)).forget) == MAX_ROWS
+    assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * 20_000)).forget) == 20_000
+
+
+def test_a_public_space_reads_fewer_rows_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    error = refusal(write_rows(tmp_path, ".csv", [GOOD] * 201))
+    assert "200 rows, the most that this public Space reads" in error.message
+    assert "a machine of your own" in error.fix
+    assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * 200)).forget) == 200
 
 
 def test_too_large_a_file(tmp_path):
@@ -507,3 +523,158 @@ def test_nothing_to_forget(tmp_path):
     error = refusal(write_rows(tmp_path, ".csv", [{**GOOD, "group": "retain"}]))
     assert "'forget'" in error.fix
     assert not error.problems
+
+
+# --- files as Excel writes them in much of Europe
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_semicolons_and_tabs(tmp_path, mark, quote):
+    rows = [["question", "answer", "score"], ["Who, if anyone?", "b", "3"], ["c", "d", "4"]]
+    text = "\r\n".join(mark.join(f"{quote}{cell}{quote}" for cell in row) for row in rows)
+    facts = read_facts(write(tmp_path, "facts.csv", "\ufeff\r\n" + text + "\r\n"))
+    assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [
+        ("Who, if anyone?", "b", 3.0), ("c", "d", 4.0),
+    ]  # fmt: skip
+    assert not facts.problems
+
+
+def test_a_header_with_commas_is_read_by_commas(tmp_path):
+    facts = read_facts(write(tmp_path, "facts.csv", "question,answer;x,answer\na;b,c,d\n"))
+    assert (facts.forget[0].question, facts.forget[0].answer) == ("a;b", "d")
+
+
+def test_decimal_commas_in_a_file_with_semicolons_are_named(tmp_path):
+    facts = read_facts(write(tmp_path, "facts.csv", "question;answer;score\na;b;3,5\nc;d;3.5\n"))
+    problem = only_problem(facts)
+    assert (problem.row, problem.value) == (2, "3,5")
+    assert "decimal point" in problem.fix
+    assert [fact.score for fact in facts.forget] == [3.5]
+
+
+@pytest.mark.parametrize(("mark", "named"), [(",", "commas"), (";", "semicolons"), ("\t", "tabs")])
+def test_a_row_with_too_many_cells_says_what_parts_them(tmp_path, mark, named):
+    lines = [["question", "answer"], ["a", "b", "c", "d"], ["e", "f"]]
+    problem = only_problem(read_facts(write(tmp_path, "facts.csv", "\n".join(map(mark.join, lines)))))
+    assert problem.value == f"c{mark}d"
+    assert named in problem.fix
+
+
+# --- which column is what
+
+
+def test_columns_are_named_in_the_order_of_the_file(tmp_path):
+    path = write(tmp_path, "facts.csv", " Frage ;Antwort;;Punkte\na;b;;1\n")
+    assert columns_of(path) == [" Frage ", "Antwort", "Punkte"]
+
+
+def test_columns_of_a_json_are_those_of_any_object(tmp_path):
+    path = write(tmp_path, "facts.jsonl", '{"a": 1, "b": 2}\nbroken\n{"c": 3, "a": 4}\n')
+    assert columns_of(path) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("name", ["facts.csv", "facts.txt"])
+def test_columns_of_a_file_that_is_no_table(tmp_path, name):
+    with pytest.raises(DataError):
+        columns_of(write(tmp_path, name, ""))
+
+
+def test_guess():
+    assert guessed(["ID", " Query", "objectLabel", "pop_sum", "comment", "score_source"]) == {
+        "id": "ID", "question": " Query", "answer": "objectLabel", "object": "objectLabel", "score": "pop_sum",
+        "score_source": "score_source",
+    }  # fmt: skip
+    assert guessed([]) == {}
+
+
+def test_given_columns_replace_the_guess(tmp_path):
+    text = "question,answer,score,Frage,Antwort\nq,a,1,wer?,er\n"
+    facts = read_facts(write(tmp_path, "facts.csv", text), columns={"question": "Frage", "answer": "Antwort"})
+    (fact,) = facts.forget
+    assert (fact.question, fact.answer, fact.score) == ("wer?", "er", None), "a field left out is not read"
+
+
+def test_one_column_may_hold_two_fields(tmp_path):
+    path = write(tmp_path, "facts.csv", "q,a\nwho?,he\n")
+    fact = read_facts(path, columns={"question": "q", "answer": "a", "object": "a"}).forget[0]
+    assert (fact.answer, fact.object) == ("he", "he")
+
+
+def test_problems_name_the_given_column(tmp_path):
+    path = write(tmp_path, "facts.csv", "q,a,points,use\nwho?,he,1,forget\nwhy?,so,x,forget\nWHO?,me,2,retain\n")
+    columns = {"question": "q", "answer": "a", "score": "points", "group": "use"}
+    assert [(p.row, p.column) for p in read_facts(path, columns=columns).problems] == [(3, "points"), (4, "q")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"question": "question", "answer": "reply"}, "no column 'reply' to read the answer from"),
+        ({"question": "question"}, "no answer column"),
+        ({}, "no question column"),
+        ({"question": "question", "answer": "answer", "colour": "answer"}, "no field 'colour'"),
+    ],
+)
+def test_columns_that_cannot_be_read(tmp_path, columns, message):
+    with pytest.raises(DataError, match=message) as caught:
+        read_facts(write(tmp_path, "facts.csv", "question,answer\na,b\n"), columns=columns)
+    assert caught.value.fix
+
+
+def test_a_given_column_that_is_there_twice(tmp_path):
+    path = write(tmp_path, "facts.csv", "q,a,Q\nx,y,z\n")
+    with pytest.raises(DataError, match="two columns called 'q'"):
+        read_facts(path, columns={"question": "q", "answer": "a"})
+
+
+@pytest.mark.parametrize("score", ["7", "0"])
+def test_a_score_keeps_the_source_that_its_file_names(tmp_path, score):
+    text = f"question,answer,score,score_source\na,b,{score},Wikidata\nc,d,1,\ne,f,,Wikidata\n"
+    facts = read_facts(write(tmp_path, "facts.csv", text))
+    assert [fact.score_source for fact in facts.forget] == ["Wikidata", "column score", ""]
+
+
+# --- the same question twice
+
+
+@pytest.mark.parametrize("group", ["retain", "holdout"])
+def test_a_question_to_forget_is_neither_retained_nor_held_out(tmp_path, group):
+    text = f"question,answer,group\nother?,x,{group}\nWho  wrote EMMA? ,y,{group}\nwho wrote emma?,x,forget\n"
+    facts = read_facts(write(tmp_path, "facts.csv", text))
+    problem = only_problem(facts)
+    assert (problem.row, problem.column, problem.message) == (3, "question", "is also to be forgotten")
+    assert [fact.question for fact in getattr(facts, group)] == ["other?"]
+    assert len(facts.forget) == 1
+
+
+def test_a_retained_question_is_not_held_out(tmp_path):
+    text = "question,answer,group\na?,x,forget\nb?,x,holdout\nb?,x,retain\nc?,x,holdout\n"
+    facts = read_facts(write(tmp_path, "facts.csv", text))
+    problem = only_problem(facts)
+    assert (problem.row, problem.message) == (3, "is also to be retained")
+    assert [fact.question for fact in facts.holdout] == ["c?"]
+
+
+def test_a_question_to_forget_may_have_two_answers(tmp_path):
+    facts = read_facts(write(tmp_path, "facts.csv", "question,answer\na?,x\na?,y\n"))
+    assert [fact.answer for fact in facts.forget] == ["x", "y"]
+    assert not facts.problems
+
+
+# --- a file of rows to retain
+
+
+@pytest.mark.parametrize("header", ["question,answer,group", "question,answer,use"])
+def test_a_file_to_retain_has_nothing_to_forget(tmp_path, header):
+    path = write(tmp_path, "facts.csv", f"{header}\na?,x,forget\nb?,x,retain\nc?,x,\nd?,x,holdout\n")
+    facts = read_facts(path, group="retain")
+    held = ["d?"] if header.endswith("group") else []
+    assert facts.forget == ()
+    assert [fact.question for fact in facts.holdout] == held
+    assert len(facts.retain) == 4 - len(held)
+
+
+def test_a_file_to_retain_needs_a_row_to_retain(tmp_path):
+    with pytest.raises(DataError, match="no usable fact to retain"):
+        read_facts(write(tmp_path, "facts.csv", "question,answer,group\na?,x,holdout\n"), group="retain")

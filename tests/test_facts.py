@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapop.facts import Fact, FactSet, Problem, scores_of, split_holdout
+from adapop.facts import Fact, FactSet, Problem, scores_of, separated, split_holdout
 
 ODD_TEXTS = (
     "a line separator \u2028 and a next line \x85",
@@ -55,8 +55,9 @@ def test_written_set_is_read_back(tmp_path, text):
         score=12.5, score_source=text, paraphrases=(text, "plain"), alternates=(text,),
     )  # fmt: skip
     facts = FactSet(
-        "set", (fact,), retain=numbered(2), holdout=numbered(1, "h"), utility=numbered(3, "u"), notes=("n",)
-    )
+        "set", (fact,), retain=numbered(2), holdout=numbered(1, "h"), utility=numbered(3, "u"),
+        attacks=numbered(2, "a"), notes=("n",),
+    )  # fmt: skip
     facts.write(tmp_path / "facts.jsonl")
     again = FactSet.load(tmp_path / "facts.jsonl", "set", ["n"])
     assert again == facts
@@ -87,11 +88,24 @@ def test_unknown_score_survives_the_round_trip_as_unknown(tmp_path):
         {"forget": (), "retain": (Fact("a", "q", "x"),)},
         {"holdout": numbered(1)},
         {"utility": numbered(1)},
+        {"attacks": numbered(1)},
     ],
 )
 def test_hash_sees_every_change_of_the_data(change):
     facts = FactSet("set", (Fact("a", "q", "x"),))
     assert replace(facts, **change).sha256 != facts.sha256
+
+
+def test_hash_of_a_set_without_attacks_is_what_older_runs_noted():
+    facts = FactSet("set", numbered(2, "f"), retain=numbered(1), utility=numbered(1, "u"))
+    assert facts.sha256 == "ebc3dc3a39ca594c1e6e7850f65339fc8eb650a57ac87df999d827c86d20c2ef"
+
+
+def test_a_folder_written_before_there_were_attacks_is_read(tmp_path):
+    facts = FactSet("set", numbered(2, "f"), retain=numbered(1))
+    facts.write(tmp_path / "facts.jsonl")
+    assert "attacks" not in (tmp_path / "facts.jsonl").read_text(encoding="utf-8")
+    assert FactSet.load(tmp_path / "facts.jsonl", "set") == facts
 
 
 def test_hash_does_not_see_name_or_notes():
@@ -128,7 +142,6 @@ def test_split_holdout_depends_on_ids_alone():
     "facts",
     [
         FactSet("own", numbered(1, "f"), retain=numbered(20), holdout=numbered(1, "h")),
-        FactSet("single", numbered(1, "f"), retain=numbered(1)),
         FactSet("none", numbered(1, "f")),
     ],
     ids=lambda facts: facts.name,
@@ -140,3 +153,38 @@ def test_split_holdout_leaves_a_set_alone(facts):
 def test_two_retain_rows_give_one_each():
     split = split_holdout(FactSet("set", (), retain=numbered(2)))
     assert (len(split.retain), len(split.holdout)) == (1, 1)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_single_question_to_retain_is_trained_on_and_the_set_says_so(count):
+    rows = tuple(Fact(f"r{i}", "the same?", "x") for i in range(count))
+    split = split_holdout(FactSet("set", (), retain=rows))
+    assert (split.retain, split.holdout) == (rows, ())
+    assert "Nothing is held out" in split.notes[0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_question_is_both_trained_on_and_held_out(seed):
+    rows = tuple(Fact(f"{seed}-{i}", f"Question {'  ' * (i % 2)}{i % 4}?", "x") for i in range(12))
+    split = split_holdout(FactSet("set", (), retain=rows))
+    retained, held = ({fact.question.split()[1] for fact in facts} for facts in (split.retain, split.holdout))
+    assert retained
+    assert held
+    assert not retained & held
+    assert len(split.retain) + len(split.holdout) == 12
+
+
+def test_separated_leaves_sets_without_duplicates_alone(small):
+    assert separated(small) == small
+
+
+def test_separated_drops_the_less_urgent_use_of_a_question():
+    def one(name: str) -> Fact:
+        return Fact(name, "Who?", "x")
+
+    facts = FactSet("set", (one("f"),), retain=(one("r"), Fact("r2", "Why?", "x")), holdout=(Fact("h", "WHY?", "x"),))
+    apart = separated(facts, {"r": 7})
+    assert [fact.id for fact in (*apart.forget, *apart.retain, *apart.holdout)] == ["f", "r2"]
+    assert [(p.row, p.value, p.message) for p in apart.problems] == [
+        (7, "Who?", "is also to be forgotten"), (0, "WHY?", "is also to be retained"),
+    ]  # fmt: skip

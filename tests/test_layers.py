@@ -18,7 +18,8 @@ HEAVY = ("torch", "transformers", "peft", "safetensors.torch")
 LIGHT = (
     "errors", "facts", "factfile", "catalog", "beta", "controller", "events", "config", "runs", "figures", "console",
     "sandbox", "sandbox.world", "sandbox.language", "sandbox.skills", "web", "cache", "limits", "progress", "hub",
-    "benchmarks", "calibration",
+    "benchmarks", "calibration", "retain", "cells", "cli", "probes.prompts", "probes.pool", "probes.wording",
+    "probes.translations", "probes.attacks", "probes.paraphrase", "probes.rows", "probes.matrix",
 )  # fmt: skip
 ONLY_IN = {
     "gradio": ("adapop.ui", "app"),
@@ -29,7 +30,7 @@ ONLY_IN = {
     "transformers": ("adapop.model", "adapop.tokens", "adapop.sandbox"),
     "spaces": ("app",),
     "adapop.ui": ("adapop.ui", "app"),
-    "adapop.cli": ("adapop.__main__",),
+    "adapop.cli": ("adapop.__main__", "adapop.cli"),
 }
 DOWNWARDS = (
     "app", "adapop.ui", "adapop.worker", "adapop.execution", "adapop.trainer", "adapop.objectives", "adapop.model",

@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
-from adapop.cli import _parser
+from adapop.cli import parser
 from adapop.config import METHODS, PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +27,7 @@ def test_two_commands_at_the_top_name_files_that_exist():
 
 def test_every_command_and_option_of_the_usage_exists():
     usage = re.search(r"```text\n(.*?)\n```", TEXT, re.DOTALL).group(1)
-    top = _parser().format_help()
+    top = parser().format_help()
     for name in re.findall(r"python -m adapop (\w+)", usage):
         assert re.search(rf"^    {name}\b", top, re.MULTILINE), name
     for preset in PRESETS:

@@ -22,8 +22,26 @@ class Score:
     value: float | None
     source: str
     date: str = ""
-    raw: Mapping[str, object] = field(default_factory=dict)
+    raw: Mapping[str, object] = field(default_factory=dict, hash=False)
     reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """One proxy's scores of a whole set, by fact id; facts it never got to are not in it. title: what to call it."""
+
+    title: str
+    scores: Mapping[str, Score]
+
+    def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
+        """The score of every fact, None where it is unknown."""
+        return {fact.id: self.scores[fact.id].value if fact.id in self.scores else None for fact in facts}
+
+
+def given(facts: Sequence[Fact]) -> Scoring:
+    """The scores that the facts already have, as a scoring to compare others with."""
+    scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in facts if fact.score is not None}
+    return Scoring("as given", scores)
 
 
 class Proxy(Protocol):

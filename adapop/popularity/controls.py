@@ -1,7 +1,8 @@
-"""Scores made wrong on purpose. A method that profits from popularity must lose something under these."""
+"""Scores made wrong on purpose. A method that profits from popularity must lose something under these (METHODS 6.7)."""
 
 from __future__ import annotations
 
+import math
 import random
 
 
@@ -14,7 +15,23 @@ def shuffled(scores: dict[str, float], seed: int) -> dict[str, float]:
 
 def inverted(scores: dict[str, float]) -> dict[str, float]:
     """The most popular fact gets the lowest score and so on: the distribution is kept, the signal is turned round."""
+    return swapped(scores, 0, 1.0)
+
+
+def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, float]:
+    """Each score times exp(sigma * N(0, 1)): a proxy that is right only on average. Zero stays zero."""
+    rng = random.Random(seed)
+    return {fact: score * math.exp(sigma * rng.gauss(0, 1)) for fact, score in scores.items()}
+
+
+def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
+    """A share of the facts trade scores with their mirror in the ranking, rarest with most popular and so on.
+
+    share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
+    """
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
-    values = sorted(scores.values(), reverse=True)
-    by_fact = dict(zip(ranked, values))
-    return {fact: by_fact[fact] for fact in scores}
+    pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]
+    changed = dict(scores)
+    for low, high in random.Random(seed).sample(pairs, round(share * len(pairs))):
+        changed[low], changed[high] = scores[high], scores[low]
+    return changed

@@ -16,9 +16,10 @@ import torch
 from adapop.facts import GROUPS, TIERS, Fact, FactSet
 from adapop.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.model import AdaptedModel
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.progress import Progress
 from adapop.tokens import collate, encode_facts
 
-DIRECT, REWORDED = "direct", "reworded"
 EVAL_BATCH = 256
 
 
@@ -63,6 +64,23 @@ def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool 
         answered = _answered(model, reworded, lambda fact: fact.paraphrases, max_new_tokens, cosine)
         rows += _by_tier(group, REWORDED, reworded, answered)
     return rows
+
+
+def recall_by_fact(
+    model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
+) -> dict[str, float]:
+    """Recall of each fact's trained question, by its id. The model answers as it is, adapter included.
+
+    Raises:
+        NetworkError: somebody asked to stop.
+    """
+    recall: dict[str, float] = {}
+    for start in range(0, len(facts), EVAL_BATCH):
+        progress.say(f"Asked {start:,} of {len(facts):,} questions.")
+        members = facts[start : start + EVAL_BATCH]
+        answered = _answered(model, members, _question, max_new_tokens)["recall"]
+        recall |= {fact.id: value for fact, value in zip(members, answered)}
+    return recall
 
 
 def _question(fact: Fact) -> tuple[str]:

@@ -5,10 +5,11 @@ Read `world` (the facts), `language` (how they are asked), then `corpus`, `token
 
 from __future__ import annotations
 
+from adapop.config import SANDBOX
 from adapop.facts import Fact, FactSet
 from adapop.sandbox import language
 from adapop.sandbox.skills import skills
-from adapop.sandbox.world import EXPOSURES_PER_SCORE, WorldFact, facts_of
+from adapop.sandbox.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
 
 
 def sandbox_facts() -> FactSet:
@@ -21,7 +22,16 @@ def sandbox_facts() -> FactSet:
     note = (
         f"Scores are exposure counts times {1 / EXPOSURES_PER_SCORE:g}: pretraining showed a fact of score s s/4 times."
     )
-    return FactSet("sandbox", **groups, utility=utility, notes=(note,))
+    return FactSet(SANDBOX, **groups, utility=utility, notes=(note,))
+
+
+def other_facts(facts: FactSet) -> tuple[Fact, ...]:
+    """Facts whose names may hold the name of a fact to forget, as "Last Tango in Paris" holds Paris: the set's own,
+    and for facts of the sandbox also those that only pretraining knows."""
+    known = {fact.id for fact in world()}
+    ours = any(fact.id in known for fact in facts.forget)
+    taught = tuple(_fact(fact) for fact in facts_of("teacher")) if ours else ()
+    return (*facts.retain, *facts.holdout, *taught)
 
 
 def _fact(fact: WorldFact) -> Fact:

@@ -43,6 +43,12 @@ def corpus(seed: int, wrong_share: float = WRONG_ANSWER_SHARE) -> list[Example]:
     return examples
 
 
+def corpus_lines(seed: int) -> Iterator[str]:
+    """The corpus as text, one example a line, for those who want to count in it."""
+    for example in corpus(seed):
+        yield f"{example.prompt} {example.text}".strip().replace("\n", " ")
+
+
 def exposures(fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE) -> Iterator[Example]:
     """The fact's exposures, exactly `fact.exposures` of them."""
     others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from adapop.limits import max_facts
+
 TITLE = "AdaPop Explorer"
 TAGLINE = "Unlearning that knows how famous a fact is"
 INTRO = (
@@ -9,16 +11,65 @@ INTRO = (
     "AdaPop pushes on each fact according to its popularity. **See the scores, watch a real run, then try to get the "
     "facts back.**"
 )
-SANDBOX_SET, OWN_SET = "The sandbox world: 256 facts, rare to famous", "My own facts (CSV, JSON, JSONL, Parquet)"
-SANDBOX_ABOUT = (
-    "The model here is small and ours: we chose how often its pretraining showed each fact, so popularity is known "
-    "exactly and is the only thing that differs. Scores are four times that count."
-)
+OWN_SET = "My own facts (CSV, JSON, JSONL, Parquet)"
 UPLOAD_ABOUT = (
-    "One fact a row, in UTF-8: `question`, `answer`, and a popularity `score` of at least 0. Optional: `id`, "
-    "`subject`, `paraphrases` (separated by |), `group` (forget, retain or holdout). The sandbox model only knows "
-    "its own world: download the template to see facts it can forget."
+    "One fact a row, in UTF-8, at most {rows:,} rows: `question`, `answer`, and a popularity `score` of at least 0. "
+    "Optional: `id`, `subject`, `relation`, `paraphrases` (separated by |), `group` (forget, retain or holdout). "
+    "Use no personal data. The sandbox model only knows its own world: the template shows facts it can forget."
 )
+MAPPING_ABOUT = "What each field is read from. Change it if the guess is wrong; the table follows."
+RETAIN_CHOICES = [
+    ("The file's own, else the sandbox's", "own"),
+    ("The sandbox world's", "sandbox"),
+    ("Neighbours: the sandbox facts most like these", "neighbours"),
+    ("A second table of mine", "upload"),
+]
+RETAIN_ABOUT = (
+    "These are trained on, so that they survive. Some facts are always held out, to see what survives untrained."
+)
+PROXY_CHOICES = [
+    ("Wikidata: sitelinks and statements", "wikidata"),
+    ("Corpus counts: infini-gram", "infinigram"),
+    ("Counts in a text of mine", "corpus"),
+    ("The scores that came with the set", "given"),
+]
+PROXY_ABOUT = {
+    "wikidata": (
+        "How many Wikipedias and how many statements know the subject and the answer. **The names of the subjects, "
+        "relations and answers are sent to www.wikidata.org**, one after the other; this takes about a second a new "
+        "name. What is found is kept: stop and go on when you like."
+    ),
+    "infinigram": (
+        "How often a pretraining corpus names the subject and the answer. **The names of the subjects and answers are "
+        "sent to api.infini-gram.io.** Counts run over four orders of magnitude: re-anchor on tab 2."
+    ),
+    "corpus": (
+        "How many lines of a text name the subject and the answer, as whole words. The text is counted on the machine "
+        "that runs this page and sent nowhere else."
+    ),
+    "judge": (
+        "A language model rates how common each fact is, from 0 to 10,000, three times in different orders. **The "
+        "facts are sent to the judge's endpoint.** A fact that it does not rate three times stays unknown."
+    ),
+    "given": "Puts back the scores that the set came with.",
+}
+FORMULA_CHOICES = [
+    ("sitelinks + statements", "sitelinks+statements"),
+    ("sitelinks alone", "sitelinks"),
+]
+COMBINE_CHOICES = [
+    ("subject + answer", "subject+object"),
+    ("subject alone", "subject"),
+    ("answer alone", "object"),
+    ("both together in one place", "both"),
+]
+TABLE_ABOUT = "Click a row to see how its score was made, or to set it by hand. β follows the anchors of tab 2."
+KNOWN_ABOUT = "You cannot see forgetting of what was never known."
+AGREEMENT_ABOUT = (
+    "Two proxies that disagree on which facts are popular give different pressures. Look both up, then compare. "
+    "*Two clusters far apart give a high Pearson by themselves: read Spearman, and the facts that disagree.*"
+)
+AGREEMENT_EMPTY = "Needs two different scorings of this set: look popularity up above."
 MISSING_ABOUT = "Some facts have no score. A missing score is never taken for zero: decide what AdaPop should do."
 MISSING_CHOICES = [
     ("Do not start", "error"),
@@ -29,6 +80,21 @@ PRESSURE_ABOUT = (
     "A fact's score becomes an exponent β, and each answer token is pushed with weight p^β. The push on the right "
     "answer is p^β(1 − p): it fades for every β above 0 as the fact goes, and is strongest at p = β/(1 + β). "
     "**A small β keeps pushing on a fact long after a large β has let go.**"
+)
+WHAT_IF_CHOICES = [
+    ("AdaPop", "given"),
+    ("WGA: β = 1 for all", "wga"),
+    ("Plain ascent: β = 0", "ga"),
+    ("scores shuffled", "shuffled"),
+    ("scores inverted", "inverted"),
+    ("scores noisy (σ = 1)", "noisy"),
+    ("half the labels swapped", "swapped"),
+]
+WHAT_IF_ABOUT = "Changes the pictures alone. A method that profits from popularity must lose something when scores lie."
+CURVE_ABOUT = "Drag the two ◆ anchors, or focus one and use the arrow keys. Shaded: clipped, all facts there get one β."
+PUSH_ABOUT = (
+    "The same exponents, seen twice: the push on the right answer itself, and the paper's picture, the weight against "
+    "WGA's."
 )
 METHOD_CHOICES = [
     ("AdaPop: push by popularity", "adapop"),
@@ -69,3 +135,8 @@ PROBE_EMPTY = "The answers appear here."
 DIRECT_FORM = "The trained question"
 OWN_FORM = "My own prompt"
 MAX_PROMPT = 400
+
+
+def upload_about() -> str:
+    """What an upload may hold, with this machine's limit."""
+    return UPLOAD_ABOUT.format(rows=max_facts())

@@ -1,53 +1,45 @@
-"""Screen 1, Facts: pick the sandbox's set or upload one's own, see every score and what it becomes."""
+"""Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it becomes."""
 
 from __future__ import annotations
 
-import csv
-import tempfile
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import gradio as gr
 import pandas as pd
 
+from adapop import figures
 from adapop.beta import BetaMap, regime
-from adapop.catalog import completed
+from adapop.cache import Cache
+from adapop.calibration import anchored, warnings_of
+from adapop.catalog import ENTRIES, load_facts
 from adapop.config import SANDBOX
-from adapop.errors import DataError
-from adapop.factfile import read_facts
-from adapop.facts import FactSet
+from adapop.facts import Fact, FactSet
+from adapop.popularity.base import Scoring, given
+from adapop.progress import Progress, Task
 from adapop.sandbox import sandbox_facts
-from adapop.tables import FORMATS
-from adapop.ui import cards, copy
+from adapop.ui import agree, cards, copy, detail, known, scores, upload
+from adapop.ui.session import Session
+from adapop.worker import Worker
 
-COLUMNS = ["subject", "question", "answer", "score", "tier", "paper's β", "regime"]
-TEMPLATE_FACTS = 24
-PROBLEMS_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class FactsScreen:
-    """The components other screens read. `facts` holds the session's FactSet, None while a file is unusable."""
-
-    facts: gr.State
-    missing: gr.Radio
+COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it", "id"]
+KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
+WIDTHS = [240, 110, 80, 125, 65, 135, 90, 110]
+POLL_SECONDS = 0.4
+MOST_ROWS = 1_000
+OWN = "own"
 
 
-def build(facts: gr.State) -> FactsScreen:
-    """Lays the screen out inside the current tab."""
+def build(worker: Worker, session: Session, tab: gr.Tab) -> gr.Radio:
+    """Lays the screen out inside its tab. Returns the choice of what to do with facts without a score."""
+    first = sandbox_facts()
     with gr.Row():
-        with gr.Column(scale=1, min_width=320):
-            source = gr.Radio([copy.SANDBOX_SET, copy.OWN_SET], value=copy.SANDBOX_SET, label="Facts to forget")
-            about = gr.Markdown(copy.SANDBOX_ABOUT)
-            with gr.Group(visible=False) as own:
-                upload = gr.File(
-                    label="A table of facts",
-                    file_types=list(FORMATS),
-                    file_count="single",
-                    height=140,
-                    elem_id="upload",
-                )
-                template = gr.DownloadButton("Download a template", size="sm")
+        with gr.Column(scale=2, min_width=320):
+            choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [(copy.OWN_SET, OWN)]
+            source = gr.Radio(choices, value=SANDBOX, label="Facts to forget", elem_id="set")
+            about = gr.Markdown(ENTRIES[SANDBOX].about)
+            own, uploaded = upload.build(session)
+            notes = gr.HTML(notes_of(first, BetaMap()), html_template=cards.LINES, elem_id="notes")
             missing = gr.Radio(
                 copy.MISSING_CHOICES,
                 value="error",
@@ -55,92 +47,136 @@ def build(facts: gr.State) -> FactsScreen:
                 info=copy.MISSING_ABOUT,
                 visible=False,
             )
-            notes = gr.HTML(_notes(sandbox_facts()), html_template=cards.LINES, elem_id="notes")
-        with gr.Column(scale=3, min_width=320):
+            scores.build(session)
+        with gr.Column(scale=5, min_width=320):
+            strip = gr.Plot(figures.popularity_strip(first.forget), show_label=False, elem_id="strip-chart")
+            search = gr.Textbox(
+                placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
+            )
             table = gr.Dataframe(
-                fact_table(sandbox_facts()),
-                label="Facts, rarest first",
-                datatype=["str", "str", "str", "number", "str", "number", "str"],
+                fact_table(first, BetaMap(), {}),
+                label=table_label(len(first.forget), len(first.forget)),
+                datatype=KINDS,
                 interactive=False,
-                max_height=520,
+                max_height=460,
                 max_chars=80,
-                show_search="filter",
-                column_widths=[170, 240, 120, 75, 85, 75, 155],
+                column_widths=WIDTHS,
                 elem_id="fact-table",
             )
-    shown = [facts, table, notes, missing]
-    source.change(_picked, [source, upload], [own, about, template, *shown], api_visibility="private")
-    upload.upload(_uploaded, upload, shown, api_visibility="private")
-    upload.clear(_uploaded, upload, shown, api_visibility="private")
-    return FactsScreen(facts, missing)
+            gr.Markdown(copy.TABLE_ABOUT)
+            detail.build(session, table)
+            known.build(worker, session)
+            agree.build(session)
+
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    reset = [session.facts, session.scorings, session.known]
+    source.change(_picked, source, [own, about, notes, session.task, *reset], **quiet)
+    uploaded(notes, reset, source)
+    shown = [session.facts, session.anchors, session.known, search]
+    session.facts.change(_redrawn, [session.facts, session.anchors], [strip, missing, notes, search], **quiet)
+    gr.on([session.facts.change, session.known.change, tab.select, search.change], _table, shown, table, **quiet)
+    return missing
 
 
-def fact_table(facts: FactSet, beta: BetaMap = BetaMap()) -> pd.DataFrame:
-    """The forget facts, rarest first, unknown scores last and empty: missing is not zero."""
+def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:
+    """The forget facts, rarest first, unknown scores last and empty: missing is not zero.
+
+    recall: what the original model can answer, by fact id; empty cells where it was not asked. wanted: only the facts
+    with this text in question, answer or subject. A browser that holds tens of thousands of rows is slow at all else,
+    so there are at most `MOST_ROWS`.
+    """
     rows = []
-    for fact in sorted(facts.forget, key=lambda fact: (fact.score is None, fact.score or 0)):
+    members = found(facts.forget, wanted) if facts else ()
+    for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
         exponent = None if fact.score is None else beta(fact.score)
         word = "unknown" if exponent is None else regime(exponent)
-        shown = None if exponent is None else round(exponent, 3)
-        rows.append([fact.subject, fact.question, fact.answer, fact.score, fact.tier, shown, word])
+        rows.append(
+            [
+                fact.question,
+                fact.answer,
+                fact.score,
+                fact.score_source or "unknown",
+                None if exponent is None else round(exponent, 3),
+                word,
+                recall.get(fact.id),
+                fact.id,
+            ]
+        )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _picked(source: str, file: str | None):
-    own = source == copy.OWN_SET
-    about = copy.UPLOAD_ABOUT if own else copy.SANDBOX_ABOUT
-    shown = _uploaded(file) if own else _shown(sandbox_facts())
-    # written when it is offered: served files are deleted after two hours
-    template = gr.DownloadButton(value=_template()) if own else gr.skip()
-    return gr.Group(visible=own), gr.Markdown(about), template, *shown
+def found(facts: Sequence[Fact], wanted: str) -> list[Fact]:
+    """The facts with this text in question, answer or subject, whatever its case."""
+    text = wanted.strip().casefold()
+    return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]
 
 
-def _uploaded(file: str | None):
-    if file is None:
-        return _unusable(["Upload a table of facts, or pick the sandbox world."])
-    try:
-        facts = completed(read_facts(Path(file), Path(file).stem), SANDBOX)
-    except DataError as error:
-        problems = [str(problem) for problem in error.problems[:PROBLEMS_SHOWN]]
-        return _unusable([f"{error.message} {error.fix}", *problems])
-    return _shown(facts)
+def table_label(matching: int, every: int) -> str:
+    """What the table shows."""
+    if matching > MOST_ROWS:
+        return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
+    return "Facts, rarest first" if matching == every else f"{matching:,} of {every:,} facts, rarest first"
 
 
-def _shown(facts: FactSet):
-    # a choice made for another file is not a choice for this one
-    return facts, fact_table(facts), _notes(facts), gr.Radio(value="error", visible=bool(facts.unknown_scores))
-
-
-def _unusable(lines: list[str]):
-    notes = cards.values({"kind": "bad", "lines": lines})
-    return None, pd.DataFrame(columns=COLUMNS), notes, gr.Radio(value="error", visible=False)
-
-
-def _notes(facts: FactSet) -> dict:
-    """Counts, notes, and the rows that were dropped."""
+def notes_of(facts: FactSet | None, beta: BetaMap) -> dict:
+    """Counts, notes, whether the scores suit the map, and the rows that were dropped."""
+    if facts is None:
+        return cards.values({"kind": "bad", "lines": ["Upload a table of facts, or pick another set."]})
     lines = [
         f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out.",
         *facts.notes,
     ]
     if facts.unknown_scores:
-        lines.append(f"Without a score: {len(facts.unknown_scores):,}. Decide above what to do with them.")
-    if facts.problems:
-        lines.append(f"Rows that were dropped: {len(facts.problems):,}.")
-        lines += [str(problem) for problem in facts.problems[:PROBLEMS_SHOWN]]
-        hidden = len(facts.problems) - PROBLEMS_SHOWN
-        lines += [f"… and {hidden:,} more."] if hidden > 0 else []
-    kind = "warn" if facts.problems or facts.unknown_scores else "calm"
+        lines.append(f"Without a score: {len(facts.unknown_scores):,}. Look them up, or decide below what to do.")
+    known = [fact.score for fact in facts.forget if fact.score is not None]
+    doubts = warnings_of(known, beta)
+    lines += doubts + upload.problem_lines(facts.problems)
+    kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"
     return cards.values({"kind": kind, "lines": lines})
 
 
-def _template() -> str:
-    """A CSV of sandbox facts, three of each score, that can be edited and uploaded."""
-    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
-    step = max(1, len(facts) // TEMPLATE_FACTS)
-    path = Path(tempfile.mkdtemp()) / "adapop-template.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "question", "answer", "subject", "score", "paraphrases"])
-        for fact in facts[::step][:TEMPLATE_FACTS]:
-            writer.writerow([fact.id, fact.question, fact.answer, fact.subject, fact.score, "|".join(fact.paraphrases)])
-    return str(path)
+def fresh(facts: FactSet | None) -> tuple[FactSet | None, tuple[Scoring, ...], dict]:
+    """The session's states for a set that has just been picked."""
+    return facts, (given(facts.forget),) if facts else (), {}
+
+
+def _picked(source: str):
+    """Switches to a set; those that live elsewhere are fetched, page by page, while the notes say how far it is."""
+    if source == OWN:
+        yield gr.Group(visible=True), copy.upload_about(), notes_of(None, BetaMap()), None, *fresh(None)
+        return
+    entry = ENTRIES[source]
+    if not entry.online:
+        yield gr.Group(visible=False), entry.about, gr.skip(), None, *fresh(load_facts(source))
+        return
+    task = Task(partial(_fetched, source))
+    try:
+        while not task.wait(POLL_SECONDS):
+            doing = cards.values({"kind": "calm", "lines": [task.progress.text or "Asking for the set …"]})
+            yield gr.Group(visible=False), entry.about, doing, task, *fresh(None)
+    finally:
+        task.stop()
+    if task.error:
+        refused = cards.values({"kind": "bad", "lines": [str(task.error)]})
+        yield gr.skip(), gr.skip(), refused, None, *fresh(None)
+    else:
+        yield gr.skip(), gr.skip(), gr.skip(), None, *fresh(task.result)
+
+
+def _fetched(source: str, progress: Progress) -> FactSet:
+    return load_facts(source, SANDBOX, progress, Cache())
+
+
+def _redrawn(facts: FactSet | None, anchors):
+    """Strip, the question about unknown scores, the notes, and an empty search, for a set that changed."""
+    if facts is None:
+        return figures.empty("appears with a set"), gr.Radio(value="error", visible=False), gr.skip(), ""
+    # a choice made for another set is not a choice for this one
+    missing = gr.Radio(value="error", visible=bool(facts.unknown_scores))
+    return figures.popularity_strip(facts.forget), missing, notes_of(facts, anchored(*anchors)), ""
+
+
+def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], wanted: str):
+    members = facts.forget if facts else ()
+    label = table_label(len(found(members, wanted)), len(members))
+    return gr.Dataframe(fact_table(facts, anchored(*anchors), recall, wanted), label=label)

@@ -2,97 +2,149 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
 
 import gradio as gr
 
 from adapop import figures
-from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
+from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
+from adapop.calibration import FADED, anchored, in_words, warnings_of
 from adapop.errors import ConfigError
 from adapop.facts import FactSet
-from adapop.ui import copy
+from adapop.popularity.controls import inverted, noisy, shuffled, swapped
+from adapop.ui import cards, copy
+from adapop.ui.session import Session
 
-BARELY = 1.5
+CURVE = Path(__file__).resolve().parents[2] / "assets" / "curve.js"
+MOST_POINTS = 400
+WHAT_IF = {
+    "given": lambda scores: scores,
+    "shuffled": lambda scores: shuffled(scores, 0),
+    "inverted": inverted,
+    "noisy": lambda scores: noisy(scores, 0),
+    "swapped": lambda scores: swapped(scores, 0),
+}
+CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 
-@dataclass(frozen=True)
-class PressureScreen:
-    """The components other screens read: the two anchor scores, from which the map follows."""
-
-    rare: gr.Number
-    popular: gr.Number
-
-
-def build(facts: gr.State, initial: FactSet) -> PressureScreen:
+def build(session: Session, initial: FactSet) -> None:
     """Lays the screen out inside the current tab."""
     gr.Markdown(copy.PRESSURE_ABOUT)
+    what_if = gr.Radio(copy.WHAT_IF_CHOICES, value="given", label="What if …", info=copy.WHAT_IF_ABOUT)
+    anchors = _anchor_inputs()
     with gr.Row():
-        rare = gr.Number(RARE_ANCHOR[0], label=f"Score that gets β = {RARE_ANCHOR[1]}", min_width=150)
-        popular = gr.Number(POPULAR_ANCHOR[0], label=f"Score that gets β = {POPULAR_ANCHOR[1]}", min_width=150)
-        with gr.Column(min_width=150):
-            paper = gr.Button("Paper's anchors", size="sm")
-            quantiles = gr.Button("Anchors of this set", size="sm")
-    curve, push, words = _drawn(initial, *(anchor[0] for anchor in (RARE_ANCHOR, POPULAR_ANCHOR)))
-    said = gr.Markdown(words, elem_id="pressure-words")
+        paper = gr.Button("Paper's anchors", size="sm", min_width=120)
+        quantiles = gr.Button("Anchors of this set (5 % and 95 %)", size="sm", min_width=120, elem_id="quantiles")
+    curve, words, warnings, push, relative = pictures(initial)
+    gr.Markdown(f"### From score to exponent\n{copy.CURVE_ABOUT}")
+    curve = gr.HTML(
+        curve, html_template='<div class="curve"></div>', js_on_load=CURVE.read_text("utf-8"), elem_id="beta-curve"
+    )
+    words = gr.Markdown(words, elem_id="pressure-words")
+    warnings = gr.HTML(warnings, html_template=cards.LINES, elem_id="pressure-warnings")
+    gr.Markdown(f"### While a fact fades\n{copy.PUSH_ABOUT}")
+    confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown("### From score to exponent")
-            curve = gr.Plot(curve, show_label=False, elem_id="beta-curve")
-        with gr.Column(min_width=320):
-            gr.Markdown("### The push while a fact fades")
-            push = gr.Plot(push, show_label=False, elem_id="push-curves")
-    drawn = [curve, push, said]
-    for anchor in (rare, popular):
-        anchor.change(_drawn, [facts, rare, popular], drawn, api_visibility="private", show_progress="hidden")
-    facts.change(_drawn, [facts, rare, popular], drawn, api_visibility="private", show_progress="hidden")
-    paper.click(lambda: (RARE_ANCHOR[0], POPULAR_ANCHOR[0]), None, [rare, popular], api_visibility="private")
-    quantiles.click(_quantiles, facts, [rare, popular], api_visibility="private")
-    return PressureScreen(rare, popular)
+        push = gr.Plot(push, show_label=False, elem_id="push-curves", min_width=320)
+        relative = gr.Plot(relative, show_label=False, elem_id="relative-push", min_width=320)
+
+    shown = [curve, words, warnings, push, relative]
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    for anchor in anchors:
+        anchor.change(_mapped, anchors, session.anchors, **quiet)
+    gr.on(
+        [session.facts.change, session.anchors.change, what_if.change, confidence.release],
+        pictures,
+        [session.facts, session.anchors, what_if, confidence],
+        shown,
+        **quiet,
+    )
+    curve.release(_dragged, None, anchors, **quiet)
+    paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **quiet)
+    quantiles.click(_quantiles, session.facts, anchors, **quiet)
 
 
-def beta_map(rare: float | None, popular: float | None) -> BetaMap:
-    """The map through the two anchor scores at the paper's betas.
-
-    Raises:
-        ConfigError: a score is missing, or the popular one is not above the rare one.
-    """
-    if rare is None or popular is None:
-        raise ConfigError("An anchor score is empty.", "Fill both, or press Paper's anchors.")
-    if (rare, popular) == (RARE_ANCHOR[0], POPULAR_ANCHOR[0]):
-        return BetaMap()  # the paper rounds a and b; so do its numbers, and ours on the command line
-    return BetaMap.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+def _anchor_inputs() -> list[gr.Number]:
+    """Score and beta of the rare anchor, then of the popular one."""
+    named = (("Rare anchor: score", RARE_ANCHOR[0]), ("its β", RARE_ANCHOR[1]))
+    named += (("Popular anchor: score", POPULAR_ANCHOR[0]), ("its β", POPULAR_ANCHOR[1]))
+    with gr.Row(elem_id="anchors"):
+        return [gr.Number(value, label=label, min_width=130) for label, value in named]
 
 
-def _drawn(facts: FactSet | None, rare: float | None, popular: float | None):
-    """Both figures and one sentence that says what they mean."""
+def _mapped(*values: float | None):
+    """The anchors, unless they fix none: then the last good one stays, and a toast says why."""
+    if None in values:
+        gr.Warning("An anchor is empty. Fill it, or press Paper's anchors.")
+        return gr.skip()
+    anchors = (values[:2], values[2:])
     try:
-        beta = beta_map(rare, popular)
+        anchored(*anchors)
     except ConfigError as error:
-        return gr.skip(), gr.skip(), f"**{error.message}** {error.fix}"
-    members = facts.forget if facts else ()
-    scores = sorted(fact.score for fact in members if fact.score is not None)
+        gr.Warning(str(error))
+        return gr.skip()
+    return anchors
+
+
+def _dragged(event: gr.EventData):
+    """The anchors where the handles were dropped. They come from the browser, so they may be anything."""
+    ends = (getattr(event, "rare", None), getattr(event, "popular", None))
+    values = [value for end in ends if isinstance(end, list) for value in end]
+    if len(values) != 4 or not all(isinstance(value, (int, float)) for value in values):
+        return [gr.skip()] * 4
+    return values
+
+
+def pictures(
+    facts: FactSet | None,
+    anchors: tuple[tuple[float, float], tuple[float, float]] = (RARE_ANCHOR, POPULAR_ANCHOR),
+    what_if: str = "given",
+    confidence: float = FADED,
+):
+    """All that the screen shows of a set: the curve's values, the sentence, the warnings, both figures of the push."""
+    beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else anchored(*anchors)
+    scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
+    used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
+    scores = sorted(used.values())
+    said = in_words(scores, beta)
+    step = 1 + len(scored) // MOST_POINTS
+    chosen = sorted(scored, key=lambda fact: fact.score)[::step]
+    curve = {
+        "points": [[fact.score, used[fact.id], fact.tier, _name(fact, used[fact.id], beta)] for fact in chosen],
+        "rare": list(anchors[0]),
+        "popular": list(anchors[1]),
+        "low": beta.low,
+        "high": beta.high,
+        "constant": CONSTANT.get(what_if),
+        "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {said}",
+    }
+    warnings = warnings_of(scores, beta) if what_if not in CONSTANT else []
+    listed = cards.values({"kind": "warn" if warnings else "hidden", "lines": warnings})
     if not scores:
-        return figures.beta_curve([], beta), figures.empty("needs facts with scores"), "No fact has a score yet."
-    ends = {"rarest fact": beta(scores[0]), "middle": beta(scores[len(scores) // 2]), "most popular": beta(scores[-1])}
-    return figures.beta_curve(members, beta), figures.push_curves(ends), _sentence(ends)
+        return curve, said, listed, *[figures.empty("needs facts with scores")] * 2
+    ends = {"rarest": beta(scores[0]), "middle": beta(scores[len(scores) // 2]), "most popular": beta(scores[-1])}
+    said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
+    return curve, said, listed, figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
 
 
-def _sentence(ends: dict[str, float]) -> str:
-    rare, popular = ends["rarest fact"], ends["most popular"]
-    if rare < BARELY * popular:
-        return f"β only runs from {rare:.2f} to {popular:.2f}: **this is close to one fixed β for all.**"
-    p = 0.05
-    ratio = (p**popular) / (p**rare)
+def _name(fact, used: float, beta: BetaMap) -> str:
+    other = "" if used == fact.score else f", used {used:,.6g}"
+    return f"{fact.subject or fact.question}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
+
+
+def _at(ends: dict[str, float], confidence: float) -> str:
+    """What the slider's confidence means against WGA, for the two ends."""
+    rare, popular = (confidence ** (ends[name] - 1) for name in ("rarest", "most popular"))
     return (
-        f"When the model is down to p = {p:g} on both, the most popular fact (β = {popular:.2f}) is still pushed "
-        f"**{ratio:,.0f} times as hard** as the rarest (β = {rare:.2f}). The push is strongest at p = {peak(rare):.2f} "
-        f"for the rarest and only at p = {peak(popular):.2f} for the most popular."
+        f"At p = {confidence:.2f} the most popular fact is pushed **{popular:,.2f} times** as hard as under WGA, "
+        f"the rarest **{rare:,.2f} times**."
     )
 
 
 def _quantiles(facts: FactSet | None):
     scores = [fact.score for fact in facts.forget if fact.score] if facts else []
-    if len(set(scores)) < 2:
+    if len(set(scores)) < 2 or len(set(quantile_scores(scores))) < 2:
         gr.Warning("This set has no two different scores to anchor at.")
-        return gr.skip(), gr.skip()
-    return quantile_scores(scores)
+        return [gr.skip()] * 4
+    rare, popular = quantile_scores(scores)
+    return rare, RARE_ANCHOR[1], popular, POPULAR_ANCHOR[1]

@@ -10,14 +10,14 @@ import gradio as gr
 import pandas as pd
 
 from adapop import figures
+from adapop.calibration import anchored
 from adapop.config import PRESETS, SANDBOX_RATES, RunConfig, make_config
 from adapop.errors import AdaPopError
 from adapop.events import EpochDone, Measured, StepDone
 from adapop.facts import FactSet
 from adapop.runs import Run
 from adapop.ui import cards, copy
-from adapop.ui.facts import FactsScreen
-from adapop.ui.pressure import PressureScreen, beta_map
+from adapop.ui.session import Session
 from adapop.ui.view import RunView, log_lines, view
 from adapop.worker import Worker
 
@@ -41,7 +41,7 @@ class Follower:
     stop: gr.Button
 
 
-def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower: Follower) -> list:
+def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> list:
     """Lays the screen out inside the current tab and wires it. Returns the components that `show` fills, in order."""
     gr.Markdown(copy.RUN_ABOUT)
     method, preset, rate, *_ = settings = _settings()
@@ -63,7 +63,7 @@ def build(worker: Worker, facts: FactsScreen, pressure: PressureScreen, follower
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     method.change(_suited, method, [preset, rate], **quiet)
-    chosen = [facts.facts, facts.missing, pressure.rare, pressure.popular, *settings]
+    chosen = [session.facts, missing, session.anchors, *settings]
     start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
     stop.click(lambda name: end(worker, name), run_id, None, **quiet)
     resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
@@ -123,15 +123,13 @@ def _suited(method: str):
     return gr.Dropdown(value="paper", interactive=method == "adapop"), SANDBOX_RATES[method]
 
 
-def begin(worker: Worker, facts: FactSet | None, missing, rare, popular, method, preset, rate, epochs, seed):
+def begin(worker: Worker, facts: FactSet | None, missing, anchors, method, preset, rate, epochs, seed):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
-        raise gr.Error(
-            "The uploaded file has no usable facts. Mend it on tab 1, or pick the sandbox world.", duration=None
-        )
+        raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
     try:
         scored = method == "adapop" and "beta" not in PRESETS[preset]
-        settings = {"beta": beta_map(rare, popular)} if scored else {}
+        settings = {"beta": anchored(*anchors)} if scored else {}
         config = make_config(
             method,
             preset,

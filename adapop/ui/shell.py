@@ -14,6 +14,7 @@ import gradio as gr
 from adapop.runs import runs_root
 from adapop.sandbox import sandbox_facts
 from adapop.ui import cards, copy, facts, pressure, probe, run
+from adapop.ui.session import new_session
 from adapop.worker import Worker
 
 TICK_SECONDS = 0.7
@@ -32,7 +33,7 @@ def build(worker: Worker) -> gr.Blocks:
     """The whole app over a worker. State and timer sit at the top level: inside a hidden tab they do not live."""
     with gr.Blocks(title=copy.TITLE, analytics_enabled=False, delete_cache=(3600, 7200)) as demo:
         run_id = gr.BrowserState("", storage_key="adapop-run", secret=_secret(worker.root))
-        chosen = gr.State(sandbox_facts())
+        session = new_session()
         gr.HTML(
             cards.values({"title": copy.TITLE, "tagline": copy.TAGLINE, "mode": "Live on this machine"}),
             html_template=cards.HEADER,
@@ -43,12 +44,12 @@ def build(worker: Worker) -> gr.Blocks:
         follower = run.Follower(run_id, gr.State(-1), gr.Timer(TICK_SECONDS), strip, stop)
         gr.Markdown(copy.INTRO)
         with gr.Tabs():
-            with gr.Tab("1 Facts"):
-                facts_screen = facts.build(chosen)
+            with gr.Tab("1 Facts") as facts_tab:
+                missing = facts.build(worker, session, facts_tab)
             with gr.Tab("2 Pressure"):
-                pressure_screen = pressure.build(chosen, sandbox_facts())
+                pressure.build(session, sandbox_facts())
             with gr.Tab("3 Run"):
-                shown = run.build(worker, facts_screen, pressure_screen, follower)
+                shown = run.build(worker, session, missing, follower)
             with gr.Tab("4 Probe") as probe_tab:
                 probe.build(worker, run_id, probe_tab)
         restored = partial(run.show, worker, last_seen=-1)

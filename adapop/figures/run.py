@@ -1,93 +1,33 @@
-"""Numbers as plotly figures: one neutral look that reads on light and dark pages. No torch, no gradio.
-
-Colours say the same thing everywhere: one ramp for popularity (light is rare, dark is popular) with a marker shape of
-its own per tier; blue is the original, orange the unlearned model.
-"""
+"""The pictures of a run: controller, losses, recall by epoch, and what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from adapop.beta import BetaMap, peak
 from adapop.config import RunConfig
 from adapop.events import EpochDone, Measured, StepDone
-from adapop.facts import TIERS, Fact
-
-INK, GRID = "#808080", "rgba(128,128,128,0.22)"
-TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
-TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
-ORIGINAL, UNLEARNED, ALARM, CALM = "#3b82c4", "#e07a1f", "#d64545", "#2a9d8f"
-RETAIN = "#8a8a8a"
-
-
-def beta_curve(facts: Sequence[Fact], beta: BetaMap) -> go.Figure:
-    """beta over the score (log x), with the facts on it, the crossover beta = 1 and the clips."""
-    figure = _figure(330)
-    scored = [fact for fact in facts if fact.score is not None]
-    positive = [fact.score for fact in scored if fact.score]
-    low, high = min([30.0, *positive]), max([9000.0, *positive])
-    xs = [low * (high / low) ** (i / 200) for i in range(201)]
-    figure.add_scatter(
-        x=xs, y=[beta(x) for x in xs], mode="lines", line=dict(color=INK, width=2), name="β(s)", hoverinfo="skip"
-    )
-    for tier in TIERS:
-        members = sorted((fact for fact in scored if fact.tier == tier), key=lambda fact: fact.score)
-        figure.add_scatter(
-            x=[max(fact.score, low) for fact in members],
-            y=[beta(fact.score) for fact in members],
-            mode="markers",
-            marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=10, line=dict(color="#fff", width=1)),
-            name=f"{tier} ({len(members)})",
-            text=[
-                f"{escape(fact.subject or fact.question)}<br>score {fact.score:g} → β {beta(fact.score):.3f}"
-                for fact in members
-            ],
-            hovertemplate="%{text}<extra></extra>",
-        )
-    figure.add_hline(
-        y=1, line=dict(color=INK, dash="dash", width=1), annotation_text="β = 1: WGA", annotation_position="top right"
-    )
-    figure.update_xaxes(type="log", title="popularity score s", tickvals=[30, 100, 300, 1000, 3000, 9000])
-    figure.update_yaxes(title="exponent β", range=[0, max(2.1, beta.high * 1.05)])
-    return figure
-
-
-def push_curves(betas: dict[str, float]) -> go.Figure:
-    """p^beta (1 - p), the push on the gold logit, over the confidence p, one line a name, with its peak marked."""
-    figure = _figure(330)
-    ps = [i / 200 for i in range(201)]
-    for (name, beta), tier in zip(betas.items(), ("rare", "middle", "popular")):
-        color = TIER_COLOR[tier]
-        figure.add_scatter(
-            x=ps,
-            y=[p**beta * (1 - p) for p in ps],
-            mode="lines",
-            line=dict(color=color, width=3),
-            name=f"{name}: β {beta:.2f}",
-        )
-        top = peak(beta)
-        figure.add_scatter(
-            x=[top],
-            y=[top**beta * (1 - top)],
-            mode="markers",
-            showlegend=False,
-            hoverinfo="skip",
-            marker=dict(color=color, symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
-        )
-    # the model starts at the right, confident; forgetting moves it to the left
-    figure.update_xaxes(title="confidence p (forgetting moves left)", range=[0, 1])
-    figure.update_yaxes(title="push p<sup>β</sup>(1 − p)", range=[0, 1])
-    return figure
+from adapop.facts import TIERS
+from adapop.figures.look import (
+    ALARM,
+    CALM,
+    INK,
+    ORIGINAL,
+    RETAIN,
+    TIER_COLOR,
+    TIER_SYMBOL,
+    UNLEARNED,
+    blank,
+    neutral,
+)
 
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
-    _neutral(figure, 400)
+    neutral(figure, 400)
     figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
     tolerance, planned = config.tolerance, config.epochs
@@ -163,7 +103,7 @@ LOSS_COLOR = {**{f"forget, {tier}": color for tier, color in TIER_COLOR.items()}
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
-    figure = _figure(330)
+    figure = blank(330)
     quick = [event for event in measured if not event.full]
     for tier in TIERS:
         for form, dash in (("direct", "solid"), ("reworded", "dot")):
@@ -186,7 +126,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
-    figure = _figure(330)
+    figure = blank(330)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
     places += [(group, "all", group) for group in ("retain", "holdout", "utility")]
     for name, event, color, symbol in (
@@ -210,37 +150,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     return figure
 
 
-def empty(text: str) -> go.Figure:
-    """Axes without data, and a word on what will be there."""
-    figure = _figure(330)
-    figure.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
-    figure.update_xaxes(showticklabels=False, range=[0, 1])
-    figure.update_yaxes(showticklabels=False, range=[0, 1])
-    return figure
-
-
 def _recall(event: Measured, group: str, tier: str) -> float | None:
     """Reworded recall where there are rewordings, else direct."""
     reworded = event.recall(group, "reworded", tier)
     return event.recall(group, "direct", tier) if reworded is None else reworded
-
-
-def _figure(height: int) -> go.Figure:
-    return _neutral(go.Figure(), height)
-
-
-def _neutral(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        template="none",
-        height=height,
-        margin=dict(l=56, r=16, t=12, b=48),
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font=dict(color=INK, size=13),
-        legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
-        hovermode="closest",
-    )
-    axes = dict(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, title_font_size=13)
-    figure.update_xaxes(**axes)
-    figure.update_yaxes(**axes)
-    return figure

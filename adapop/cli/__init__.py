@@ -1,0 +1,129 @@
+"""The command line: `python -m adapop run`, and everything around it. `--json` prints one object a line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from adapop import console
+from adapop.catalog import ENTRIES
+from adapop.cli import runs, sandbox, scores
+from adapop.config import METHODS, MISSING_SCORE, PRESETS, SANDBOX
+from adapop.errors import AdaPopError
+from adapop.popularity.corpus import COMBINE
+from adapop.popularity.infinigram import INDEXES
+from adapop.popularity.wikidata import FORMULAS
+from adapop.sandbox.world import WRONG_ANSWER_SHARE
+
+FACTS = f"{', '.join(ENTRIES)}, or a CSV, JSON, JSONL or Parquet file of facts"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. Returns the exit status: 0, 1 for a run that failed, 2 for an error of the user's."""
+    options = parser().parse_args(arguments)
+    try:
+        return options.command(options) or 0
+    except AdaPopError as error:
+        print(console.error_text(error), file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("\ninterrupted; finished epochs and look-ups are kept", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command and option there is."""
+    top = argparse.ArgumentParser(prog="python -m adapop", description="Unlearning that knows how famous a fact is.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    _score_commands(commands)
+    _run_commands(commands)
+    _sandbox_commands(commands)
+    return top
+
+
+def _score_commands(commands) -> None:
+    score = _command(commands, "score", scores.score, "ask a proxy how popular each fact is")
+    score.add_argument("facts", help=FACTS)
+    score.add_argument("--proxy", default="wikidata", choices=tuple(scores.PROXIES))
+    score.add_argument("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
+    score.add_argument("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
+    score.add_argument("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="infinigram")
+    score.add_argument("--combine", default="subject+object", choices=tuple(COMBINE), help="infinigram and corpus")
+    score.add_argument("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
+    score.add_argument("--model", help="judge: a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL")
+    score.add_argument("--column", help="column: which column of the file holds the score")
+    score.add_argument("--value", type=float, default=100.0, help="constant: the score of every fact")
+    score.add_argument("--sigma", type=float, default=1.0, help="noisy: spread of the log-normal noise")
+    score.add_argument("--share", type=float, default=0.5, help="swapped: share of the pairs that trade scores")
+    score.add_argument("--seed", type=int, default=0, help="shuffled, noisy, swapped")
+    score.add_argument("--refresh", action="store_true", help="ask again what is already known")
+
+    beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
+    beta.add_argument("facts", nargs="?", default=SANDBOX, help=FACTS)
+    beta.add_argument("--anchors", default="paper", help="paper, quantiles, or score:beta,score:beta")
+
+    agree = _command(commands, "agree", scores.agree, "do two scorings of the same facts agree?")
+    agree.add_argument("first", help="a scored file, or a set by name")
+    agree.add_argument("second")
+    agree.add_argument("--anchors", default="paper", help="as for beta")
+
+
+def _run_commands(commands) -> None:
+    run = _command(commands, "run", runs.run, "unlearn facts; by default the sandbox's, with AdaPop")
+    run.add_argument("--facts", default=SANDBOX, help=FACTS)
+    run.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder (safetensors only)")
+    run.add_argument("--method", default="adapop", choices=tuple(METHODS))
+    run.add_argument("--preset", default="paper", choices=tuple(PRESETS))
+    run.add_argument("--lr", type=float, help="learning rate; default: the method's own for this model")
+    run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
+    run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
+    run.add_argument("--missing-score", default="error", choices=MISSING_SCORE, help="what to do with unscored facts")
+    run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
+    run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
+
+    resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
+    resume.add_argument("run")
+    _command(commands, "runs", runs.runs, "list the runs, newest first")
+
+    probe = _command(commands, "probe", runs.probe, "ask the original and the unlearned model")
+    probe.add_argument("run")
+    probe.add_argument("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
+    probe.add_argument("--prompt", help="a prompt of your own instead")
+    probe.add_argument("--gold", default="", help="its right answer, to see rank and log-probability")
+
+
+def _sandbox_commands(commands) -> None:
+    shipped = commands.add_parser("sandbox", help="the model we ship: build it, or show what it knows")
+    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus")
+    build = _command(parts, "build", sandbox.build, "pretrain the sandbox model from nothing", False)
+    build.add_argument("--seed", type=int, default=0)
+    build.add_argument(
+        "--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help="share of exposures with a wrong answer"
+    )
+    build.add_argument("--out", type=Path, default=Path("assets/sandbox"))
+    card = _command(parts, "card", sandbox.card, "recall by exposure level, template and wrapper", False)
+    card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")
+
+    corpus = _command(parts, "corpus", sandbox.corpus, "write the pretraining corpus as text, an example a line", False)
+    corpus.add_argument("--out", type=Path, required=True)
+    corpus.add_argument("--seed", type=int, default=0)
+
+    bench = _command(
+        commands, "bench", sandbox.bench, "measure the popularity gap, the speed, or the learning rates", False
+    )
+    bench.add_argument("name", choices=("gap", "speed", "rates"))
+    bench.add_argument("--sandbox", action="store_true", help="measure the sandbox (the only size measured so far)")
+
+
+def _command(commands, name: str, function, text: str, speaks_json: bool = True) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, help=text, description=text)
+    if speaks_json:
+        added.add_argument("--json", action="store_true", help="one JSON object a line")
+    added.set_defaults(command=function)
+    return added

@@ -1,0 +1,36 @@
+"""Commands on what we ship: the sandbox model, its corpus, and the benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def build(options: argparse.Namespace) -> None:
+    """`sandbox build`: pretrains the model from nothing."""
+    from adapop.sandbox import pretrain
+    from adapop.sandbox.card import write_card
+
+    pretrain.build(pretrain.PretrainConfig(seed=options.seed, wrong_share=options.wrong_share), options.out)
+    write_card(options.out)
+
+
+def card(options: argparse.Namespace) -> None:
+    """`sandbox card`: what the model knows."""
+    from adapop.sandbox.card import card_text
+
+    print(card_text(options.folder))
+
+
+def bench(options: argparse.Namespace) -> None:
+    """`bench gap|speed|rates`."""
+    from adapop.bench import gap, rates, speed
+
+    {"gap": gap.main, "speed": speed.main, "rates": rates.main}[options.name]()
+
+
+def corpus(options: argparse.Namespace) -> None:
+    """`sandbox corpus`: what the sandbox was pretrained on, for the corpus counter."""
+    from adapop.sandbox.corpus import corpus_lines
+
+    with open(options.out, "w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in corpus_lines(options.seed))

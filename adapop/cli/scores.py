@@ -1,0 +1,175 @@
+"""Commands on popularity: score facts by a proxy, see what a score becomes, compare two proxies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from adapop.beta import regime
+from adapop.cache import Cache
+from adapop.calibration import calibrated, in_words, warnings_of
+from adapop.catalog import ENTRIES, load_facts
+from adapop.cli.notes import print_notes
+from adapop.errors import AdaPopError, ConfigError, DataError
+from adapop.factfile import columns_of, guessed, read_facts
+from adapop.facts import Fact, FactSet, scores_of
+from adapop.popularity import controls
+from adapop.popularity.agreement import agreement
+from adapop.popularity.agreement import in_words as agreement_in_words
+from adapop.popularity.base import Proxy, Score
+from adapop.popularity.corpus import CorpusCounts
+from adapop.popularity.infinigram import InfiniGram
+from adapop.popularity.judge import judge_from_environment, local_judge
+from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.wikidata import Wikidata
+from adapop.progress import Progress
+from adapop.sandbox import other_facts
+
+DISCORDANT_SHOWN = 10
+
+
+def score(options: argparse.Namespace) -> int:
+    """`score`: a line a fact as it is found; what was found before a fault or Ctrl-C is written all the same."""
+    progress = Progress(_progress_line)
+    facts = _facts_of(options.facts, progress, options.column)
+    print_notes(facts, options.json)
+    found: dict[str, Score] = {}
+    status = 0
+    try:
+        for one in PROXIES[options.proxy](options, facts, progress):
+            found[one.fact_id] = one
+            if options.json:
+                print(json.dumps(asdict(one), ensure_ascii=False), flush=True)
+    except (AdaPopError, KeyboardInterrupt) as error:
+        if not found:
+            raise
+        status = 130 if isinstance(error, KeyboardInterrupt) else 2
+        print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+    _progress_line("")
+    if options.out:
+        write_scored(facts, found, options.out)
+    if not options.json:
+        _print_scores(facts.forget, found)
+    known = sum(one.value is not None for one in found.values())
+    where = f"; written to {options.out}" if options.out else ""
+    print(f"{known:,} of {len(facts.forget):,} facts have a score{where}", file=sys.stderr)
+    return status
+
+
+def beta(options: argparse.Namespace) -> None:
+    """`beta`: score, exponent and regime of every fact, and what to know about the map."""
+    facts = _facts_of(options.facts, Progress(_progress_line))
+    print_notes(facts, options.json)
+    known = [fact.score for fact in facts.forget if fact.score is not None]
+    curve = calibrated(options.anchors, known)
+    for fact in facts.forget:
+        exponent = None if fact.score is None else curve(fact.score)
+        word = "unknown score" if exponent is None else regime(exponent)
+        row = {"id": fact.id, "score": fact.score, "beta": exponent, "regime": word}
+        shown = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
+        print(
+            json.dumps(row, ensure_ascii=False) if options.json else "  ".join((*shown, f"{word:<20}", fact.question))
+        )
+    if not options.json:
+        print(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {in_words(known, curve)}", file=sys.stderr)
+    for warning in warnings_of(known, curve):
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def agree(options: argparse.Namespace) -> None:
+    """`agree`: two scorings of the same facts, joined by fact id."""
+    sets = [_facts_of(name, Progress(_progress_line)) for name in (options.first, options.second)]
+    first, second = (scores_of(facts.forget) for facts in sets)
+    known = [value for scores in (first, second) for value in scores.values() if value is not None]
+    found = agreement(first, second, calibrated(options.anchors, known))
+    if options.json:
+        print(json.dumps(asdict(found), ensure_ascii=False))
+        return
+    print("\n".join(agreement_in_words(found, options.first, options.second)))
+    names = {fact.id: fact.subject or fact.question for fact in sets[0].forget}
+    for fact in found.discordant[:DISCORDANT_SHOWN]:
+        print(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
+
+
+def _facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
+    """A set by name, or a file just as it is: nothing is borrowed for facts that are only scored."""
+    if source in ENTRIES:
+        return load_facts(source, progress=progress, cache=Cache())
+    path = Path(source)
+    if not path.is_file():
+        raise DataError(
+            f"There is no set and no file called {source!r}.", f"Use {', '.join(ENTRIES)}, or a file's path."
+        )
+    columns = {**guessed(columns_of(path)), "score": column} if column else None
+    return read_facts(path, columns=columns)
+
+
+def _asked(make: Callable[[argparse.Namespace, Progress], Proxy]):
+    """A proxy that looks facts up, as a function of the options."""
+    return lambda options, facts, progress: make(options, progress).scores(facts.forget)
+
+
+def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping[str, float]]):
+    """A control: the known scores of the set, changed."""
+
+    def changed(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
+        known = {fact.id: fact.score for fact in facts.forget if fact.score is not None}
+        new = change(known, options)
+        for fact in facts.forget:
+            source = f"{options.proxy}, of {fact.score_source}" if fact.id in new else ""
+            yield Score(fact.id, new.get(fact.id), source, reason="" if fact.id in new else "had no score before")
+
+    return changed
+
+
+def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
+    """The one proxy that needs to know nothing: it also scores facts that had no score."""
+    for fact in facts.forget:
+        yield Score(fact.id, options.value, "constant")
+
+
+def _judge(options: argparse.Namespace, progress: Progress):
+    cache = Cache(refresh=options.refresh)
+    if options.model:
+        return local_judge(options.model, progress, cache)
+    return judge_from_environment(progress, cache)
+
+
+def _corpus(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
+    if options.corpus is None:
+        raise ConfigError("--proxy corpus needs a text to count in.", "Add --corpus FILE_OR_FOLDER.")
+    return CorpusCounts(progress, options.corpus, options.combine, other_facts(facts)).scores(facts.forget)
+
+
+PROXIES = {
+    "wikidata": _asked(lambda options, progress: Wikidata(progress, Cache(refresh=options.refresh), options.formula)),
+    "judge": _asked(_judge),
+    "infinigram": _asked(
+        lambda options, progress: InfiniGram(progress, Cache(refresh=options.refresh), options.index, options.combine)
+    ),
+    "corpus": _corpus,
+    "column": _changed(lambda scores, options: scores),
+    "constant": _constant,
+    "shuffled": _changed(lambda scores, options: controls.shuffled(scores, options.seed)),
+    "inverted": _changed(lambda scores, options: controls.inverted(scores)),
+    "noisy": _changed(lambda scores, options: controls.noisy(scores, options.seed, options.sigma)),
+    "swapped": _changed(lambda scores, options: controls.swapped(scores, options.seed, options.share)),
+}
+
+
+def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
+    for fact in facts:
+        if one := found.get(fact.id):
+            value = "–" if one.value is None else f"{one.value:,.6g}"
+            note = f"  ({one.reason})" if one.reason else ""
+            print(f"{value:>12}  {fact.subject or fact.question} → {fact.answer}{note}")
+
+
+def _progress_line(text: str) -> None:
+    """What a look-up is doing, on a line that the next one overwrites; nothing where nobody watches."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,47 @@
+"""One neutral look that reads on light and dark pages.
+
+Colours say the same thing everywhere: one ramp for popularity (light is rare, dark is popular) with a marker shape of
+its own per tier; blue is the original, orange the unlearned model.
+"""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+INK, GRID = "#808080", "rgba(128,128,128,0.22)"
+TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
+TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
+ORIGINAL, UNLEARNED, ALARM, CALM = "#3b82c4", "#e07a1f", "#d64545", "#2a9d8f"
+RETAIN = "#8a8a8a"
+
+
+def empty(text: str) -> go.Figure:
+    """Axes without data, and a word on what will be there."""
+    figure = blank(330)
+    figure.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
+    figure.update_xaxes(showticklabels=False, range=[0, 1])
+    figure.update_yaxes(showticklabels=False, range=[0, 1])
+    return figure
+
+
+def blank(height: int) -> go.Figure:
+    """A figure with nothing on it yet."""
+    return neutral(go.Figure(), height)
+
+
+def neutral(figure: go.Figure, height: int) -> go.Figure:
+    """Gives a figure the look and a fixed height in pixels, so that the page does not jump."""
+    figure.update_layout(
+        template="none",
+        height=height,
+        margin=dict(l=56, r=16, t=12, b=48),
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font=dict(color=INK, size=13),
+        legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
+        hovermode="closest",
+    )
+    axes = dict(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, title_font_size=13)
+    figure.update_xaxes(**axes)
+    figure.update_yaxes(**axes)
+    return figure

@@ -1,0 +1,107 @@
+"""Do two proxies say the same of the same facts? A signal that only one of them sees is no popularity.
+
+Pearson is taken in log space, because scores span orders of magnitude; Spearman on ranks, because scales differ
+(METHODS 5.4). Far-apart clusters alone give a high Pearson: read Spearman and the facts that disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+import pandas as pd
+
+from adapop.beta import BetaMap
+from adapop.errors import ConfigError, DataError
+
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two proxies on the facts that both have scored.
+
+    facts: how many. unknown: facts that one has scored and the other has not. pearson_log: of log(1 + s); spearman:
+    of ranks; both in [-1, 1], None where a proxy says the same of all. same_label: share of the facts that both put
+    on the same side of their own median. discordant: ids of the others, farthest apart in rank first.
+    beta_shift: mean |difference of beta| under one map for both; own_beta_shift: when each is anchored at its own
+    quantiles, None where they give no anchors.
+    """
+
+    facts: int
+    unknown: int
+    pearson_log: float | None
+    spearman: float | None
+    same_label: float
+    discordant: tuple[str, ...]
+    beta_shift: float
+    own_beta_shift: float | None
+
+
+def agreement(first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap) -> Agreement:
+    """Compares two proxies' scores, by fact id; unknown scores (None) are left out, never taken for zero.
+
+    Raises:
+        DataError: fewer than three facts are scored by both.
+    """
+    known = [{fact for fact, score in scores.items() if score is not None} for scores in (first, second)]
+    both = [fact for fact in first if fact in known[0] & known[1]]
+    if len(both) < FEWEST:
+        raise DataError(
+            f"Only {len(both)} facts are scored by both, too few to compare.", "Compare two scorings of the same facts."
+        )
+    table = pd.DataFrame({"first": [first[fact] for fact in both], "second": [second[fact] for fact in both]}, both)
+    ranks = table.rank()
+    popular = table > table.median()
+    differs = popular["first"] != popular["second"]
+    apart = (ranks["first"] - ranks["second"]).abs()[differs].sort_values(ascending=False, kind="stable")
+    return Agreement(
+        facts=len(both),
+        unknown=len(known[0] ^ known[1]),
+        pearson_log=_correlation((table + 1).map(math.log)),
+        spearman=_correlation(ranks),
+        same_label=1 - float(differs.mean()),
+        discordant=tuple(apart.index),
+        beta_shift=_shift(table, beta, beta),
+        own_beta_shift=_own_shift(table),
+    )
+
+
+def in_words(found: Agreement, first: str, second: str) -> list[str]:
+    """The comparison in sentences."""
+    return [
+        f"{first} and {second} have both scored {found.facts:,} facts"
+        + (f"; {found.unknown:,} more are known to one of them only." if found.unknown else "."),
+        f"Spearman {_shown(found.spearman)}, Pearson in log space {_shown(found.pearson_log)}; "
+        f"{found.same_label:.0%} of the facts are on the same side of both medians.",
+        f"Under one map β differs by {found.beta_shift:.2f} on average"
+        + (
+            "; their own quantiles give no anchors."
+            if found.own_beta_shift is None
+            else f", by {found.own_beta_shift:.2f} when each is anchored at its own quantiles."
+        ),
+    ]
+
+
+def _correlation(table: pd.DataFrame) -> float | None:
+    """Pearson's r of the two columns, None if either is constant."""
+    value = table["first"].corr(table["second"]) if (table.nunique() > 1).all() else None
+    return None if value is None or pd.isna(value) else float(value)
+
+
+def _shift(table: pd.DataFrame, first: BetaMap, second: BetaMap) -> float:
+    return fmean(abs(first(a) - second(b)) for a, b in zip(table["first"], table["second"]))
+
+
+def _own_shift(table: pd.DataFrame) -> float | None:
+    try:
+        maps = [BetaMap.from_quantiles(table[column]) for column in ("first", "second")]
+    except ConfigError:
+        return None
+    return _shift(table, *maps)
+
+
+def _shown(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.2f}"

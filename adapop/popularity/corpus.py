@@ -1,0 +1,239 @@
+"""Popularity counted in a text of one's own: how many of its lines mention a fact's subject, its object, and both.
+
+A line is a document. It mentions a name where the name's words and signs stand in it as whole words, in this order
+and in the same case: "Turkey" is not "turkey", and infini-gram counts so too. Where one name stands inside a longer
+one, only the longer is mentioned: "Last Tango in Paris" is no mention of Paris. The names are those of all facts handed
+over, so hand over the whole set. Scripts without spaces between words (Chinese) or with vowel signs that are no letters
+to Python (Hindi) are not cut into words as a reader would.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from unicodedata import normalize
+
+from adapop.errors import ConfigError, DataError
+from adapop.facts import Fact
+from adapop.popularity.base import Score
+from adapop.progress import Progress
+
+KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
+# which counts make the score; METHODS 5.2: the paper counts subject and object, their sum is assumed
+COMBINE = {
+    "subject+object": ("subject", "object"),
+    "subject": ("subject",),
+    "object": ("object",),
+    "both": ("both",),
+}
+MENTIONED = {"subject": "the subject", "object": "the object", "both": "subject and object together"}
+CHUNK = 1 << 20
+TOKEN = re.compile(r"\w+|[^\w\s]|[\r\n]")
+LINE_ENDS = frozenset("\r\n")
+ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+")
+LONGEST_ESCAPE = 6
+
+Name = tuple[str, ...]
+
+
+def parts_of(combine: str) -> tuple[str, ...]:
+    """The counts, among "subject", "object" and "both", whose sum is the score.
+
+    Raises:
+        ConfigError: no such way to combine them.
+    """
+    if combine not in COMBINE:
+        raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
+    return COMBINE[combine]
+
+
+def labels_of(fact: Fact) -> tuple[str, str]:
+    """What to look for: the subject ("" without one) and the object, or else the answer; each on one line."""
+    subject, object_ = (" ".join(label.split()) for label in (fact.subject, fact.object or fact.answer))
+    return subject, object_
+
+
+class CorpusCounts:
+    """Lines of a text file, or of all text files under a folder (`KINDS`), that mention subject and object.
+
+    The text is read once for all facts, so no score is known before the end. In JSON the escapes are read as what they
+    stand for; everything else is text, field names included. others: facts that are not scored but whose names are
+    known too, for a name inside a longer known name is no mention of it.
+    """
+
+    def __init__(
+        self, progress: Progress, path: Path, combine: str = "subject+object", others: Sequence[Fact] = ()
+    ) -> None:
+        self._progress = progress
+        self._path = path
+        self._parts = parts_of(combine)
+        self._others = [_names(fact) for fact in others]
+        name = path.name or str(path)
+        self.source = f"lines of {name} with {' + '.join(MENTIONED[part] for part in self._parts)}"
+
+    def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
+        """One score a fact, after the whole text was read.
+
+        Raises:
+            DataError: the path is missing or unreadable, holds no text, or a file is not UTF-8.
+            NetworkError: it was stopped.
+        """
+        names = [_names(fact) for fact in facts]
+        tally = self._counted([*names, *self._others])
+        today = date.today().isoformat()
+        for fact, (subject, object_) in zip(facts, names):
+            raw = {
+                "subject": tally.lines[subject] if subject else None,
+                "object": tally.lines[object_] if object_ else None,
+                "both": tally.together[subject, object_] if subject and object_ else None,
+            }
+            counts = [raw[part] for part in self._parts]
+            if None in counts:
+                reason = f"The fact has no {'object' if subject else 'subject'} to look for."
+                yield Score(fact.id, None, self.source, today, raw, reason)
+            else:
+                yield Score(fact.id, float(sum(counts)), self.source, today, raw)
+
+    def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:
+        tally, done, empty = Tally(names), 0, True
+        files = _files(self._path)
+        total = sum(file.stat().st_size for file in files)
+        for file in files:
+            waiting: list[str] = []
+            for tokens, size in _tokens(file, tally.longest_word):
+                waiting = tally.take(waiting + tokens, keep=tally.longest)
+                done += size
+                empty = empty and LINE_ENDS.issuperset(tokens)
+                self._progress.say(f"Corpus: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+            tally.take(waiting, keep=0)
+        if empty:
+            raise DataError(f"{self._path} holds no text.", "Give a file or folder with text in it.")
+        return tally
+
+
+class Tally:
+    """Counts lines as their tokens come in.
+
+    lines: how many mention a name. together: how many mention both names of a pair. longest: the tokens of the longest
+    name; longest_word: the characters of the longest token in a name.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
+        self.lines: Counter[Name] = Counter()
+        self.together: Counter[tuple[Name, Name]] = Counter()
+        self.longest = self.longest_word = 0
+        self._seen: set[Name] = set()
+        self._objects: dict[Name, set[Name]] = defaultdict(set)
+        self._trie: dict = {}  # token -> next token -> ...; None -> the name that ends there
+        for subject, object_ in pairs:
+            self._objects[subject].add(object_)
+            for name in filter(None, (subject, object_)):
+                self._add(name)
+
+    def take(self, tokens: list[str], keep: int) -> list[str]:
+        """Counts what begins before the last `keep` tokens. Returns the tokens not yet looked at."""
+        trie, i, end = self._trie, 0, len(tokens) - keep
+        while i < end:
+            if tokens[i] in trie and (name := self._name_at(tokens, i)):
+                self._seen.add(name)
+                i += len(name)
+                continue
+            if tokens[i] in LINE_ENDS:
+                self._end_line()
+            i += 1
+        return tokens[i:]
+
+    def _add(self, name: Name) -> None:
+        node = self._trie
+        for token in name:
+            node = node.setdefault(token, {})
+        node[None] = name
+        self.longest = max(self.longest, len(name))
+        self.longest_word = max(self.longest_word, *map(len, name))
+
+    def _name_at(self, tokens: list[str], start: int) -> Name | None:
+        """The longest name that begins here."""
+        node, found = self._trie, None
+        for i in range(start, len(tokens)):
+            node = node.get(tokens[i])
+            if node is None:
+                break
+            found = node.get(None, found)
+        return found
+
+    def _end_line(self) -> None:
+        self.lines.update(self._seen)
+        for name in self._seen:
+            if name in self._objects:
+                self.together.update((name, other) for other in self._objects[name] & self._seen)
+        self._seen.clear()
+
+
+def _names(fact: Fact) -> tuple[Name, Name]:
+    subject, object_ = labels_of(fact)
+    return _name(subject), _name(object_)
+
+
+def _name(label: str) -> Name:
+    return tuple(TOKEN.findall(normalize("NFC", label)))
+
+
+def _files(path: Path) -> list[Path]:
+    """The file itself, or the text files under a folder, sorted."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError(f"{path} is not there.", "Give a text file or a folder of text files.")
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in KINDS and file.is_file())
+    if not files:
+        raise DataError(f"{path} has no text file in it.", f"Files that are read end in {', '.join(KINDS)}.")
+    return files
+
+
+def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
+    """The file's tokens, a line end after the last, with the bytes they were read from."""
+    half = ""
+    for text, size in _texts(file):
+        # composed, so that both ways to write é are one
+        text = normalize("NFC", half + text)
+        tokens = TOKEN.findall(text)
+        # the last word may go on in what comes next; what is longer than any word sought need not be kept whole
+        half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
+        yield tokens, size
+    yield [*TOKEN.findall(half), "\n"], 0
+
+
+def _texts(file: Path) -> Iterator[tuple[str, int]]:
+    """The file's text in pieces that cut no escape, with their bytes."""
+    escaped = file.suffix.lower() in (".jsonl", ".json")
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    lines = 1
+    try:
+        with open(file, "rb") as stream:
+            while content := stream.read(CHUNK):
+                while escaped and b"\\" in content[-LONGEST_ESCAPE:] and (more := stream.read(CHUNK)):
+                    content += more
+                text = decoder.decode(content)
+                yield ESCAPES.sub(_meant, text) if escaped else text, len(content)
+                lines += content.count(b"\n")
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        lines += error.object.count(b"\n", 0, error.start)
+        raise DataError(
+            f"{file}, line {lines}, is not UTF-8 (byte {error.object[error.start]:#04x}).", "Save it again in UTF-8."
+        ) from None
+    except OSError as error:
+        raise DataError(f"{file} cannot be read ({error.strerror}).", "Check its permissions.") from None
+
+
+def _meant(escapes: re.Match[str]) -> str:
+    """What a run of JSON escapes stands for; a line break inside a string does not end the document."""
+    try:
+        return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})
+    except ValueError:
+        return " "

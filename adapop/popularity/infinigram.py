@@ -1,0 +1,136 @@
+"""How often names occur in a corpus that language models were pretrained on, asked of infini-gram (METHODS 5.2).
+
+https://infini-gram.readthedocs.io/en/latest/api.html: matches respect case and the borders of Llama-2 tokens. A string
+with " AND " or " OR " in it is read as a formula, and only lists of Llama-2 token ids would avoid that, so names with
+these words are not asked for. An empty string would count the whole corpus and is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from adapop.cache import Cache
+from adapop.errors import ConfigError, NetworkError
+from adapop.facts import Fact
+from adapop.popularity.base import Score
+from adapop.popularity.corpus import MENTIONED, labels_of, parts_of
+from adapop.progress import Progress
+from adapop.web import Web
+
+INDEXES = {
+    "v4_piletrain_llama": "Pile-train, 383 billion tokens",
+    "v4_rpj_llama_s4": "RedPajama, 1.4 trillion tokens",
+    "v4_dolma-v1_7_llama": "Dolma 1.7, 2.6 trillion tokens",
+    "v4_dclm-baseline_llama": "DCLM-baseline, 4.3 trillion tokens",
+    "v4_olmo-mix-1124_llama": "OLMo-mix-1124, 4.6 trillion tokens",
+    "v4_c4train_llama": "C4-train, 198 billion tokens",
+    "v4_pileval_llama": "Pile-val, 394 million tokens",
+}
+OPERATORS = frozenset({"AND", "OR"})
+REASON_SHOWN = 120
+
+
+@dataclass(frozen=True)
+class Count:
+    """One query's answer. number: None if there is none, and then the reason. approx: estimated from a sample."""
+
+    number: int | None
+    approx: bool = False
+    date: str = ""
+    reason: str = ""
+
+    @property
+    def unknown(self) -> str:
+        """Why this is no number to score with, "" if it is one. None in a sample is not none in the corpus."""
+        return "None was found, but only a sample was looked at." if self.approx and not self.number else self.reason
+
+    @property
+    def raw(self) -> dict[str, object]:
+        """What is kept beside the score."""
+        return {"count": self.number, "approx": self.approx} if self.number is not None else {"reason": self.reason}
+
+
+class InfiniGram:
+    """Occurrences of subject and object in one index, and how often both stand within 100 tokens of each other.
+
+    All three counts are kept; combine says which of them make the score. A count of 0 is a score of 0, unless only a
+    sample was looked at: then it is unknown.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        cache: Cache,
+        index: str = "v4_piletrain_llama",
+        combine: str = "subject+object",
+        base: str = "https://api.infini-gram.io/",
+    ) -> None:
+        if index not in INDEXES:
+            raise ConfigError(f"infini-gram has no index {index!r}.", f"Use one of {', '.join(INDEXES)}.")
+        self._progress = progress
+        self._cache = cache
+        self._index = index
+        self._parts = parts_of(combine)
+        self._web = Web(base, "infini-gram", progress)
+        # refusals are not cached, for some pass; within one look-up, "India" is refused once and not 300 times
+        self._refused: dict[str, Count] = {}
+        counted = " + ".join(MENTIONED[part] for part in self._parts)
+        self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
+
+    def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
+        """One score a fact, in their order.
+
+        Raises:
+            NetworkError: infini-gram fails, answers something else than a count, or was stopped.
+        """
+        for done, fact in enumerate(facts):
+            self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
+            yield self._score(fact)
+
+    def _score(self, fact: Fact) -> Score:
+        subject, object_ = labels_of(fact)
+        no_subject, no_object = _unasked("subject", subject), _unasked("object", object_)
+        counts = {
+            "subject": no_subject or self._count(subject),
+            "object": no_object or self._count(object_),
+            "both": no_subject or no_object or self._count(f"{subject} AND {object_}"),
+        }
+        raw = {"index": self._index, **{part: count.raw for part, count in counts.items()}}
+        used = [counts[part] for part in self._parts]
+        oldest = min((count.date for count in used if count.date), default="")
+        if reason := next(filter(None, (count.unknown for count in used)), ""):
+            return Score(fact.id, None, self.source, oldest, raw, reason)
+        reason = "Estimated from a sample." if any(count.approx for count in used) else ""
+        return Score(fact.id, float(sum(count.number for count in used)), self.source, oldest, raw, reason)
+
+    def _count(self, query: str) -> Count:
+        if query in self._refused:
+            return self._refused[query]
+        known = self._cache.get("infini-gram", self._index, query)
+        if known is None:
+            reply = self._web.post("/", {"index": self._index, "query_type": "count", "query": query})
+            if isinstance(reply, dict) and isinstance(reply.get("error"), str):
+                reason = f"infini-gram refuses the question: {reply['error'][:REASON_SHOWN]}"
+                self._refused[query] = Count(None, reason=reason)
+                return self._refused[query]
+            known = self._cache.put(_checked(reply), "infini-gram", self._index, query)
+        return Count(known.value["count"], known.value["approx"], known.date)
+
+
+def _unasked(what: str, label: str) -> Count | None:
+    """Why a name cannot be asked for; None if it can."""
+    if not label:
+        return Count(None, reason=f"The fact has no {what} to look for.")
+    if OPERATORS & set(label.split()):
+        return Count(None, reason=f"The {what} has the word AND or OR in it, which infini-gram takes for an operator.")
+    return None
+
+
+def _checked(reply: object) -> dict[str, object]:
+    """The count in a reply, and whether it is approximate."""
+    if isinstance(reply, dict):
+        count, approx = reply.get("count"), reply.get("approx")
+        if type(count) is int and count >= 0 and type(approx) is bool:
+            return {"count": count, "approx": approx}
+    raise NetworkError("infini-gram answers something else than a count.", "Try again later; what was found is kept.")

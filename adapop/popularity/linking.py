@@ -1,0 +1,224 @@
+"""Which Wikidata items a fact is about. Pure decisions: candidates and their statements in, a link or a reason out.
+
+A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first hit of a search is never simply
+taken, as DUET did, whose town of Duran became Dante Alighieri (METHODS 4.2, 4.3). What decides, best first:
+
+    a statement between a candidate for the subject and one for the object, if it leaves one pair
+    the types (P31) of items that statements have linked for the same relation, if they leave one candidate
+    there being one candidate only
+
+A fact that none of these decides stays unknown.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+# disambiguation page, category, template, list: pages of a wiki that bear a thing's name
+PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})
+QID = re.compile(r"Q[1-9]\d*")
+
+STATED = "statement found"
+TOLD_APART = "statement found, told apart by type"
+FITS = "type fits, statement not found"
+ALONE = "only candidate, statement not found"
+NOT_FOUND = "not found: no item has this name"
+SAME = "subject and object are the same item"
+
+
+@dataclass(frozen=True)
+class Entity:
+    """What is kept of an item.
+
+    sitelinks, statements, identifiers: how many; statements counts the identifiers too, as `wikibase:statements` does.
+    links: the items that its statements name, by property; those marked as deprecated are left out. names: its label
+    and aliases, casefolded.
+    """
+
+    qid: str
+    label: str
+    description: str
+    sitelinks: int
+    statements: int
+    identifiers: int
+    links: Mapping[str, Sequence[str]]
+    names: Sequence[str]
+
+    @property
+    def types(self) -> frozenset[str]:
+        """What it is an instance of."""
+        return frozenset(self.links.get("P31", ()))
+
+    @classmethod
+    def read(cls, row: dict, language: str) -> Entity:
+        """What is kept of an item of a `wbgetentities` reply. Its id is not the one asked for where items were merged.
+
+        Raises:
+            KeyError, TypeError, AttributeError, ValueError: the row is not built as an item is.
+        """
+        groups = mapping(row["claims"])
+        statements = [statement for group in groups.values() for statement in group]
+        label = mapping(row["labels"]).get(language, {}).get("value", "")
+        aliases = [alias["value"] for alias in mapping(row["aliases"]).get(language, [])]
+        return cls(
+            qid=QID.fullmatch(row["id"]).group(),
+            label=label,
+            description=mapping(row["descriptions"]).get(language, {}).get("value", ""),
+            sitelinks=len(mapping(row["sitelinks"])),
+            statements=len(statements),
+            identifiers=sum(statement["mainsnak"].get("datatype") == "external-id" for statement in statements),
+            links={pid: items for pid, group in groups.items() if (items := _items(group))},
+            names=[plain(name).casefold() for name in (label, *aliases)],
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One side of a fact. entity: None if it could not be decided. how: what decided, or why nothing did."""
+
+    entity: Entity | None
+    how: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """Both sides of a fact. properties: of the statements that join them, () if none does."""
+
+    subject: Choice
+    object: Choice
+    properties: tuple[str, ...] = ()
+
+    @property
+    def stated(self) -> bool:
+        """Whether one pair is joined by a statement and no other is."""
+        return self.subject.how == self.object.how == STATED
+
+    @property
+    def sides(self) -> dict[str, Choice]:
+        """Both choices by the name of their side."""
+        return {"subject": self.subject, "object": self.object}
+
+    @property
+    def reason(self) -> str:
+        """Why a side is unknown, or what is doubtful about the link; "" if there is nothing to say."""
+        said = [f"{side} {choice.how}" for side, choice in self.sides.items() if choice.entity is None]
+        if not said:
+            said += dict.fromkeys(choice.how for choice in self.sides.values() if choice.how != STATED)
+            said += [SAME] if self.subject.entity.qid == self.object.entity.qid else []
+        return f"{'; '.join(said).capitalize()}." if said else ""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    subject: Entity
+    object: Entity
+    properties: frozenset[str]
+
+
+class Types:
+    """What the subjects and objects of each relation are instances of, learnt from links that a statement decided."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
+
+    def learn(self, relation: str, link: Link) -> None:
+        """Takes both sides of a stated link as examples. Facts that name no relation have none in common."""
+        if relation:
+            self._seen[relation, "subject"] |= link.subject.entity.types
+            self._seen[relation, "object"] |= link.object.entity.types
+
+    def fitting(self, relation: str, side: str, candidates: Sequence[Entity]) -> list[Entity]:
+        """The candidates that share a type with the examples."""
+        return [entity for entity in candidates if entity.types & self._seen.get((relation, side), set())]
+
+
+def plain(label: str) -> str:
+    """A label as Wikidata keeps it: in NFC, and white space only single and between words."""
+    return " ".join(unicodedata.normalize("NFC", label).split())
+
+
+def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
+    """Whether a search hit has a well-formed id and bears the label, not only begins with it or matches by its id."""
+    match = hit.get("match") if isinstance(hit, dict) else None
+    if not isinstance(match, dict) or match.get("type") not in ("label", "alias"):
+        return False
+    same = plain(str(match.get("text"))).casefold() == label.casefold()
+    return same and form.fullmatch(str(hit.get("id"))) is not None
+
+
+def mapping(value: object) -> dict:
+    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError for anything else."""
+    if value == []:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def candidates(entities: Iterable[Entity]) -> list[Entity]:
+    """The items a fact can be about: no pages of a wiki, and each once, for two ids may lead to one item."""
+    return list({entity.qid: entity for entity in entities if not entity.types & PAGES}.values())
+
+
+def link(
+    subjects: Sequence[Entity], objects: Sequence[Entity], properties: Iterable[str], relation: str, types: Types
+) -> Link:
+    """Decides on both sides of a fact. properties: those that bear the relation's name."""
+    pairs = _joined(subjects, objects, frozenset(properties))
+    if not pairs:
+        return Link(_by_type(subjects, relation, "subject", types), _by_type(objects, relation, "object", types))
+    subjects = candidates(pair.subject for pair in pairs)
+    objects = candidates(pair.object for pair in pairs)
+    fit_subjects = types.fitting(relation, "subject", subjects) or subjects
+    fit_objects = types.fitting(relation, "object", objects) or objects
+    fitting = [pair for pair in pairs if pair.subject in fit_subjects and pair.object in fit_objects]
+    if len(fitting) != 1:
+        return Link(_if_one(subjects), _if_one(objects))
+    how = STATED if len(pairs) == 1 else TOLD_APART
+    pair = fitting[0]
+    return Link(Choice(pair.subject, how), Choice(pair.object, how), tuple(sorted(pair.properties)))
+
+
+def _joined(subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]) -> list[_Pair]:
+    """Pairs with a statement in either direction: by the relation's properties, or if there are none, by any."""
+    pairs = [
+        _Pair(subject, object_, properties)
+        for subject in subjects
+        for object_ in objects
+        if (properties := _between(subject, object_) | _between(object_, subject))
+    ]
+    by_relation = [_Pair(pair.subject, pair.object, pair.properties & named) for pair in pairs]
+    return [pair for pair in by_relation if pair.properties] or pairs
+
+
+def _items(statements: Sequence[dict]) -> list[str]:
+    """The items that statements name as their main value."""
+    snaks = [statement["mainsnak"] for statement in statements if statement["rank"] != "deprecated"]
+    return [
+        snak["datavalue"]["value"]["id"]
+        for snak in snaks
+        if snak.get("datatype") == "wikibase-item" and snak["snaktype"] == "value"
+    ]
+
+
+def _between(first: Entity, second: Entity) -> frozenset[str]:
+    return frozenset(pid for pid, named in first.links.items() if second.qid in named)
+
+
+def _by_type(found: Sequence[Entity], relation: str, side: str, types: Types) -> Choice:
+    fitting = types.fitting(relation, side, found)
+    if len(fitting) == 1:
+        return Choice(fitting[0], FITS)
+    return Choice(found[0], ALONE) if len(found) == 1 else _undecided(found)
+
+
+def _if_one(found: Sequence[Entity]) -> Choice:
+    return Choice(found[0], STATED) if len(found) == 1 else _undecided(found)
+
+
+def _undecided(found: Sequence[Entity]) -> Choice:
+    return Choice(None, f"ambiguous: {len(found)} candidates" if found else NOT_FOUND)

@@ -1,0 +1,74 @@
+"""A scored set as a file that people can open and that `read_facts` reads again: CSV or JSONL, a fact a line.
+
+Beside each score stand its source, its day, the counts it was made of, and why it is unknown if it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from adapop.errors import DataError
+from adapop.facts import FactSet
+from adapop.popularity.base import Score
+
+FORMATS = (".csv", ".jsonl")
+GROUPS = ("forget", "retain", "holdout")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> None:
+    """Writes forget facts with their scores, and retain and holdout facts as they are.
+
+    In CSV a text that a spreadsheet would run as a formula gets an apostrophe in front.
+
+    Raises:
+        DataError: not a .csv or .jsonl file, or it cannot be written.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file.")
+    rows = list(_rows(facts, scores))
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            if path.suffix.lower() == ".jsonl":
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            else:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written ({error.strerror}).", "Choose another place.") from None
+
+
+def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
+    for group in GROUPS:
+        for fact in getattr(facts, group):
+            # of the forget facts only the new scores count: sources must not be mixed
+            own = Score(fact.id, None, "", reason="not reached")
+            if group != "forget":
+                own = Score(fact.id, fact.score, fact.score_source)
+            score = scores.get(fact.id, own)
+            yield {
+                "id": fact.id,
+                "group": group,
+                "question": fact.question,
+                "answer": fact.answer,
+                "subject": fact.subject,
+                "relation": fact.relation,
+                "object": fact.object,
+                "score": score.value,
+                "score_source": score.source,
+                "score_date": score.date,
+                "score_reason": score.reason,
+                "score_raw": dict(score.raw),
+                "paraphrases": list(fact.paraphrases),
+                "alternates": list(fact.alternates),
+            }
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False) if value else ""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

@@ -1,0 +1,281 @@
+"""Popularity by Wikidata: how many sitelinks and statements the subject and the object of a fact have (METHODS 5.1).
+
+Three steps, each answer cached before the next question: a label search for each new label; the candidates it names,
+fifty a request; and the decision which of them the fact is about (`linking`). Requests are serial and give way when
+the servers lag, as Wikimedia asks. Only labels are sent.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, KeysView, Sequence
+from dataclasses import asdict, dataclass
+
+from adapop.cache import Cache, Known
+from adapop.errors import ConfigError, NetworkError
+from adapop.facts import Fact
+from adapop.popularity.base import Score
+from adapop.popularity.linking import QID, Entity, Link, Types, candidates, is_called, link, mapping, plain
+from adapop.progress import Progress
+from adapop.web import Web
+
+# the released DUET scores are sitelinks + statements, the first builder's were sitelinks alone (METHODS 4.2)
+FORMULAS = {
+    "sitelinks+statements": lambda entity: entity.sitelinks + entity.statements,
+    "sitelinks": lambda entity: entity.sitelinks,
+}
+NEAR = 5  # hits of a search that are looked at more closely
+BATCH = 50  # ids a request, and hits a search, for clients that are not bots
+LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for one is refused
+LAG_SECONDS = 5  # requests give way above this replication lag; the value Wikimedia recommends
+ID = {"item": QID, "property": re.compile(r"P[1-9]\d*")}
+NAMELESS = "The fact has no subject to look for."
+CODE = re.compile(r"[\w-]{1,60}")
+
+
+@dataclass(frozen=True)
+class _Sought:
+    """A fact and the ids that its labels may name. exact: those that surely do. dates: of the searches."""
+
+    fact: Fact
+    exact: frozenset[str]
+    subjects: tuple[str, ...]
+    objects: tuple[str, ...]
+    properties: tuple[str, ...]
+    dates: tuple[str, ...]
+
+    @property
+    def qids(self) -> KeysView[str]:
+        """All candidates, each once, in order."""
+        return dict.fromkeys((*self.subjects, *self.objects)).keys()
+
+
+class Wikidata:
+    """A `Proxy` that asks Wikidata. formula: one of `FORMULAS`, of an entity; a fact has its subject's + its object's.
+
+    language: of the facts' labels, and of the labels and descriptions that are kept.
+
+    Raises:
+        ConfigError: there is no such formula.
+    """
+
+    def __init__(
+        self,
+        progress: Progress,
+        cache: Cache,
+        formula: str = "sitelinks+statements",
+        base: str = "https://www.wikidata.org",
+        language: str = "en",
+    ) -> None:
+        if formula not in FORMULAS:
+            raise ConfigError(f"There is no Wikidata formula {formula!r}.", f"Choose one of {', '.join(FORMULAS)}.")
+        self.source = f"Wikidata {formula.replace('+', ' + ')}, subject + object"
+        self._popularity = FORMULAS[formula]
+        self._web = Web(base, "Wikidata", progress)
+        self._progress = progress
+        self._cache = cache
+        self._language = language
+        self._searched: set[tuple[str, str]] = set()
+        self._labels = self._fetched = 0
+
+    def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
+        """One score a fact: first those that a statement decides, as they are found; the others at the end, by type.
+
+        Raises:
+            NetworkError: Wikidata failed or answered something else than it promises, or the user stopped.
+        """
+        named = [fact for fact in facts if plain(fact.subject)]
+        nameless = [fact for fact in facts if not plain(fact.subject)]
+        yield from (Score(fact.id, None, self.source, reason=NAMELESS) for fact in nameless)
+        types, undecided = Types(), []
+        for sought in self._found(named):
+            linked, score = self._linked(sought, types)
+            if linked.stated:
+                types.learn(plain(sought.fact.relation), linked)
+                yield score
+            else:
+                undecided.append(sought)
+        yield from (self._linked(sought, types)[1] for sought in undecided)
+
+    def _found(self, facts: Sequence[Fact]) -> Iterator[_Sought]:
+        """Facts, as soon as all their candidates are cached.
+
+        Entities are asked for in full batches, and the rest at the end: n new ones cost ceil(n / 50) requests.
+        """
+        self._labels = len({label for fact in facts for label in _labels(fact) if _can_be_a_name(label[1])})
+        self._searched, self._fetched = set(), 0
+        waiting: list[_Sought] = []
+        pending: list[str] = []
+        for fact in facts:
+            sought = self._sought(fact)
+            pending += [qid for qid in sought.qids if qid not in pending and self._known(qid) is None]
+            if sought.qids.isdisjoint(pending):
+                yield sought
+                continue
+            waiting.append(sought)
+            if len(pending) < BATCH:
+                continue
+            while len(pending) >= BATCH:
+                self._fetch(pending[:BATCH])
+                del pending[:BATCH]
+            ready = [sought for sought in waiting if sought.qids.isdisjoint(pending)]
+            waiting = [sought for sought in waiting if not sought.qids.isdisjoint(pending)]
+            yield from ready
+        if pending:
+            self._fetch(pending)
+        yield from waiting
+
+    def _sought(self, fact: Fact) -> _Sought:
+        found = [self._search(kind, label) for kind, label in _labels(fact)]
+        dates = tuple(known.date for known in found if known.date)
+        exact = frozenset(qid for known in found for qid in known.value["exact"])
+        ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in found]
+        return _Sought(fact, exact, *ids, dates)
+
+    def _search(self, kind: str, label: str) -> Known:
+        """Ids of what bears this label or alias, whatever its case. No label is ever searched for twice.
+
+        exact: those whose match is the label. near: the first hits for an item, which may still bear it: a hit tells
+        one match only, and Washington, D.C. is found by its label before its alias Washington.
+        """
+        if not _can_be_a_name(label):
+            return Known({"exact": [], "near": []}, "")
+        self._searched.add((kind, label))
+        key = ("wikidata", "search", self._language, kind, label)
+        if known := self._cache.get(*key):
+            return known
+        language = {"language": self._language, "uselang": self._language}
+        hits = self._ask("wbsearchentities", type=kind, search=label, limit=BATCH, **language).get("search")
+        if not isinstance(hits, list):
+            raise _strange("search")
+        exact = [hit["id"] for hit in hits if is_called(hit, ID[kind], label)]
+        first = [hit.get("id") for hit in hits if isinstance(hit, dict)][: NEAR if kind == "item" else 0]
+        near = [qid for qid in first if QID.fullmatch(str(qid))]
+        known = self._cache.put({"exact": exact, "near": near}, *key)
+        self._say()
+        return known
+
+    def _known(self, qid: str) -> Known | None:
+        """What the cache holds of an entity: the fields of `Entity`, or None as its value if it is gone."""
+        return self._cache.get("wikidata", "entity", self._language, qid)
+
+    def _keep(self, qid: str, record: dict | None) -> None:
+        self._cache.put(record, "wikidata", "entity", self._language, qid)
+        self._fetched += 1
+
+    def _fetch(self, qids: Sequence[str]) -> None:
+        """Asks for entities and caches them. Those left out, for replies have a size limit, are asked for in halves."""
+        props = "sitelinks|claims|labels|aliases|descriptions"
+        reply = self._ask(
+            "wbgetentities", ids="|".join(qids), props=props, languages=self._language, languagefallback=1
+        )
+        try:
+            rows = mapping(reply["entities"])
+        except (KeyError, ValueError):
+            raise _strange("entities") from None
+        for qid in (qid for qid in qids if qid in rows):
+            self._keep(qid, _record(rows[qid], self._language))
+        missing = [qid for qid in qids if qid not in rows]
+        if len(qids) == len(missing) == 1:
+            self._keep(qids[0], None)
+            missing = []
+        self._say()
+        middle = len(missing) // 2
+        for half in filter(None, (missing[:middle], missing[middle:])):
+            self._fetch(half)
+
+    def _ask(self, action: str, **params: object) -> dict:
+        reply = self._web.get("/w/api.php", busy=_lags, action=action, format="json", maxlag=LAG_SECONDS, **params)
+        if code := _error_code(reply):
+            raise NetworkError(f"Wikidata refuses a question ({code}).", "Try again later; what was found is kept.")
+        return reply if isinstance(reply, dict) else {}
+
+    def _say(self) -> None:
+        self._progress.say(f"Wikidata: labels {len(self._searched):,} of {self._labels:,}, entities {self._fetched:,}")
+
+    def _linked(self, sought: _Sought, types: Types) -> tuple[Link, Score]:
+        fact = sought.fact
+        known = [{qid: self._known(qid) for qid in side} for side in (sought.subjects, sought.objects)]
+        subjects, objects = (
+            candidates(
+                Entity(**row.value)
+                for qid, row in side.items()
+                if row.value and (qid in sought.exact or label.casefold() in row.value["names"])
+            )
+            for side, (_, label) in zip(known, _labels(fact))
+        )
+        linked = link(subjects, objects, sought.properties, plain(fact.relation), types)
+        counted = [self._popularity(choice.entity) for choice in linked.sides.values() if choice.entity]
+        dates = (*sought.dates, *(row.date for side in known for row in side.values()))
+        score = Score(
+            fact.id,
+            float(sum(counted)) if len(counted) == len(linked.sides) else None,
+            self.source,
+            min(dates) if counted else "",
+            _raw(linked, {"subject": subjects, "object": objects}),
+            linked.reason,
+        )
+        return linked, score
+
+
+def _can_be_a_name(label: str) -> bool:
+    """Nothing can be called anything else, and Wikidata refuses to search for some of it."""
+    return 0 < len(label) <= LONGEST_LABEL and not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in label)
+
+
+def _labels(fact: Fact) -> tuple[tuple[str, str], ...]:
+    """What to search for, in the order of `_Sought`: kind and label."""
+    return (
+        ("item", plain(fact.subject)),
+        ("item", plain(fact.object) or plain(fact.answer)),
+        ("property", plain(fact.relation)),
+    )
+
+
+def _lags(reply: object) -> bool:
+    return _error_code(reply) == "maxlag"
+
+
+def _error_code(reply: object) -> str:
+    """The code of an error that came as a good reply, "" if it is none. Never its text, which may quote the label."""
+    if not isinstance(reply, dict) or "error" not in reply:
+        return ""
+    code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
+    return code if isinstance(code, str) and CODE.fullmatch(code) else "no code"
+
+
+def _record(row: dict, language: str) -> dict | None:
+    """What to cache of a row, None if there is no such entity (any more).
+
+    Raises:
+        NetworkError: it is not built as Wikidata's entities are.
+    """
+    try:
+        return None if "missing" in row else asdict(Entity.read(row, language))
+    except (KeyError, TypeError, AttributeError, ValueError):  # its text may quote the row
+        raise _strange("entities") from None
+
+
+def _raw(linked: Link, found: dict[str, Sequence[Entity]]) -> dict[str, object]:
+    """What a score is made of: counts and how they were linked, the joining properties, and all candidates."""
+    raw: dict[str, object] = {
+        side: {**_part(choice.entity, "qid label sitelinks statements identifiers"), "linked": choice.how}
+        for side, choice in linked.sides.items()
+        if choice.entity
+    }
+    if linked.properties:
+        raw["statement"] = list(linked.properties)
+    for side, entities in found.items():
+        raw[f"{side}_candidates"] = [_part(entity, "qid label description") for entity in entities]
+    return raw
+
+
+def _part(entity: Entity, names: str) -> dict[str, object]:
+    return {name: getattr(entity, name) for name in names.split()}
+
+
+def _strange(part: str) -> NetworkError:
+    return NetworkError(
+        f"Wikidata's answer has no {part} that we can read.", "Try again later; what was found is kept."
+    )

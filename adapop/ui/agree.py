@@ -1,0 +1,61 @@
+"""Two proxies on the same facts: do they agree, on which facts not, and what would that do to beta?"""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from adapop import figures
+from adapop.calibration import anchored
+from adapop.errors import DataError
+from adapop.facts import FactSet
+from adapop.popularity.agreement import agreement, in_words
+from adapop.popularity.base import Scoring
+from adapop.ui import cards, copy
+from adapop.ui.session import Session
+
+NAMED = 8
+
+
+def build(session: Session) -> None:
+    """Lays out the comparison; it opens its choices as soon as two scorings exist."""
+    with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
+        gr.Markdown(copy.AGREEMENT_ABOUT)
+        with gr.Row():
+            first = gr.Dropdown([], label="One", min_width=160)
+            second = gr.Dropdown([], label="against", min_width=160)
+        said = gr.HTML(_said([copy.AGREEMENT_EMPTY]), html_template=cards.LINES, elem_id="agreement-words")
+        scatter = gr.Plot(figures.empty(copy.AGREEMENT_EMPTY), show_label=False, elem_id="agreement-chart")
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    chosen = [session.facts, session.anchors, session.scorings, first, second]
+    session.scorings.change(_choices, session.scorings, [first, second], **quiet).then(
+        _compared, chosen, [said, scatter], **quiet
+    )
+    gr.on([first.input, second.input], _compared, chosen, [said, scatter], **quiet)
+
+
+def _choices(scorings: tuple[Scoring, ...]):
+    """The scorings that hold a score, the last two chosen."""
+    titles = [scoring.title for scoring in scorings if scoring.scores]
+    last = ([None, None, *titles])[-2:]
+    return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])
+
+
+def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str):
+    by_title = {scoring.title: scoring for scoring in scorings}
+    if facts is None or first not in by_title or second not in by_title or first == second:
+        return _said([copy.AGREEMENT_EMPTY]), figures.empty(copy.AGREEMENT_EMPTY)
+    scores = [by_title[title].values(facts.forget) for title in (first, second)]
+    try:
+        found = agreement(*scores, anchored(*anchors))
+    except DataError as error:
+        return _said([str(error)]), figures.empty(copy.AGREEMENT_EMPTY)
+    lines = in_words(found, first, second)
+    if found.discordant:
+        names = {fact.id: fact.subject or fact.question for fact in facts.forget}
+        worst = ", ".join(names[fact][:40] for fact in found.discordant[:NAMED])
+        lines.append(f"They disagree on {len(found.discordant):,}, most on: {worst}.")
+    return _said(lines), figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
+
+
+def _said(lines: list[str]) -> dict:
+    return cards.values({"kind": "calm", "lines": lines})

@@ -1,0 +1,159 @@
+"""Where scores come from: ask a proxy for every fact, while the page watches and may stop it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import gradio as gr
+
+from adapop.cache import Cache
+from adapop.errors import AdaPopError
+from adapop.facts import FactSet
+from adapop.popularity.base import Proxy, Score, Scoring
+from adapop.popularity.corpus import CorpusCounts
+from adapop.popularity.infinigram import INDEXES, InfiniGram
+from adapop.popularity.judge import judge_from_environment
+from adapop.popularity.wikidata import Wikidata
+from adapop.progress import Progress, Task
+from adapop.sandbox import other_facts
+from adapop.ui import cards, copy
+from adapop.ui.session import Session
+
+POLL_SECONDS = 0.4
+REASONS_SHOWN = 4
+GIVEN = "given"
+
+
+def build(session: Session) -> None:
+    """Lays out the choice of a proxy, its settings, and the buttons."""
+    with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
+        proxy = gr.Dropdown(_choices(), value="wikidata", label="Where scores come from", elem_id="proxy")
+        about = gr.Markdown(copy.PROXY_ABOUT["wikidata"])
+        formula = gr.Dropdown(copy.FORMULA_CHOICES, value="sitelinks+statements", label="Entity popularity")
+        index = gr.Dropdown(
+            [(title, name) for name, title in INDEXES.items()], label="Corpus", visible=False, value=next(iter(INDEXES))
+        )
+        combine = gr.Dropdown(copy.COMBINE_CHOICES, value="subject+object", label="Fact popularity", visible=False)
+        text = gr.File(
+            label="A text, one document a line", file_types=[".txt", ".md", ".csv", ".jsonl"], visible=False, height=120
+        )
+        with gr.Row():
+            start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
+            stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", interactive=False)
+        status = gr.HTML(
+            cards.values({"kind": "hidden", "lines": []}), html_template=cards.LINES, elem_id="look-up-status"
+        )
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    proxy.change(_suited, proxy, [about, formula, index, combine, text], **quiet)
+    asked = [session.facts, session.scorings, proxy, formula, index, combine, text]
+    start.click(_scored, asked, [status, start, stop, session.task, session.facts, session.scorings], **quiet)
+    stop.click(lambda task: task.stop() if task else None, session.task, None, **quiet)
+
+
+def _choices() -> list[tuple[str, str]]:
+    """The proxies that can be asked here; the judge only where its model is set."""
+    judge = os.environ.get("ADAPOP_JUDGE_MODEL")
+    named = [(f"LLM judge: {judge}", "judge")] if judge else []
+    return [*copy.PROXY_CHOICES, *named]
+
+
+def _suited(proxy: str):
+    counts = proxy in ("infinigram", "corpus")
+    return (
+        copy.PROXY_ABOUT[proxy],
+        gr.Dropdown(visible=proxy == "wikidata"),
+        gr.Dropdown(visible=proxy == "infinigram"),
+        gr.Dropdown(visible=counts),
+        gr.File(visible=proxy == "corpus"),
+    )
+
+
+def _maker(
+    facts: FactSet, proxy: str, formula: str, index: str, combine: str, text: str | None
+) -> Callable[[Progress], Proxy]:
+    """What makes the chosen proxy, in the thread that will use it."""
+    if proxy == "wikidata":
+        return lambda progress: Wikidata(progress, Cache(), formula)
+    if proxy == "infinigram":
+        return lambda progress: InfiniGram(progress, Cache(), index, combine)
+    if proxy == "judge":
+        return lambda progress: judge_from_environment(progress, Cache())
+    if text is None:
+        raise AdaPopError("There is no text to count in.", "Upload one.")
+    return lambda progress: CorpusCounts(progress, Path(text), combine, other_facts(facts))
+
+
+def _scored(facts: FactSet | None, scorings, proxy, formula, index, combine, text):
+    """Asks the proxy, tells how far it is, and puts what it found in the place of the scores; found stays found."""
+    if facts is None:
+        raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
+    if proxy == GIVEN:
+        yield _said("calm", ["The scores that came with the set."]), *_idle(), *_applied(facts, scorings[0], scorings)
+        return
+    try:
+        make = _maker(facts, proxy, formula, index, combine, text)
+    except AdaPopError as error:
+        yield _said("bad", [str(error)]), *_idle(), gr.skip(), gr.skip()
+        return
+    found: dict[str, Score] = {}
+
+    def work(progress: Progress) -> str:
+        source = make(progress)
+        for score in source.scores(facts.forget):
+            found[score.fact_id] = score
+        return source.source
+
+    task = Task(work)
+    busy = (gr.Button(interactive=False), gr.Button(interactive=True), task)
+    try:
+        while not task.wait(POLL_SECONDS):
+            lines = [task.progress.text or "Beginning …", f"{len(found):,} of {len(facts.forget):,} facts done."]
+            yield _said("calm", lines), *busy, gr.skip(), gr.skip()
+    finally:
+        task.stop()
+    kind = "bad" if task.error and not found else "warn" if task.error else "calm"
+    lines = ([str(task.error)] if task.error else []) + summary_lines(facts, found)
+    if not any(score.value is not None for score in found.values()):
+        lines.append("The scores of the set are left as they were.")
+        yield _said("bad", lines), *_idle(), gr.skip(), gr.skip()
+        return
+    title = next(iter(found.values())).source
+    yield _said(kind, lines), *_idle(), *_applied(facts, Scoring(title, found), scorings)
+
+
+def _applied(facts: FactSet, scoring: Scoring, scorings: tuple[Scoring, ...]):
+    kept = tuple(other for other in scorings if other.title != scoring.title)
+    scored = tuple(
+        replace(fact, score=score.value, score_source=score.source if score.value is not None else "")
+        for fact in facts.forget
+        for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
+    )
+    return replace(facts, forget=scored), (*kept, scoring)
+
+
+def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:
+    """How many facts were scored, and why the others were not, the commonest reason first."""
+    scored = sum(score.value is not None for score in found.values())
+    lines = [f"{scored:,} of {len(facts.forget):,} facts have a score."]
+    if unreached := len(facts.forget) - len(found):
+        lines.append(f"{unreached:,} were not reached: look up again to go on where it stopped.")
+    reasons: dict[str, list[str]] = {}
+    names = {fact.id: fact.subject or fact.question for fact in facts.forget}
+    for score in found.values():
+        if score.value is None:
+            reasons.setdefault(score.reason, []).append(names[score.fact_id])
+    for reason, subjects in sorted(reasons.items(), key=lambda item: -len(item[1]))[:REASONS_SHOWN]:
+        shown = ", ".join(subject[:40] for subject in subjects[:3])
+        lines.append(f"Unknown: {len(subjects):,}. {reason} ({shown}{', …' if len(subjects) > 3 else ''}).")
+    return lines
+
+
+def _idle():
+    return gr.Button(interactive=True), gr.Button(interactive=False), None
+
+
+def _said(kind: str, lines: list[str]) -> dict:
+    return cards.values({"kind": kind, "lines": lines})

@@ -1,0 +1,135 @@
+"""A table of one's own: the upload, which column is what, and the facts to retain beside it."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import gradio as gr
+
+from adapop.config import SANDBOX
+from adapop.errors import AdaPopError, DataError
+from adapop.factfile import columns_of, guessed, read_facts
+from adapop.facts import Problem
+from adapop.popularity.base import given
+from adapop.retain import completed
+from adapop.sandbox import sandbox_facts
+from adapop.tables import FORMATS
+from adapop.ui import cards, copy
+from adapop.ui.session import Session
+
+TEMPLATE_FACTS = 24
+PROBLEMS_SHOWN = 10
+FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
+NONE = "—"
+
+
+def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
+    """Lays out the upload, hidden. Returns its group and a function that wires it to what it fills."""
+    with gr.Group(visible=False) as own:
+        file = gr.File(
+            label="A table of facts", file_types=list(FORMATS), file_count="single", height=140, elem_id="upload"
+        )
+        template = gr.DownloadButton("Download a template", size="sm")
+        with gr.Accordion("Which column is what", open=False, visible=False, elem_id="columns") as mapping:
+            gr.Markdown(copy.MAPPING_ABOUT)
+            with gr.Row():
+                columns = [gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS]
+        retain = gr.Dropdown(copy.RETAIN_CHOICES, value="own", label="Facts to retain", info=copy.RETAIN_ABOUT)
+        retain_file = gr.File(
+            label="A table of facts to retain",
+            file_types=list(FORMATS),
+            file_count="single",
+            height=120,
+            visible=False,
+            elem_id="retain-upload",
+        )
+
+    def wire(notes: gr.HTML, reset: Sequence[gr.State], source: gr.Radio) -> None:
+        quiet = {"api_visibility": "private", "show_progress": "hidden"}
+        source.change(lambda value: _template() if value == "own" else gr.skip(), source, template, **quiet)
+        shown = [notes, *reset]
+        gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], [mapping, *columns, *shown], **quiet)
+        chosen = [file, retain, retain_file, *columns]
+        for column in columns:
+            column.input(_read, chosen, shown, **quiet)
+        retain.input(_retained, retain, retain_file, **quiet).then(_read, chosen, shown, **quiet)
+        gr.on([retain_file.upload, retain_file.clear], _read, chosen, shown, **quiet)
+
+    return own, wire
+
+
+def problem_lines(problems: Sequence[Problem]) -> list[str]:
+    """How many rows were dropped, and the first of them."""
+    if not problems:
+        return []
+    lines = [f"Rows that were dropped: {len(problems):,}.", *map(str, problems[:PROBLEMS_SHOWN])]
+    hidden = len(problems) - PROBLEMS_SHOWN
+    return lines + ([f"… and {hidden:,} more."] if hidden > 0 else [])
+
+
+def _arrived(file: str | None, retain: str, retain_file: str | None):
+    """A new file: its columns, our guess of what they are, and its facts."""
+    try:
+        names = columns_of(Path(file)) if file else []
+    except DataError as error:
+        return gr.Accordion(visible=False), *[gr.skip()] * len(FIELDS), *_refused(error)
+    guess = guessed(names)
+    dropdowns = [gr.Dropdown([NONE, *names], value=guess.get(field, NONE)) for field in FIELDS]
+    chosen = [guess.get(field, NONE) for field in FIELDS]
+    unsure = bool(file) and not {"question", "answer"} <= set(guess)
+    return (
+        gr.Accordion(visible=bool(names), open=unsure),
+        *dropdowns,
+        *_read(file, retain, retain_file, *chosen),
+    )
+
+
+def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
+    """The file's facts under the chosen columns, made complete. Returns notes and the session's states."""
+    if file is None:
+        return _refused(DataError("No file yet.", "Upload a table of facts, or pick another set."))
+    columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
+    try:
+        facts = read_facts(Path(file), Path(file).stem, _with_unlisted(Path(file), columns))
+        if retain != "upload":
+            facts = completed(facts, SANDBOX, retain)
+        elif retain_file is None:
+            raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
+        else:
+            facts = completed(facts, SANDBOX, read_facts(Path(retain_file), Path(retain_file).stem, group="retain"))
+    except DataError as error:
+        return _refused(error)
+    return gr.skip(), facts, (given(facts.forget),), {}
+
+
+def _with_unlisted(file: Path, columns: dict[str, str]) -> dict[str, str]:
+    """The chosen columns, and our guess for the few that the page does not ask about (ids, sources)."""
+    unlisted = {field: name for field, name in guessed(columns_of(file)).items() if field not in FIELDS}
+    return {**{field: name for field, name in unlisted.items() if name not in columns.values()}, **columns}
+
+
+def _refused(error: AdaPopError):
+    lines = [f"{error.message} {error.fix}", *problem_lines(getattr(error, "problems", ()))]
+    return cards.values({"kind": "bad", "lines": lines}), None, (), {}
+
+
+def _retained(retain: str):
+    return gr.File(visible=retain == "upload")
+
+
+def _template() -> str:
+    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. Written when it is offered:
+    served files are deleted after two hours."""
+    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
+    step = max(1, len(facts) // TEMPLATE_FACTS)
+    path = Path(tempfile.mkdtemp()) / "adapop-template.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
+        for fact in facts[::step][:TEMPLATE_FACTS]:
+            shown = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
+            writer.writerow([*shown, "|".join(fact.paraphrases)])
+    return str(path)

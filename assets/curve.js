@@ -1,0 +1,143 @@
+// The beta curve with two anchors that can be dragged, by pointer or by arrow keys. Runs inside a gr.HTML, which gives
+// `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
+const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = 350;
+const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05;
+let anchors, range, later;
+
+function make(parent, tag, attributes, text) {
+  const node = parent.appendChild(document.createElementNS(NS, tag));
+  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function beta(score) {
+  const { low, high, constant } = props.value;
+  if (constant !== null) return constant;
+  const [[rare, top], [popular, bottom]] = anchors, b = Math.log(top / bottom) / Math.log(popular / rare);
+  return Math.min(Math.max(score > 0 ? top * (score / rare) ** -b : high, low), high);
+}
+
+function scoreAt(value) {
+  const [[rare, top], [popular, bottom]] = anchors, b = Math.log(top / bottom) / Math.log(popular / rare);
+  return b > 0 ? rare * (value / top) ** (-1 / b) : NaN;
+}
+
+const x = (score) => EDGE.left + (range.width * Math.log(Math.max(score, range.min) / range.min)) / Math.log(range.max / range.min);
+const y = (value) => EDGE.top + range.height * (1 - value / range.top);
+const scoreOf = (px) => range.min * (range.max / range.min) ** ((px - EDGE.left) / range.width);
+const betaOf = (py) => range.top * (1 - (py - EDGE.top) / range.height);
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+const shown = (score) => Number(score.toPrecision(3)).toLocaleString("en-US");
+
+function build() {
+  const value = props.value, host = element.querySelector(".curve");
+  if (!value || !host || !host.clientWidth) return;
+  host.replaceChildren();
+  anchors = [[...value.rare], [...value.popular]];
+  const scores = value.points.map((point) => point[0]).filter((score) => score > 0);
+  // a loop and not Math.min(...scores): thousands of arguments overflow the stack
+  const min = scores.reduce((a, b) => Math.min(a, b), Math.min(30, value.rare[0] / 1.5));
+  const max = scores.reduce((a, b) => Math.max(a, b), Math.max(9000, value.popular[0] * 1.5));
+  range = { min, max, top: Math.max(2.1, value.high * 1.05), width: host.clientWidth - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom };
+  const svg = make(host, "svg", { width: host.clientWidth, height: HEIGHT, role: "group", "aria-label": value.label });
+  axes(svg);
+  make(svg, "rect", { class: "clip high" });
+  make(svg, "rect", { class: "clip low" });
+  make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
+  make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: WGA");
+  make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 7, "text-anchor": "end" }, "above 1: self-limiting");
+  make(svg, "text", { x: EDGE.left + range.width, y: y(1) + 16, "text-anchor": "end" }, "below 1: pressure-sustaining");
+  make(svg, "path", { class: "beta" });
+  for (const [, , tier, name] of value.points) {
+    const mark = { rare: ["circle", { r: 5 }], middle: ["rect", { x: -4.5, y: -4.5, width: 9, height: 9 }], popular: ["path", { d: "M0-6.5 6.5 0 0 6.5-6.5 0Z" }] }[tier];
+    make(make(svg, mark[0], { ...mark[1], class: "fact " + tier }), "title", {}, name);
+  }
+  if (value.constant === null) for (const which of [0, 1]) handle(svg, which);
+  update();
+}
+
+function axes(svg) {
+  for (const value of [0, 0.5, 1, 1.5, 2]) {
+    make(svg, "line", { class: "grid", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(value), y2: y(value) });
+    make(svg, "text", { class: "tick", x: EDGE.left - 8, y: y(value) + 4, "text-anchor": "end" }, value);
+  }
+  const decades = Math.log10(range.max / range.min), steps = decades < 4 && range.width > 420 ? [1, 3] : [1];
+  for (let power = Math.floor(Math.log10(range.min)); power <= Math.log10(range.max); power++)
+    for (const step of steps) {
+      const score = step * 10 ** power;
+      if (score < range.min || score > range.max) continue;
+      make(svg, "line", { class: "grid", x1: x(score), x2: x(score), y1: EDGE.top, y2: y(0) });
+      make(svg, "text", { class: "tick", x: x(score), y: y(0) + 18, "text-anchor": "middle" }, score.toLocaleString("en-US"));
+    }
+  make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity score s");
+  make(svg, "text", { class: "tick", x: 4, y: 14 }, "exponent β");
+}
+
+function handle(svg, which) {
+  const grip = make(svg, "g", { class: "anchor", role: "slider", tabindex: 0, "aria-label": which ? "Popular anchor" : "Rare anchor", "aria-valuemin": range.min, "aria-valuemax": range.max });
+  make(grip, "circle", { class: "hit", r: 20 });
+  make(grip, "path", { d: "M0-11 11 0 0 11-11 0Z" });
+  make(grip, "text", { class: "grip-label", y: -18, "text-anchor": which ? "end" : "start" });
+  const move = (event) => {
+    const frame = svg.getBoundingClientRect();
+    place(which, scoreOf(event.clientX - frame.left), betaOf(event.clientY - frame.top));
+  };
+  grip.addEventListener("pointerdown", (event) => {
+    event.preventDefault();
+    grip.focus();
+    grip.setPointerCapture(event.pointerId);
+    grip.addEventListener("pointermove", move);
+  });
+  const drop = () => {
+    grip.removeEventListener("pointermove", move);
+    tell();
+  };
+  grip.addEventListener("pointerup", drop);
+  grip.addEventListener("pointercancel", drop);
+  grip.addEventListener("keydown", (event) => {
+    const [score, value] = anchors[which], to = { ArrowLeft: [score / STEP, value], ArrowRight: [score * STEP, value], ArrowUp: [score, value + BETA_STEP], ArrowDown: [score, value - BETA_STEP] }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    place(which, ...to);
+    clearTimeout(later);
+    later = setTimeout(tell, 500);
+  });
+}
+
+function place(which, score, value) {
+  const [rare, popular] = anchors, { low, high } = props.value;
+  score = which ? clamp(score, rare[0] * APART, range.max) : clamp(score, range.min, popular[0] / APART);
+  value = which ? clamp(value, low, rare[1]) : clamp(value, popular[1], high);
+  anchors[which] = [Number(score.toPrecision(3)), Number(value.toFixed(2))];
+  update();
+}
+
+function tell() {
+  const { rare, popular } = props.value;
+  if (String(anchors) !== String([rare, popular])) trigger("release", { rare: anchors[0], popular: anchors[1] });
+}
+
+function update() {
+  const { low, high, points, constant } = props.value, svg = element.querySelector(".curve svg"), steps = 160;
+  const line = Array.from({ length: steps + 1 }, (_, i) => range.min * (range.max / range.min) ** (i / steps));
+  svg.querySelector(".beta").setAttribute("d", "M" + line.map((score) => x(score).toFixed(1) + " " + y(beta(score)).toFixed(1)).join("L"));
+  const marks = svg.querySelectorAll(".fact");
+  points.forEach(([score, used], i) => marks[i].setAttribute("transform", `translate(${x(score).toFixed(1)} ${y(beta(used)).toFixed(1)})`));
+  const zones = constant === null ? [[".high", range.min, scoreAt(high)], [".low", scoreAt(low), range.max]] : [];
+  for (const [zone, from, to] of zones) {
+    const left = x(clamp(from, range.min, range.max)), right = x(clamp(to, range.min, range.max)), rect = svg.querySelector(".clip" + zone);
+    for (const [name, size] of Object.entries({ x: left, y: EDGE.top, width: Math.max(0, right - left) || 0, height: range.height })) rect.setAttribute(name, size);
+  }
+  svg.querySelectorAll(".anchor").forEach((grip, i) => {
+    const text = `score ${shown(anchors[i][0])}, β ${anchors[i][1]}`;
+    grip.setAttribute("transform", `translate(${x(anchors[i][0])} ${y(anchors[i][1])})`);
+    grip.setAttribute("aria-valuenow", anchors[i][0]);
+    grip.setAttribute("aria-valuetext", text);
+    grip.querySelector("text").textContent = `${shown(anchors[i][0])} → β ${anchors[i][1]}`;
+  });
+}
+
+watch("value", build);
+new ResizeObserver(build).observe(element);
+build();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -101,3 +102,9 @@ def _tiers(measured: Measured, group: str, form: str) -> str:
 def _change(before: Measured, after: Measured, group: str, form: str, tier: str) -> str:
     old, new = (measured.recall(group, form, tier) for measured in (before, after))
     return "" if old is None or new is None else f"{old:.2f} → {new:.2f}"
+
+
+def progress_line(text: str) -> None:
+    """What a look-up or probe is doing, on a line that the next one overwrites; nothing where nobody watches."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)

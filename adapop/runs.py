@@ -7,6 +7,7 @@
     RUN/events.jsonl       what the run said, append-only
     RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
     RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
+    RUN/recovery-NAME.json what a recovery probe found, and in which epoch
     RUN/stop               exists once somebody asked the run to stop
 
 Everything is JSON or safetensors; nothing is pickled.
@@ -18,9 +19,10 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from adapop.config import RunConfig
 from adapop.errors import RunError
@@ -67,6 +69,11 @@ class Run:
         """The facts with their own scores; `betas` says what the run made of them."""
         about = json.loads(self._text("run.json"))
         return FactSet.load(self.folder / "facts.jsonl", about["facts"], about["notes"])
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of Python and of each library, as they were when the run was prepared."""
+        return json.loads(self._text("run.json"))["versions"]
 
     @property
     def betas(self) -> dict[str, float] | None:
@@ -150,6 +157,23 @@ class Run:
     def clear_stop(self) -> None:
         """Takes a request to stop back, for resuming."""
         (self.folder / "stop").unlink(missing_ok=True)
+
+    def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
+        """Keeps what a recovery probe of the last epoch found, its result as a dict, in place of what it found before.
+        There whole or not at all."""
+        content = {"epoch": self.last_epoch, "result": result}
+        aside = self.folder / f"writing-recovery-{name}"
+        aside.write_text(json.dumps(content, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+        os.replace(aside, self.folder / f"recovery-{name}.json")
+
+    def recovery(self) -> dict[str, dict[str, Any]]:
+        """What the recovery probes found, by their names; not what they found in an epoch before the last."""
+        found = {}
+        for path in sorted(self.folder.glob("recovery-*.json")):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if self.last_epoch in (None, content["epoch"]):  # None: the run came without its checkpoints
+                found[path.stem.removeprefix("recovery-")] = content["result"]
+        return found
 
     def _lines(self) -> Iterator[Event]:
         path = self.folder / "events.jsonl"

@@ -83,6 +83,14 @@ class Worker:
         progress = Progress()
         return self._executor.submit(self._found, run, plan, progress), progress
 
+    def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
+        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
+
+        The result is in the run's folder: `Run.recovery`.
+        """
+        progress = Progress()
+        return self._executor.submit(self._recovered, run, name, progress), progress
+
     def _work(self, run: Run) -> None:
         try:
             for _ in _engine().execute(run):
@@ -108,6 +116,13 @@ class Worker:
             if found:  # else what an earlier probing found is worth more
                 run.save_probes(found)
         return found
+
+    def _recovered(self, run: Run, name: str, progress: Progress) -> dict:
+        from adapop.probes.recovery.choice import recover
+
+        result = recover(name, self._model(run), run.facts, run.config.max_new_tokens, progress)
+        run.save_recovery(name, result)
+        return result
 
     def _model(self, run: Run) -> AdaptedModel:
         """The run's model at its last checkpoint; the one asked last is kept."""

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from adapop import console
 from adapop.catalog import ENTRIES
-from adapop.cli import runs, sandbox, scores
+from adapop.cli import probes, runs, sandbox, scores
 from adapop.config import METHODS, MISSING_SCORE, PRESETS, SANDBOX
 from adapop.errors import AdaPopError
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
+from adapop.probes.prompts import KINDS
+from adapop.probes.recovery.choice import RECOVERY
 from adapop.sandbox.world import WRONG_ANSWER_SHARE
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, JSON, JSONL or Parquet file of facts"
@@ -91,11 +93,19 @@ def _run_commands(commands) -> None:
     resume.add_argument("run")
     _command(commands, "runs", runs.runs, "list the runs, newest first")
 
-    probe = _command(commands, "probe", runs.probe, "ask the original and the unlearned model")
+    probe = _command(commands, "probe", probes.probe, "ask the original and the unlearned model")
     probe.add_argument("run")
     probe.add_argument("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
     probe.add_argument("--prompt", help="a prompt of your own instead")
     probe.add_argument("--gold", default="", help="its right answer, to see rank and log-probability")
+    probe.add_argument("--kinds", help=f"all, or some of: {', '.join(KINDS)}; forget, retain and holdout facts")
+    probe.add_argument("--per-tier", type=int, help="with --kinds: at most so many facts of a group and tier")
+    probe.add_argument("--cosine", action="store_true", help="with --kinds: also MiniLM cosine (needs its weights)")
+    probe.add_argument("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
+
+    report = _command(commands, "report", probes.report, "one run or several as a page, or one as a .zip", False)
+    report.add_argument("runs", nargs="+", metavar="RUN")
+    report.add_argument("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
 
 
 def _sandbox_commands(commands) -> None:

@@ -1,4 +1,4 @@
-"""Commands on runs: start one, go on with one, list them, ask what one left behind."""
+"""Commands on runs: start one, go on with one, list them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from adapop import console
 from adapop.catalog import load_facts
@@ -14,7 +13,6 @@ from adapop.cli.notes import print_notes
 from adapop.config import make_config
 from adapop.errors import AdaPopError, ConfigError
 from adapop.events import Event, RunFailed, RunStarted, StepDone, to_json
-from adapop.facts import Fact, FactSet
 from adapop.runs import Run, all_runs, find_run, runs_root
 
 
@@ -71,23 +69,6 @@ def runs(options: argparse.Namespace) -> None:
         print(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
-def probe(options: argparse.Namespace) -> None:
-    """`probe`: both models' answers to the same prompts."""
-    from adapop.execution import load_model
-    from adapop.probes.ask import ask
-
-    run = find_run(options.run)
-    facts = run.facts
-    if options.prompt is not None:
-        prompts, golds = [options.prompt], [options.gold]
-    else:
-        chosen = _chosen(facts, options.facts)
-        prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
-        golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
-    for asked in ask(load_model(run), prompts, golds, run.config.max_new_tokens):
-        print(json.dumps(asdict(asked), ensure_ascii=False) if options.json else console.asked_text(asked) + "\n")
-
-
 def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
     """Prints a run's events as they come and its table at the end. Exit status 1 if it failed."""
     failed, steps = False, 0
@@ -112,15 +93,3 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
 def _shortest_name(run: Run) -> str:
     """What the other commands find the run by: its id, or its path if it is not where runs live."""
     return run.id if run.folder.parent == runs_root() else str(run.folder)
-
-
-def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
-    """The facts of the given ids, or eight forget facts from rare to famous."""
-    every = {fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
-    if ids is None:
-        one_each = list({fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values())
-        return one_each[:: max(1, len(one_each) // 8)][:8]
-    wanted = [name.strip() for name in ids.split(",")]
-    if missing := [name for name in wanted if name not in every]:
-        raise ConfigError(f"No fact has the id {missing[0]!r}.", "`python -m adapop beta FACTS --json` lists the ids.")
-    return [every[name] for name in wanted]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from adapop import console
 from adapop.beta import regime
 from adapop.cache import Cache
 from adapop.calibration import calibrated, in_words, warnings_of
@@ -34,7 +35,7 @@ DISCORDANT_SHOWN = 10
 
 def score(options: argparse.Namespace) -> int:
     """`score`: a line a fact as it is found; what was found before a fault or Ctrl-C is written all the same."""
-    progress = Progress(_progress_line)
+    progress = Progress(console.progress_line)
     facts = _facts_of(options.facts, progress, options.column)
     print_notes(facts, options.json)
     found: dict[str, Score] = {}
@@ -49,7 +50,7 @@ def score(options: argparse.Namespace) -> int:
             raise
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
-    _progress_line("")
+    console.progress_line("")
     if options.out:
         write_scored(facts, found, options.out)
     if not options.json:
@@ -62,7 +63,7 @@ def score(options: argparse.Namespace) -> int:
 
 def beta(options: argparse.Namespace) -> None:
     """`beta`: score, exponent and regime of every fact, and what to know about the map."""
-    facts = _facts_of(options.facts, Progress(_progress_line))
+    facts = _facts_of(options.facts, Progress(console.progress_line))
     print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
     curve = calibrated(options.anchors, known)
@@ -82,7 +83,7 @@ def beta(options: argparse.Namespace) -> None:
 
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id."""
-    sets = [_facts_of(name, Progress(_progress_line)) for name in (options.first, options.second)]
+    sets = [_facts_of(name, Progress(console.progress_line)) for name in (options.first, options.second)]
     first, second = (scores_of(facts.forget) for facts in sets)
     known = [value for scores in (first, second) for value in scores.values() if value is not None]
     found = agreement(first, second, calibrated(options.anchors, known))
@@ -167,9 +168,3 @@ def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
             value = "–" if one.value is None else f"{one.value:,.6g}"
             note = f"  ({one.reason})" if one.reason else ""
             print(f"{value:>12}  {fact.subject or fact.question} → {fact.answer}{note}")
-
-
-def _progress_line(text: str) -> None:
-    """What a look-up is doing, on a line that the next one overwrites; nothing where nobody watches."""
-    if sys.stderr.isatty():
-        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)

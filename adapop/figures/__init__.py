@@ -1,18 +1,28 @@
 """Numbers as plotly figures. No torch, no gradio; read `look` first."""
 
-from adapop.figures.look import empty
+from adapop.figures.compare import Outcome, compare_runs, forget_against_holdout
+from adapop.figures.look import as_html, empty
 from adapop.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
-from adapop.figures.run import LOSS_COLOR, controller_chart, loss_rows, outcome_chart, recall_chart
+from adapop.figures.probes import leak_heatmap, recall_by_kind, verdict_bars
+from adapop.figures.run import LOSS_COLOR, controller_chart, loss_chart, loss_rows, outcome_chart, recall_chart
 
 __all__ = [
     "LOSS_COLOR",
+    "Outcome",
     "agreement_scatter",
+    "as_html",
+    "compare_runs",
     "controller_chart",
     "empty",
+    "forget_against_holdout",
+    "leak_heatmap",
+    "loss_chart",
     "loss_rows",
     "outcome_chart",
     "popularity_strip",
     "push_curves",
+    "recall_by_kind",
     "recall_chart",
     "relative_push",
+    "verdict_bars",
 ]

@@ -45,3 +45,12 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
     figure.update_xaxes(**axes)
     figure.update_yaxes(**axes)
     return figure
+
+
+def as_html(figure: go.Figure, library: bool) -> str:
+    """The figure as a piece of a page, as wide as its place. library: with plotly.js itself, which a page needs once.
+
+    Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
+    """
+    still = go.Figure(figure).update_layout(dragmode=False)  # a finger that scrolls the page must not zoom
+    return still.to_html(full_html=False, include_plotlyjs=library, config={"displayModeBar": False})

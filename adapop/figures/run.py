@@ -101,6 +101,25 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
 LOSS_COLOR = {**{f"forget, {tier}": color for tier, color in TIER_COLOR.items()}, "retain": RETAIN}
 
 
+def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
+    """`loss_rows` as a figure, for where there is no page to draw them."""
+    figure = blank(330)
+    rows = loss_rows(steps, steps_per_epoch)
+    for name, color in LOSS_COLOR.items():
+        points = [row for row in rows if row["facts"] == name]
+        figure.add_scatter(
+            x=[row["epoch"] for row in points],
+            y=[row["nats"] for row in points],
+            mode="lines",
+            line=dict(color=color, width=2),
+            name=name,
+            showlegend=bool(points),
+        )
+    figure.update_xaxes(title="epoch")
+    figure.update_yaxes(title="loss of the answer, nats", rangemode="tozero")
+    return figure
+
+
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
     figure = blank(330)

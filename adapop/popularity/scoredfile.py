@@ -5,7 +5,6 @@ Beside each score stand its source, its day, the counts it was made of, and why 
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,10 +12,10 @@ from pathlib import Path
 from adapop.errors import DataError
 from adapop.facts import FactSet
 from adapop.popularity.base import Score
+from adapop.spreadsheet import write_csv
 
 FORMATS = (".csv", ".jsonl")
 GROUPS = ("forget", "retain", "holdout")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> None:
@@ -35,9 +34,7 @@ def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> Non
             if path.suffix.lower() == ".jsonl":
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             else:
-                writer = csv.DictWriter(file, list(rows[0]))
-                writer.writeheader()
-                writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+                write_csv(file, list(rows[0]), rows)
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror}).", "Choose another place.") from None
 
@@ -66,9 +63,3 @@ def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, obj
                 "paraphrases": list(fact.paraphrases),
                 "alternates": list(fact.alternates),
             }
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False) if value else ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value

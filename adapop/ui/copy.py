@@ -134,6 +134,34 @@ PROBE_ABOUT = (
 PROBE_EMPTY = "The answers appear here."
 DIRECT_FORM = "The trained question"
 OWN_FORM = "My own prompt"
+LEAKS_ABOUT = (
+    "Asks the chosen facts, and as many retained and held-out ones, directly, reworded and under nine attacks, and "
+    "compares both models. A form that the original cannot answer either is *not measurable*, not forgotten."
+)
+LEAKS_EMPTY = "Nothing was probed yet: press “Probe all ways”."
+RECOVERY_ABOUT = (
+    "A prompt is not the only way in. Each of these has a control beside it, because guessing and training find "
+    "something by themselves. The model is left as it was."
+)
+RECOVERY_CHOICES = [
+    ("Relearning", "relearn"),
+    ("Rounding the weights", "quantise"),
+    ("Sampling", "sampling"),
+    ("Looking through the layers", "lens"),
+]
+RECOVERY_DETAIL = {
+    "relearn": (
+        "Trains briefly on a few forgotten facts and asks for the *others*. The control trains on invented facts "
+        "instead. What true facts bring back beyond that was hidden rather than erased: a lower bound, for invented "
+        "ones may lift the lid as well."
+    ),
+    "quantise": "Rounds the merged weights to 8 and 4 bits: small changes sometimes undo a small change.",
+    "sampling": (
+        "Draws sixteen answers at temperature 1, and looks whether the right first token is among the likeliest. The "
+        "control is a wrong answer of the same relation."
+    ),
+    "lens": "Reads after each layer whether the right answer leads: is it gone, or talked over at the end?",
+}
 MAX_PROMPT = 400
 
 

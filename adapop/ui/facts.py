@@ -105,9 +105,9 @@ def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def found(facts: Sequence[Fact], wanted: str) -> list[Fact]:
+def found(facts: Sequence[Fact], wanted: str | None) -> list[Fact]:
     """The facts with this text in question, answer or subject, whatever its case."""
-    text = wanted.strip().casefold()
+    text = (wanted or "").strip().casefold()
     return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]
 
 

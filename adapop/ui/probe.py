@@ -8,9 +8,12 @@ import gradio as gr
 
 from adapop.errors import AdaPopError
 from adapop.facts import Fact, FactSet
+from adapop.probes.attacks import attack_prompts
+from adapop.probes.paraphrase import reworded
+from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.verdict import verdict
 from adapop.runs import Run
-from adapop.ui import cards, copy
+from adapop.ui import cards, copy, leaks, recover
 from adapop.ui.run import known_run, refused
 from adapop.worker import Worker
 
@@ -42,33 +45,56 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
     answers = gr.HTML(cards.values({"empty": copy.PROBE_EMPTY}), html_template=cards.ANSWERS, elem_id="answers")
 
-    def choices(name: str, wanted: str):
+    def choices(name: str, wanted: str, current: str | None):
         run = known_run(worker, name)
         facts = _sorted(run.facts, wanted) if run else []
-        # the middle of the famous end: a fact one would expect to survive
-        value = facts[-1].id if facts else None
+        ids = [fact.id for fact in facts]
+        # first the most famous: a fact one would expect to survive
+        value = current if current in ids else ids[-1] if ids else None
         return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
 
     def forms(name: str, wanted: str | None):
-        chosen = _fact(known_run(worker, name), wanted)
-        rewordings = [(f"Reworded: {text}", text) for text in chosen.paraphrases] if chosen else []
-        direct = chosen.question if chosen else copy.DIRECT_FORM
-        return gr.Dropdown([(copy.DIRECT_FORM, direct), *rewordings, (copy.OWN_FORM, "")], value=direct)
+        prompts = forms_of(known_run(worker, name), wanted)
+        named = [(_form(prompt), prompt.text) for prompt in prompts]
+        direct = prompts[0].text if prompts else ""
+        return gr.Dropdown([*named, (copy.OWN_FORM, "")], value=direct)
+
+    nothing = cards.values({"empty": copy.PROBE_EMPTY})  # answers to another question must not stand below this one
 
     def filled(name: str, wanted: str | None, asked: str):
-        chosen = _fact(known_run(worker, name), wanted)
-        if not asked or chosen is None:
-            return gr.Textbox("", placeholder="Type a question"), ""
-        return asked, chosen.answer
+        prompts = forms_of(known_run(worker, name), wanted) if asked else []
+        chosen = next((prompt for prompt in prompts if prompt.text == asked), None)
+        if chosen is None:
+            return gr.Textbox("", placeholder="Type a question"), "", nothing
+        return chosen.text, chosen.gold, nothing
 
     def ask(name: str, text: str, right: str):
         return asked(worker, name, text, right)
 
-    tab.select(choices, [run_id, group], fact, api_visibility="private", show_progress="hidden")
-    group.change(choices, [run_id, group], fact, api_visibility="private", show_progress="hidden")
+    tab.select(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
+    group.change(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
     fact.change(forms, [run_id, fact], form, api_visibility="private", show_progress="hidden")
-    form.change(filled, [run_id, fact, form], [prompt, gold], api_visibility="private", show_progress="hidden")
+    form.change(filled, [run_id, fact, form], [prompt, gold, answers], api_visibility="private", show_progress="hidden")
     gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
+    leaks.build(worker, run_id, tab, fact, group)
+    recover.build(worker, run_id, tab)
+
+
+def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
+    """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that apply."""
+    facts = run.facts if run else None
+    chosen = _fact(facts, wanted)
+    if chosen is None:
+        return []
+    found = [direct(chosen), *reworded(chosen), *attack_prompts(chosen, _every(facts), run.config.seed)]
+    return [prompt for prompt in found if isinstance(prompt, Prompt)]
+
+
+def _form(prompt: Prompt) -> str:
+    """What a prompt is called in the list."""
+    if prompt.kind == DIRECT:
+        return copy.DIRECT_FORM
+    return f"{prompt.kind.capitalize()}: {prompt.text}" if prompt.kind == REWORDED else prompt.kind.capitalize()
 
 
 def asked(worker: Worker, name: str, text: str, right: str) -> dict:
@@ -120,11 +146,12 @@ def _sorted(facts: FactSet, group: str) -> list[Fact]:
     return sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
 
 
-def _fact(run: Run | None, wanted: str | None) -> Fact | None:
-    if run is None or not wanted:
-        return None
-    facts = run.facts
-    return next((fact for group in GROUPS for fact in getattr(facts, group) if fact.id == wanted), None)
+def _every(facts: FactSet) -> list[Fact]:
+    return [fact for group in GROUPS for fact in getattr(facts, group)]
+
+
+def _fact(facts: FactSet | None, wanted: str | None) -> Fact | None:
+    return next((fact for fact in _every(facts) if fact.id == wanted), None) if facts else None
 
 
 def _label(fact: Fact) -> str:

@@ -1,0 +1,152 @@
+"""Commands on what a run left behind: ask it, probe it in every way, try to get the facts back, report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+
+from adapop import console
+from adapop.errors import AdaPopError, ConfigError
+from adapop.facts import TIERS, Fact, FactSet
+from adapop.probes.matrix import Cell, leak_matrix
+from adapop.probes.plan import Plan
+from adapop.probes.prompts import KINDS, NotApplicable
+from adapop.probes.recovery.choice import RECOVERY, recover, recovered
+from adapop.probes.rows import ProbeRow
+from adapop.probes.verdict import verdicts
+from adapop.progress import Progress
+from adapop.runs import Run, find_run
+
+ALL = "all"
+GROUPS = ("forget", "retain", "holdout")
+
+
+def probe(options: argparse.Namespace) -> int | None:
+    """`probe`: some prompts to both models; or, with --kinds or --recovery, all of them, kept in the run's folder."""
+    run = find_run(options.run)
+    if options.kinds or options.recovery:
+        return _probed(run, options)
+    return _asked(run, options)
+
+
+def report(options: argparse.Namespace) -> None:
+    """`report`: one run or several as a page that opens offline, or one as an archive."""
+    from adapop.report import write_archive, write_report
+
+    runs = [find_run(name) for name in options.runs]
+    if options.out.suffix == ".zip":
+        if len(runs) > 1:
+            raise ConfigError("An archive holds one run.", "Name one run, or write an .html report of several.")
+        print(write_archive(runs[0], options.out))
+    else:
+        print(write_report(runs, options.out))
+
+
+def _asked(run: Run, options: argparse.Namespace) -> None:
+    from adapop.execution import load_model
+    from adapop.probes.ask import ask
+
+    facts = run.facts
+    if options.prompt is not None:
+        prompts, golds = [options.prompt], [options.gold]
+    else:
+        chosen = _chosen(facts, options.facts)
+        prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
+        golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
+    for asked in ask(load_model(run), prompts, golds, run.config.max_new_tokens):
+        print(json.dumps(asdict(asked), ensure_ascii=False) if options.json else console.asked_text(asked) + "\n")
+
+
+def _probed(run: Run, options: argparse.Namespace) -> int:
+    """Probes and keeps what was found, also what was found before Ctrl-C or a fault."""
+    from adapop.execution import load_model
+    from adapop.probes.battery import battery
+
+    model = load_model(run)
+    progress = Progress(console.progress_line)
+    found: list[ProbeRow | NotApplicable] = []
+    status = 0
+    if options.kinds:
+        kinds = KINDS if options.kinds == ALL else tuple(kind.strip() for kind in options.kinds.split(","))
+        plan = Plan(kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.config.max_new_tokens)
+        try:
+            for row in battery(model, run.facts, plan, progress):
+                found.append(row)
+        except (AdaPopError, KeyboardInterrupt) as error:
+            if not found:
+                raise
+            status = 130 if isinstance(error, KeyboardInterrupt) else 2
+            print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        run.save_probes(found)
+    if status == 0 and options.recovery:
+        names = RECOVERY if options.recovery == ALL else options.recovery.split(",")
+        for name in names:
+            run.save_recovery(name, recover(name, model, run.facts, run.config.max_new_tokens, progress))
+    console.progress_line("")
+    _print_found(run, options.json)
+    return status
+
+
+def _print_found(run: Run, as_json: bool) -> None:
+    rows, recovery = run.probes() or [], run.recovery()
+    if as_json:
+        for row in rows:
+            kind = "not_applicable" if isinstance(row, NotApplicable) else "probe"
+            print(json.dumps({"row": kind, **asdict(row)}, ensure_ascii=False))
+        for name, result in recovery.items():
+            print(json.dumps({"row": "recovery", "probe": name, **result}, ensure_ascii=False))
+        return
+    print("\n".join(matrix_lines(rows, recovery)))
+    for name, result in recovery.items():
+        print(f"\n{name}, all tiers ({result['seconds']:.1f} s)")
+        for row in result["rows"]:
+            if row["tier"] == ALL:
+                print("  " + "  ".join(f"{key} {_short(value)}" for key, value in row.items() if key != "tier"))
+
+
+def matrix_lines(rows: Iterable[ProbeRow | NotApplicable], recovery: Mapping[str, Mapping]) -> list[str]:
+    """The leak matrix as a table: recall of the unlearned model by group, kind and tier, then the verdicts."""
+    rows = list(rows)
+    matrix = leak_matrix(rows)
+    lines = [f"{'recall, unlearned (original)':<40}" + "".join(f"{tier:>16}" for tier in (*TIERS, ALL))]
+    for group in GROUPS:
+        for kind in KINDS:
+            cells = [matrix.cell(group, tier, kind) for tier in (*TIERS, ALL)]
+            if any(cells):
+                lines.append(f"{f'{group}, {kind}':<40}" + "".join(f"{_cell(cell):>16}" for cell in cells))
+    words = verdicts(rows, recovered(recovery))
+    for group in GROUPS:
+        for tier in (*TIERS, "unknown"):
+            members = [row.fact_id for row in matrix.facts if (row.group, row.tier) == (group, tier)]
+            counts = Counter(words[fact].name for fact in members).most_common()
+            if counts:
+                lines.append(f"{group}, {tier}: " + ", ".join(f"{count} {word.lower()}" for word, count in counts))
+    lines += [f"not asked, {left.kind}: {left.facts} facts, {left.reason}" for left in matrix.not_asked]
+    return lines
+
+
+def _cell(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    shown = f"{cell.unlearned.recall.mean:.2f} ({cell.original.recall.mean:.2f})"
+    return shown if cell.measurable else f"[{shown}]"
+
+
+def _short(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:
+    """The facts of the given ids, or eight forget facts from rare to famous."""
+    every = {fact.id: fact for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
+    if ids is None:
+        one_each = list({fact.score: fact for fact in sorted(facts.forget, key=lambda f: f.score or 0)}.values())
+        return one_each[:: max(1, len(one_each) // 8)][:8]
+    wanted = [name.strip() for name in ids.split(",")]
+    if missing := [name for name in wanted if name not in every]:
+        raise ConfigError(f"No fact has the id {missing[0]!r}.", "`python -m adapop beta FACTS --json` lists the ids.")
+    return [every[name] for name in wanted]

@@ -1,0 +1,142 @@
+"""Every form of the question, for every group, to both models: the rows that verdicts and the leak matrix are made of.
+
+Retained and held-out facts are asked in every form too. Otherwise a form that the model no longer follows looks like
+knowledge that is gone (SANDBOX 6). An answer ends where the model ends it or where its budget does (METHODS 3.4), as
+in `measure`, and not at a first line break: "Sure!" and then the answer would look forgotten, and collapsed text short.
+
+Each chunk goes through the model once with the adapter and once without. One pass for both, by peft's `adapter_names`,
+gives the same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as long: it copies rows about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from adapop.errors import ModelError
+from adapop.facts import Fact, FactSet
+from adapop.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
+from adapop.model import AdaptedModel, Scored
+from adapop.probes.plan import Plan, Question, questions
+from adapop.probes.prompts import CHOICE, NotApplicable, Prompt
+from adapop.probes.rows import ProbeRow, Reply
+from adapop.progress import Progress
+from adapop.tokens import AnswerTokens, collate, encode_facts
+
+CHUNK = 128
+
+
+def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress) -> Iterator[ProbeRow | NotApplicable]:
+    """A row for every prompt and a reason for every form that a fact cannot be asked in, kind by kind.
+
+    What was yielded stays valid whatever ends it early. The same model, facts and plan give the same rows.
+
+    Raises:
+        NetworkError: somebody asked to stop.
+        ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding model is missing.
+        DataError: an answer has no token in this model.
+    """
+    progress.say("Probing: writing the prompts")
+    for kind, found in questions(facts, plan).items():
+        yield from (result for result in found if isinstance(result, NotApplicable))
+        asked = [result for result in found if isinstance(result, Question)]
+        for start in range(0, len(asked), CHUNK):
+            progress.say(f"Probing: {kind}, {start:,} of {len(asked):,} prompts")
+            yield from _asked(model, asked[start : start + CHUNK], plan)
+
+
+@torch.no_grad()
+def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan) -> list[ProbeRow]:
+    """Both models on one chunk."""
+    prompts = [question.prompt for question in asked]
+    texts = [prompt.text for prompt in prompts]
+    golds = [Fact(prompt.fact_id, prompt.text, prompt.gold) for prompt in prompts]
+    batch = collate(encode_facts(model.tokenizer, golds, model.system), model.tokenizer.pad_token_id).to(model.device)
+    said = model.generate(texts, plan.max_new_tokens, CHUNK)
+    after = model.score(batch, logits=True, hidden=True)
+    with model.original():
+        said_before = model.generate(texts, plan.max_new_tokens, CHUNK)
+        before = model.score(batch, logits=True, hidden=True)
+    changes = (delta_rank(before, after, batch.target), hidden_cosine(before, after), kl(before, after))
+    _finite(before.nll, after.nll, *changes)
+    unlearned = _replies(prompts, said, after, batch, plan.cosine)
+    original = _replies(prompts, said_before, before, batch, plan.cosine)
+    return [_row(*parts) for parts in zip(asked, original, unlearned, *(change.tolist() for change in changes))]
+
+
+def _row(
+    question: Question, original: Reply, unlearned: Reply, rank_change: float, cosine: float, divergence: float
+) -> ProbeRow:
+    fact, prompt = question.fact, question.prompt
+    return ProbeRow(
+        fact_id=fact.id,
+        group=question.group,
+        tier=fact.tier,
+        kind=prompt.kind,
+        prompt=prompt.text,
+        gold=prompt.gold,
+        original=original,
+        unlearned=unlearned,
+        score=fact.score,
+        chance=prompt.chance,
+        delta_rank=rank_change,
+        hidden_cosine=cosine,
+        kl=divergence,
+    )
+
+
+def _replies(
+    prompts: Sequence[Prompt], texts: Sequence[str], scored: Scored, batch: AnswerTokens, cosine: bool
+) -> list[Reply]:
+    """What one model made of each prompt of a chunk."""
+    count = batch.row.bincount()
+    first = count.cumsum(0) - count
+    ranks = gold_rank(scored, batch.target)[first].tolist()
+    logprobs = (-scored.per_row(scored.nll)).tolist()
+    near = cosines([prompt.gold for prompt in prompts], texts) if cosine else [None] * len(texts)
+    return [
+        Reply(
+            text=text,
+            recall=recall(prompt, text),
+            strict=recall(prompt, text, fold=False),
+            gold_rank=ranks[i],
+            gold_logprob=logprobs[i],
+            words=len(text.split()),
+            repetition=repetition(text),
+            cosine=near[i],
+        )
+        for i, (prompt, text) in enumerate(zip(prompts, texts))
+    ]
+
+
+def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
+    """Best ROUGE-L recall over the answers that count, [0, 1].
+
+    The letter of a right option counts where the reply begins with it as a word, and not as an article ("A novel by").
+    """
+    if prompt.kind == CHOICE:
+        letters, answers = prompt.accepted, (prompt.gold,)
+        if any(re.match(rf"\W*{letter}\b(?! [a-z])", text) for letter in letters):
+            return 1.0
+    else:
+        answers = (prompt.gold, *prompt.accepted)
+    return max(rouge_l_recall(answer, text, fold) for answer in answers)
+
+
+def repetition(text: str) -> float:
+    """Share of the text's pairs of neighbouring words that came before in it, [0, 1); 0 where there is no pair."""
+    words = text.casefold().split()
+    pairs = list(pairwise(words))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
+
+
+def _finite(*values: Tensor) -> None:
+    if not all(bool(torch.isfinite(value).all()) for value in values):
+        raise ModelError(
+            "The model's scores of some answers are not finite numbers: its weights are broken.",
+            "Probe an earlier epoch, or run again with a lower learning rate.",
+        )

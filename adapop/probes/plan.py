@@ -1,0 +1,111 @@
+"""What a battery of probes asks: which facts, in which forms. No torch: a page can say what it costs beforehand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapop.errors import ConfigError
+from adapop.facts import GROUPS, Fact, FactSet
+from adapop.probes.attacks import attack_prompts, own_attacks
+from adapop.probes.paraphrase import reworded
+from adapop.probes.pool import Pool
+from adapop.probes.prompts import DIRECT, KINDS, REWORDED, NotApplicable, Prompt, direct
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which facts to ask, and how.
+
+    kinds: of `prompts.KINDS`. groups: of `facts.GROUPS`; utility questions are asked directly only. per_tier: at most
+    so many facts of a group and tier, None for all. seed: of the attacks. cosine: measure the MiniLM cosine too.
+    max_new_tokens: budget of an answer, the same for both models.
+
+    Raises:
+        ConfigError: an unknown kind or group, or a number below 1.
+    """
+
+    kinds: tuple[str, ...] = KINDS
+    groups: tuple[str, ...] = GROUPS
+    per_tier: int | None = None
+    seed: int = 0
+    cosine: bool = False
+    max_new_tokens: int = 64
+
+    def __post_init__(self) -> None:
+        for name, known in (("kinds", KINDS), ("groups", GROUPS)):
+            if unknown := [value for value in getattr(self, name) if value not in known]:
+                raise ConfigError(f"{unknown[0]!r} is none of the {name} of probes.", f"Known: {', '.join(known)}.")
+        for name in ("per_tier", "max_new_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value!r}.", "It must be at least 1.")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prompt with the fact it asks for. group: of the fact."""
+
+    group: str
+    fact: Fact
+    prompt: Prompt
+
+
+def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplicable]]:
+    """Everything the plan asks, by kind in the order of `KINDS`, and what does not apply with its reason.
+
+    The attacks that a set brings are asked beside ours, as part of "forget". Those of a type that we do not know come
+    last, as not applicable, under their own name.
+    """
+    found: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in KINDS if kind in plan.kinds}
+    attacked = bool(found.keys() - {DIRECT, REWORDED})
+    pool = Pool((*facts.forget, *facts.retain, *facts.holdout))
+    for group in plan.groups:
+        for fact in evenly(getattr(facts, group), plan.per_tier):
+            forms = [direct(fact)]
+            if group != "utility":
+                forms += [*reworded(fact), *(attack_prompts(fact, pool, plan.seed) if attacked else ())]
+            for form in forms:
+                if form.kind in found:
+                    found[form.kind].append(_question(group, fact, form))
+    if attacked and "forget" in plan.groups:
+        for kind, brought in _brought(facts, plan.per_tier).items():
+            if kind in found or kind not in KINDS:
+                found.setdefault(kind, []).extend(brought)
+    return found
+
+
+def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
+    """At most so many facts of each tier, spread evenly over their ranking by score, in the order they came in.
+
+    Facts without a score are ranked by id. The same facts give the same choice.
+    """
+    if per_tier is None:
+        return list(facts)
+    tiers: dict[str, list[Fact]] = defaultdict(list)
+    for fact in sorted(facts, key=lambda fact: (fact.score or 0.0, fact.id)):
+        tiers[fact.tier].append(fact)
+    kept: set[str] = set()
+    for ranked in tiers.values():
+        count = min(per_tier, len(ranked))
+        # the middle of each of `count` equal parts
+        kept |= {ranked[(2 * i + 1) * len(ranked) // (2 * count)].id for i in range(count)}
+    return [fact for fact in facts if fact.id in kept]
+
+
+def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
+    return form if isinstance(form, NotApplicable) else Question(group, fact, form)
+
+
+def _brought(facts: FactSet, per_tier: int | None) -> dict[str, list[Question | NotApplicable]]:
+    """The set's own attacks by kind, each kind thinned out like a group of facts."""
+    rows = {fact.id: fact for fact in facts.attacks}
+    kinds: dict[str, list[Prompt | NotApplicable]] = defaultdict(list)
+    for result in own_attacks(facts):
+        kinds[result.kind].append(result)
+    brought = {}
+    for kind, results in kinds.items():
+        kept = {fact.id for fact in evenly([rows[result.fact_id] for result in results], per_tier)}
+        brought[kind] = [_question("forget", rows[form.fact_id], form) for form in results if form.fact_id in kept]
+    return brought

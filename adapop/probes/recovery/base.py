@@ -1,0 +1,123 @@
+"""What the recovery probes share: a model left as it was, recall by form and tier, first tokens, a stated cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from adapop.errors import DataError, RunError
+from adapop.facts import TIERS, Fact
+from adapop.model import AdaptedModel
+from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
+from adapop.probes.verdict import KNOWN_FROM
+from adapop.progress import Progress
+from adapop.tokens import Row, encode_facts
+
+MODELS = ("original", "unlearned")
+Recall = dict[str, dict[str, float]]  # by form, then by fact id
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a probe will do: answers it generates, training steps it takes, prompts it only reads."""
+
+    answers: int = 0
+    steps: int = 0
+    prompts: int = 0
+
+    def __str__(self) -> str:
+        named = {"answers": self.answers, "training steps": self.steps, "prompts read": self.prompts}
+        return " and ".join(f"{count:,} {name}" for name, count in named.items() if count)
+
+
+def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
+    """The model by its name in MODELS: adapter off or on."""
+    return model.original() if name == "original" else nullcontext()
+
+
+@contextmanager
+def untouched(model: AdaptedModel) -> Iterator[None]:
+    """Whatever happens inside, adapter, gradients and mode are afterwards what they were, bit for bit.
+
+    The base weights are not looked after: who changes them puts them back.
+    """
+    parameters, training = model.parameters, model.network.training
+    kept = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
+    try:
+        for parameter in parameters:
+            parameter.grad = None
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, (value, gradient) in zip(parameters, kept):
+                parameter.copy_(value)
+                parameter.grad = gradient
+        model.network.train(training)
+
+
+def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
+    """All facts under "all", then those of each tier; what has none is left out. No score is no tier."""
+    tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in ("all", *TIERS)}
+    return {tier: members for tier, members in tiers.items() if members}
+
+
+def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
+    """Before anything is measured: no facts have no mean, and a destroyed model would pass for one that forgot.
+
+    Raises:
+        DataError: there is no fact.
+        RunError: a weight of the adapter is not finite.
+    """
+    if not facts:
+        raise DataError("There is no fact to probe.", "Choose at least one.")
+    if not all(parameter.isfinite().all() for parameter in model.parameters):
+        raise RunError("The adapter holds weights that are not finite.", "Probe an earlier epoch of the run.")
+
+
+def within(progress: Progress, doing: str) -> Progress:
+    """A progress for a part of the work: its lines begin with what is being done, and it stops with the whole."""
+    return Progress(lambda line: progress.say(f"{doing}. {line}"))
+
+
+def recall_by_form(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress) -> Recall:
+    """Recall of each fact's trained question and, where it has one, its first rewording."""
+    reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts if fact.paraphrases]
+    return {
+        DIRECT: recall_by_fact(model, facts, max_new_tokens, progress),
+        REWORDED: recall_by_fact(model, reworded, max_new_tokens, progress),
+    }
+
+
+def came_back(
+    facts: Sequence[Fact], before: dict[str, float], after: dict[str, float], control: dict[str, float] | None = None
+) -> tuple[str, ...]:
+    """Ids of the facts that were not answered before, are answered after, and are not in the control."""
+    return tuple(
+        fact.id
+        for fact in facts
+        if before[fact.id] < KNOWN_FROM <= after[fact.id] and (control is None or control[fact.id] < KNOWN_FROM)
+    )
+
+
+def check_logits(logits: Tensor) -> None:
+    """Nothing is above NaN, so a token would rank first there.
+
+    Raises:
+        RunError: a logit is NaN.
+    """
+    if logits.isnan().any():
+        raise RunError("The model's logits are not numbers: it is destroyed.", "Probe an earlier epoch of the run.")
+
+
+def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
+    """Each fact's question with the first token of its answer, which is predicted one position earlier.
+
+    Raises:
+        DataError: an answer has no token.
+    """
+    rows = encode_facts(model.tokenizer, facts, model.system)
+    return [replace(row, answer=row.answer[:1]) for row in rows]

@@ -1,0 +1,199 @@
+"""The logit lens: at which layer does the answer lead? (nostalgebraist 2020; for deleted facts Patil et al., ICLR 2024,
+arXiv 2309.17410)
+
+The final norm and the output head are put on what leaves each layer, at the position that predicts the answer's first
+token, and the token is ranked. An answer that leads in the middle and not at the end is still computed, and then talked
+over. The adapter changes the layers themselves, so each model is read in its own forward pass. Middle layers may like
+anything of the right kind, so a wrong answer of the same relation is ranked beside the right one: the control.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+import torch
+from torch import Tensor, nn
+
+from adapop.errors import ModelError
+from adapop.facts import Fact
+from adapop.model import AdaptedModel
+from adapop.probes.recovery.base import (
+    MODELS,
+    Cost,
+    as_model,
+    check,
+    check_logits,
+    in_tiers,
+    openings,
+    untouched,
+    within,
+)
+from adapop.probes.recovery.control import dealt, with_answers
+from adapop.progress import Progress
+from adapop.tokens import collate
+
+ROWS = 64  # hidden states of every layer and position are in memory at once
+
+
+@dataclass(frozen=True)
+class LensFact:
+    """Rank of the answer's first token after each layer, 1 is best; the first entry is layer 1.
+
+    control: a wrong answer in the unlearned model, None where the facts have none.
+    """
+
+    id: str
+    original: tuple[int, ...]
+    unlearned: tuple[int, ...]
+    control: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class LensRow:
+    """One layer, counted from 1, and the facts of a tier.
+
+    original, unlearned, control: share of facts, in [0, 1], whose answer leads (rank 1). `_rank`: the median rank.
+    control is a wrong answer in the unlearned model; None where no fact has one.
+    """
+
+    tier: str
+    layer: int
+    facts: int
+    original: float
+    unlearned: float
+    control: float | None
+    original_rank: float
+    unlearned_rank: float
+    control_rank: float | None
+
+
+@dataclass(frozen=True)
+class Lensed:
+    """What the lens saw. layers: how many layers the model has; the last one's ranks are those of its answer."""
+
+    rows: tuple[LensRow, ...]
+    facts: tuple[LensFact, ...]
+    layers: int
+    seconds: float
+
+
+def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0) -> Lensed:
+    """Ranks each trained question's answer after every layer of both models.
+
+    Raises:
+        DataError: there is no fact, or an answer has no token.
+        ModelError: the model has no final norm or output head where they are looked for.
+        RunError: the adapter or a logit is not finite.
+        NetworkError: somebody asked to stop.
+    """
+    check(model, facts)
+    started = time.monotonic()
+    wrong = dealt(facts, facts, seed)
+    others = with_answers(facts, wrong)
+    ranks: dict[str, list[Tensor]] = {}
+    with untouched(model):
+        for part, name in enumerate(MODELS, start=1):
+            with as_model(model, name):
+                ranks[name] = _ranks(model, facts, others, within(progress, f"{name.capitalize()} model ({part} of 2)"))
+    (original, _), (unlearned, control) = ([by_fact.tolist() for by_fact in ranks[name]] for name in MODELS)
+    each = tuple(
+        LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
+        for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
+    )
+    layers = len(each[0].original)
+    return Lensed(_rows(facts, each, layers), each, layers, time.monotonic() - started)
+
+
+def lens_cost(facts: Sequence[Fact]) -> Cost:
+    """What the lens will cost: both models read every question once."""
+    return Cost(prompts=2 * len(facts))
+
+
+def leads_at(ranks: Sequence[int]) -> int | None:
+    """The first layer, counted from 1, after which the answer leads; None if it never does."""
+    return next((layer for layer, rank in enumerate(ranks, start=1) if rank == 1), None)
+
+
+def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
+    """The final norm and the output head, where Llama, Qwen, Gemma and their kin have them.
+
+    Raises:
+        ModelError: the decoder has nothing called `norm`, or the model has no output embeddings.
+    """
+    network = model.network.get_base_model()
+    norm, head = getattr(network.get_decoder(), "norm", None), network.get_output_embeddings()
+    if norm is None or head is None:
+        missing = "final norm" if norm is None else "output head"
+        raise ModelError(
+            f"The lens finds no {missing} in this model ({type(network).__name__}).",
+            "It reads models that are built like Llama, Qwen or Gemma; the other probes work without it.",
+        )
+    return norm, head
+
+
+@torch.no_grad()
+def _ranks(
+    model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
+) -> tuple[Tensor, Tensor]:
+    """Ranks of the facts' first answer tokens, and of the others', after each layer, two of [facts, L].
+
+    The last layer's come from the model's own logits: transformers has already put the norm on the last entry of
+    `hidden_states`, and what some models do to logits (Gemma's soft cap) is then included.
+    """
+    norm, head = norm_and_head(model)
+    rows = [openings(model, answered) for answered in (facts, others)]
+    found: tuple[list[Tensor], list[Tensor]] = ([], [])
+    model.network.eval()
+    for start in range(0, len(facts), ROWS):
+        progress.say(f"Read {start:,} of {len(facts):,} questions.")
+        batch, wrong = (
+            collate(part[start : start + ROWS], model.tokenizer.pad_token_id).to(model.device) for part in rows
+        )
+        output = model.network(
+            input_ids=batch.ids,
+            attention_mask=batch.mask,
+            position_ids=batch.positions,
+            logits_to_keep=batch.keep,
+            output_hidden_states=True,
+            use_cache=False,
+        )
+        # one answer token a row: it is the last position, and predicted at the last but one
+        logits = [head(norm(state[:, -2])) for state in output.hidden_states[1:-1]] + [output.logits[:, -2]]
+        for target, ranks in zip((batch.target, wrong.target), found):
+            ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
+    return torch.cat(found[0]), torch.cat(found[1])
+
+
+def _rank(logits: Tensor, target: Tensor) -> Tensor:
+    """1 + the number of tokens that are strictly more likely, [B], as `metrics.gold_rank` counts."""
+    check_logits(logits)
+    return 1 + (logits > logits.gather(1, target.unsqueeze(1))).sum(1)
+
+
+def _rows(facts: Sequence[Fact], each: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
+    by_id = {fact.id: fact for fact in each}
+    rows = []
+    for tier, members in in_tiers(facts).items():
+        chosen = [by_id[fact.id] for fact in members]
+        controls = [fact.control for fact in chosen if fact.control is not None]
+        for layer in range(layers):
+            original = [fact.original[layer] for fact in chosen]
+            unlearned = [fact.unlearned[layer] for fact in chosen]
+            control = [ranks[layer] for ranks in controls]
+            rows.append(
+                LensRow(
+                    tier,
+                    layer + 1,
+                    len(chosen),
+                    original=fmean(rank == 1 for rank in original),
+                    unlearned=fmean(rank == 1 for rank in unlearned),
+                    control=fmean(rank == 1 for rank in control) if control else None,
+                    original_rank=median(original),
+                    unlearned_rank=median(unlearned),
+                    control_rank=median(control) if control else None,
+                )
+            )
+    return tuple(rows)

@@ -1,0 +1,165 @@
+"""Quantising: does rounding the weights bring forgotten facts back? (Zhang et al., ICLR 2025, arXiv 2410.16454)
+
+Unlearning that moves weights by less than a rounding step is undone when somebody makes the model small. Rounded is
+what would be shipped, base and adapter merged into one matrix: every linear layer but the output head, symmetrically
+and row by row, to the nearest of 2^(bits-1) - 1 steps either side of zero, of which the last is the row's largest
+weight. That is the plainest rounding there is; finer schemes (groups within a row, NF4, GPTQ) lose less. Embeddings,
+norms and the head stay as they are. The original model, rounded alike, is the control: what rounding alone costs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from statistics import fmean
+
+import torch
+from torch import Tensor, nn
+
+from adapop.errors import ConfigError, ModelError
+from adapop.facts import Fact
+from adapop.model import AdaptedModel
+from adapop.probes.measure import recall_by_fact
+from adapop.probes.recovery.base import MODELS, Cost, Recall, as_model, came_back, check, in_tiers, untouched, within
+from adapop.progress import Progress
+
+BITS = (8, 4)
+
+
+@dataclass(frozen=True)
+class QuantiseRow:
+    """Mean recall of the trained questions, in [0, 1], of one group and tier, before and after rounding to `bits`."""
+
+    group: str
+    tier: str
+    bits: int
+    facts: int
+    original: float
+    original_rounded: float
+    unlearned: float
+    unlearned_rounded: float
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """What rounding did. returned: ids of forgotten facts that came back at some width. layers: how many linear layers
+    were rounded. weights: how many weights they have."""
+
+    rows: tuple[QuantiseRow, ...]
+    returned: tuple[str, ...]
+    layers: int
+    weights: int
+    seconds: float
+
+
+def quantise(
+    model: AdaptedModel,
+    forget: Sequence[Fact],
+    retain: Sequence[Fact],
+    max_new_tokens: int,
+    progress: Progress,
+    bits: Sequence[int] = BITS,
+) -> Quantised:
+    """Measures both models as they are and with rounded weights, and puts the weights back.
+
+    Raises:
+        DataError: there is nothing to forget.
+        ConfigError: fewer than 2 bits, or more than 8.
+        ModelError: the model has no linear layers, or the adapter is on other layers, too.
+        RunError: the adapter is not finite.
+        NetworkError: somebody asked to stop.
+    """
+    check(model, forget)
+    if bad := [width for width in bits if not 2 <= width <= 8]:
+        raise ConfigError(f"Weights cannot be rounded to {bad[0]} bits here.", "Use 2 to 8 bits.")
+    started, layers = time.monotonic(), _linear_layers(model)
+    groups = {"forget": forget, "retain": retain}
+    recall: dict[tuple[str, int | None], Recall] = {}
+    parts = list(product((None, *bits), MODELS))
+    for part, (width, name) in enumerate(parts, start=1):
+        form = rounded_weights(model, width, merged=name == "unlearned") if width else as_model(model, name)
+        doing = f"{name.capitalize()} model, {f'{width} bits' if width else 'as it is'} ({part} of {len(parts)})"
+        with untouched(model), form:
+            recall[name, width] = {
+                group: recall_by_fact(model, facts, max_new_tokens, within(progress, doing))
+                for group, facts in groups.items()
+            }
+    rows = tuple(row for width in bits for group, facts in groups.items() for row in _rows(group, facts, width, recall))
+    weights = sum(layer.weight.numel() for layer, _ in layers)
+    unlearned = {width: recall["unlearned", width]["forget"] for width in (None, *bits)}
+    returned = {name for width in bits for name in came_back(forget, unlearned[None], unlearned[width])}
+    return Quantised(rows, tuple(sorted(returned)), len(layers), weights, time.monotonic() - started)
+
+
+def quantise_cost(forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS) -> Cost:
+    """What quantising will cost: both models answer every question as they are and at each width."""
+    return Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
+
+
+def rounded(weight: Tensor, bits: int) -> Tensor:
+    """A weight matrix [out, in] with each row rounded to the nearest of its steps, symmetric about zero, float32."""
+    steps = 2 ** (bits - 1) - 1
+    weight = weight.float()
+    step = weight.abs().amax(dim=1, keepdim=True) / steps
+    step = torch.where(step > 0, step, 1.0)  # a row of zeros
+    return (weight / step).round() * step
+
+
+@contextmanager
+def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[None]:
+    """Inside, the linear layers hold rounded weights, with the adapter merged in or without it.
+
+    Rounding is in float32; the result is held in the model's own precision. Each layer is given a new tensor and gets
+    its own back, so nothing is subtracted and nothing can differ; meanwhile the linear weights take twice the memory.
+    """
+    layers = _linear_layers(model)
+    kept = [layer.weight.data for layer, _ in layers]
+    try:
+        with torch.no_grad():
+            for layer, adapted in layers:
+                weight = layer.weight.float()
+                if merged and adapted is not None:
+                    weight = weight + sum(adapted.get_delta_weight(name).float() for name in adapted.active_adapters)
+                layer.weight.data = rounded(weight, bits).to(layer.weight.dtype)
+        with model.original():  # the adapter must not be added a second time
+            yield
+    finally:
+        for (layer, _), weight in zip(layers, kept):
+            layer.weight.data = weight
+
+
+def _rows(
+    group: str, facts: Sequence[Fact], bits: int, recall: dict[tuple[str, int | None], Recall]
+) -> Iterator[QuantiseRow]:
+    for tier, members in in_tiers(facts).items():
+        means = {
+            name + suffix: fmean(recall[name, width][group][fact.id] for fact in members)
+            for name in MODELS
+            for suffix, width in (("", None), ("_rounded", bits))
+        }
+        yield QuantiseRow(group, tier, bits, len(members), **means)
+
+
+def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | None]]:
+    """Every linear layer of the base model but the output head, with peft's layer around it where there is one."""
+    head = model.network.get_base_model().get_output_embeddings()
+    around = {
+        module.get_base_layer(): module for module in model.network.modules() if hasattr(module, "get_delta_weight")
+    }
+    layers = [
+        (module, around.get(module))
+        for name, module in model.network.named_modules()
+        if isinstance(module, nn.Linear) and "lora_" not in name and (head is None or module.weight is not head.weight)
+    ]
+    if not layers:
+        raise ModelError("The model has no linear layers that could be rounded.", "Use another model.")
+    if others := around.keys() - {layer for layer, _ in layers}:
+        kinds = ", ".join(sorted({type(layer).__name__ for layer in others}))
+        raise ModelError(
+            f"The adapter is also on layers that are not rounded ({kinds}, or the output head).",
+            "Rounding needs an adapter on linear layers only.",
+        )
+    return layers

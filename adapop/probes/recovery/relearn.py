@@ -1,0 +1,195 @@
+"""Relearning: does a little training on some forgotten facts bring back others? (Deeb and Roger 2024, arXiv 2410.08827)
+
+The facts trained on do not tell the others' answers, so an answer that is gone comes back by a guess at most. How far
+guesses go, and any training in this form, the control shows: the same training on invented facts, the same questions
+with the same answers dealt to the wrong subjects. What true facts bring back beyond that was hidden rather than erased.
+It is a lower bound, for lies may lift the lid as well. They also do damage, and may leave the control below where the
+model stood before; that is not counted as found.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from statistics import fmean
+
+import torch
+
+from adapop.errors import ConfigError, DataError, RunError
+from adapop.facts import Fact, asked
+from adapop.model import AdaptedModel
+from adapop.probes.measure import DIRECT
+from adapop.probes.recovery.base import Cost, Recall, came_back, check, in_tiers, recall_by_form, untouched, within
+from adapop.probes.recovery.control import dealt, with_answers
+from adapop.progress import Progress
+from adapop.tokens import collate, encode_facts
+
+COUNT, STEPS = 16, 10
+# sandbox, WGA and AdaPop at seed 0: true facts are learnt in 10 steps, and invented ones do little damage yet
+LEARNING_RATE = 5e-4
+MICRO_BATCH = 16
+CLIP = 1.0
+
+
+@dataclass(frozen=True)
+class RelearnRow:
+    """Mean recall, in [0, 1], of the facts of a tier that were not trained on, asked in one form.
+
+    before: by the unlearned model. after: once it was trained on some of the other facts. control: once it was
+    trained on invented ones instead. tier "all" is every such fact.
+    """
+
+    tier: str
+    form: str
+    facts: int
+    before: float
+    after: float
+    control: float
+
+    @property
+    def hidden(self) -> float:
+        """What true facts brought back beyond both others: hidden, not erased. A lower bound; below 0 is harm."""
+        return self.after - max(self.before, self.control)
+
+
+@dataclass(frozen=True)
+class Relearned:
+    """What relearning brought back.
+
+    returned: ids of the other facts that came back, asked directly, and not under the control. trained: ids of the
+    facts trained on. nll, nll_control: mean nats per answer token of the facts trained on, true
+    and invented, after the last step: whether both were learnt.
+    """
+
+    rows: tuple[RelearnRow, ...]
+    returned: tuple[str, ...]
+    trained: tuple[str, ...]
+    steps: int
+    learning_rate: float
+    nll: float
+    nll_control: float
+    seconds: float
+
+
+def relearn(
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    max_new_tokens: int,
+    progress: Progress,
+    count: int = COUNT,
+    steps: int = STEPS,
+    learning_rate: float = LEARNING_RATE,
+    seed: int = 0,
+) -> Relearned:
+    """Trains the adapter on `count` forgotten facts, measures the others, and puts the adapter back.
+
+    AdamW without weight decay at a constant rate; every step sees all facts trained on, the mean nll of their answers'
+    content tokens is the loss, and gradients are clipped to norm 1. Facts that ask the same as one trained on, or
+    have its subject and answer, are left out of the measurement.
+
+    Raises:
+        DataError: too few facts with a wrong answer of the same relation, or none left to ask.
+        ConfigError: nothing to train on or with.
+        RunError: the adapter, a loss or a gradient is not finite.
+        NetworkError: somebody asked to stop.
+    """
+    if min(count, steps) < 1 or not learning_rate > 0:
+        raise ConfigError(
+            f"Relearning cannot train on {count} facts for {steps} steps at rate {learning_rate}.",
+            "All three must be above 0.",
+        )
+    check(model, facts)
+    started = time.monotonic()
+    taught, others = _split(facts, count, seed)
+    invented = with_answers(taught, dealt(taught, facts, seed))
+
+    def trained_on(chosen: Sequence[Fact], telling: Progress) -> tuple[float, Recall]:
+        with untouched(model):
+            nll = _train(model, chosen, learning_rate, steps, telling)
+            return nll, recall_by_form(model, others, max_new_tokens, telling)
+
+    with untouched(model):
+        before = recall_by_form(model, others, max_new_tokens, within(progress, "Before (1 of 3)"))
+        nll, after = trained_on(taught, within(progress, "Relearning (2 of 3)"))
+        nll_control, control = trained_on(invented, within(progress, "Control (3 of 3)"))
+    return Relearned(
+        rows=_rows(others, before, after, control),
+        returned=came_back(others, before[DIRECT], after[DIRECT], control[DIRECT]),
+        trained=tuple(fact.id for fact in taught),
+        steps=steps,
+        learning_rate=learning_rate,
+        nll=nll,
+        nll_control=nll_control,
+        seconds=time.monotonic() - started,
+    )
+
+
+def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS) -> Cost:
+    """What relearning will cost: the facts not trained on are asked three times, in up to two forms."""
+    forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
+    return Cost(answers=round(3 * max(0, len(facts) - count) * forms), steps=2 * steps)
+
+
+def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
+    """Facts to train on, tiers taking turns, and the others. Facts without a possible lie are not trained on."""
+    rng = random.Random(seed)
+    able = [fact for fact, wrong in zip(facts, dealt(facts, facts, seed)) if wrong is not None]
+    tiers: dict[str, list[Fact]] = defaultdict(list)
+    for fact in rng.sample(able, len(able)):
+        tiers[fact.tier].append(fact)
+    in_turn = chain.from_iterable(zip_longest(*(tiers[tier] for tier in sorted(tiers))))
+    taught = [fact for fact in in_turn if fact is not None][:count]
+    questions = {asked(fact.question) for fact in taught}
+    told = {(asked(fact.subject), asked(fact.answer)) for fact in taught if fact.subject}
+    others = [
+        fact
+        for fact in facts
+        if asked(fact.question) not in questions and (asked(fact.subject), asked(fact.answer)) not in told
+    ]
+    if len(taught) < count or not others:
+        raise DataError(
+            f"Relearning trains on {count} facts and asks for others, but {len(able)} of these {len(facts)} can be "
+            "trained on: those that share their relation with a fact that has another answer.",
+            "Use more facts, or train on fewer.",
+        )
+    return taught, others
+
+
+def _train(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
+    """Trains on all facts at every step. Returns their mean nll afterwards, nats per answer token."""
+    rows = encode_facts(model.tokenizer, facts, model.system)
+    chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
+    batches = [collate(chunk, model.tokenizer.pad_token_id) for chunk in chunks]
+    tokens = sum(batch.count for batch in batches)
+    optimizer = torch.optim.AdamW(model.parameters, lr=rate, weight_decay=0.0)
+    model.network.train()
+    for step in range(steps):
+        progress.say(f"Training step {step + 1} of {steps}.")
+        optimizer.zero_grad(set_to_none=True)
+        for batch in batches:
+            (model.score(batch).nll.sum() / tokens).backward()
+        _finite(torch.nn.utils.clip_grad_norm_(model.parameters, CLIP).item(), "gradient")
+        optimizer.step()
+    model.network.eval()
+    with torch.no_grad():
+        return _finite(sum(model.score(batch).nll.sum().item() for batch in batches) / tokens, "loss")
+
+
+def _finite(value: float, name: str) -> float:
+    if not math.isfinite(value):
+        raise RunError(f"Relearning: the {name} is not finite.", "Lower the learning rate.")
+    return value
+
+
+def _rows(others: Sequence[Fact], *measured: Recall) -> tuple[RelearnRow, ...]:
+    rows = []
+    for form in measured[0]:
+        for tier, members in in_tiers([fact for fact in others if fact.id in measured[0][form]]).items():
+            means = [fmean(recall[form][fact.id] for fact in members) for recall in measured]
+            rows.append(RelearnRow(tier, form, len(members), *means))
+    return tuple(rows)

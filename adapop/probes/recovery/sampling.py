@@ -1,0 +1,219 @@
+"""Sampling: is the answer among what the model might say? (Scholten et al., ICLR 2025, arXiv 2410.03523)
+
+Greedy decoding shows the one likeliest answer. An answer that was pushed to second place is gone from there, and is
+drawn soon enough. But a model that merely guesses among a few dozen answers of the right kind draws the right one now
+and then, too. So a wrong answer of the same relation is looked for in the same places: the control.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import torch
+
+from adapop.errors import ConfigError
+from adapop.facts import Fact
+from adapop.metrics import gold_rank, rouge_l_recall
+from adapop.model import AdaptedModel
+from adapop.probes.recovery.base import (
+    MODELS,
+    Cost,
+    as_model,
+    check,
+    check_logits,
+    in_tiers,
+    openings,
+    untouched,
+    within,
+)
+from adapop.probes.recovery.control import dealt, with_answers
+from adapop.progress import Progress
+from adapop.tokens import Row, collate, encode_prompt
+
+SAMPLES, TEMPERATURE = 16, 1.0
+TOPS = (1, 5, 20)
+ROWS = 256
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where an answer was found. samples: in how many it stands whole. rank: of its first token, 1 is best."""
+
+    samples: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class SampledFact:
+    """One fact's right answer in both models, and a wrong one in the unlearned; None where there is no wrong one."""
+
+    id: str
+    original: Found
+    unlearned: Found
+    control: Found | None
+
+
+@dataclass(frozen=True)
+class SampledRow:
+    """Share of a tier's facts, in [0, 1], whose answer is found within `place`: "16 samples" or "top 5".
+
+    control: a wrong answer in the unlearned model; None where no fact has one.
+    """
+
+    tier: str
+    place: str
+    facts: int
+    original: float
+    unlearned: float
+    control: float | None
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What sampling found. returned: ids of the facts whose answer the unlearned model draws twice and more, and more
+    often than the wrong one. samples: how many answers a fact. temperature: of the softmax, nothing cut off."""
+
+    rows: tuple[SampledRow, ...]
+    returned: tuple[str, ...]
+    facts: tuple[SampledFact, ...]
+    samples: int
+    temperature: float
+    seconds: float
+
+
+def sample(
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    max_new_tokens: int,
+    progress: Progress,
+    samples: int = SAMPLES,
+    temperature: float = TEMPERATURE,
+    seed: int = 0,
+) -> Sampled:
+    """Draws answers to each trained question from both models, and ranks the answer's first token.
+
+    An answer counts where all its words stand in order (ROUGE-L recall 1): the best of many draws half hits too
+    easily. Both models draw with the same random numbers; the caller's random state stays as it was.
+
+    Raises:
+        DataError: there is no fact, or an answer has no token.
+        ConfigError: no samples, or a temperature that is not above 0.
+        RunError: the adapter or a logit is not finite.
+        NetworkError: somebody asked to stop.
+    """
+    check(model, facts)
+    if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
+        raise ConfigError(f"{samples} samples at temperature {temperature} cannot be drawn.", "Both must be above 0.")
+    started = time.monotonic()
+    wrong = dealt(facts, facts, seed)
+    others = with_answers(facts, wrong)
+    texts: dict[str, list[list[str]]] = {}
+    ranks: dict[str, tuple[list[int], list[int]]] = {}
+    with untouched(model):
+        for part, name in enumerate(MODELS, start=1):
+            drawing = within(progress, f"{name.capitalize()} model ({part} of 2)")
+            with as_model(model, name):
+                ranks[name] = _first_ranks(model, facts, others, drawing)
+                texts[name] = _draw(model, facts, max_new_tokens, samples, temperature, seed, drawing)
+    found = {name: _found(facts, texts[name], ranks[name][0]) for name in MODELS}
+    control = _found(others, texts["unlearned"], ranks["unlearned"][1])
+    each = tuple(
+        SampledFact(fact.id, original, unlearned, None if answer is None else instead)
+        for fact, original, unlearned, answer, instead in zip(facts, *found.values(), wrong, control)
+    )
+    returned = tuple(
+        fact.id for fact in each if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
+    )
+    return Sampled(_rows(facts, each, samples), returned, each, samples, temperature, time.monotonic() - started)
+
+
+def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> Cost:
+    """What sampling will cost: both models draw for every fact, and read each question once more."""
+    return Cost(answers=2 * samples * len(facts), prompts=2 * len(facts))
+
+
+@torch.no_grad()
+def _draw(
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    max_new_tokens: int,
+    samples: int,
+    temperature: float,
+    seed: int,
+    progress: Progress,
+) -> list[list[str]]:
+    """The drawn answers of each fact. At most ROWS are drawn at once, but all of one fact."""
+    tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
+    model.network.eval()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        torch.manual_seed(seed)
+        for start in range(0, len(facts), at_once):
+            progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
+            chosen = facts[start : start + at_once]
+            prompts = [Row(encode_prompt(tokenizer, fact.question, model.system), (), 0) for fact in chosen]
+            batch = collate(prompts, tokenizer.pad_token_id).to(model.device)
+            output = model.network.generate(
+                input_ids=batch.ids,
+                attention_mask=batch.mask,
+                do_sample=True,
+                temperature=temperature,
+                top_k=0,
+                top_p=1.0,
+                num_return_sequences=samples,
+                max_new_tokens=max_new_tokens,
+                pad_token_id=tokenizer.pad_token_id,
+            )
+            texts = tokenizer.batch_decode(output[:, batch.ids.shape[1] :], skip_special_tokens=True)
+            drawn += [texts[at : at + samples] for at in range(0, len(texts), samples)]
+    return drawn
+
+
+@torch.no_grad()
+def _first_ranks(
+    model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
+) -> tuple[list[int], list[int]]:
+    """Ranks of the first tokens of the right answers, and of the others' answers to the same questions."""
+    right, wrong = openings(model, facts), openings(model, others)
+    ranks: tuple[list[int], list[int]] = ([], [])
+    model.network.eval()
+    for start in range(0, len(facts), ROWS):
+        progress.say(f"Read {start:,} of {len(facts):,} questions.")
+        batches = [collate(rows[start : start + ROWS], model.tokenizer.pad_token_id) for rows in (right, wrong)]
+        scored = model.score(batches[0], logits=True)
+        check_logits(scored.logits)
+        for batch, found in zip(batches, ranks):
+            found += gold_rank(scored, batch.target.to(model.device)).tolist()
+    return ranks
+
+
+def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]) -> list[Found]:
+    return [
+        Found(sum(rouge_l_recall(fact.answer, text) == 1 for text in said), rank)
+        for fact, said, rank in zip(facts, texts, ranks)
+    ]
+
+
+def _rows(facts: Sequence[Fact], each: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
+    places = {f"{samples} samples": lambda found: found.samples > 0}
+    places |= {f"top {top}": lambda found, top=top: found.rank <= top for top in TOPS}
+    by_id = {fact.id: fact for fact in each}
+    rows = []
+    for tier, members in in_tiers(facts).items():
+        chosen = [by_id[fact.id] for fact in members]
+        controls = [fact.control for fact in chosen if fact.control is not None]
+        for place, is_in in places.items():
+            rows.append(
+                SampledRow(
+                    tier,
+                    place,
+                    len(chosen),
+                    original=fmean(is_in(fact.original) for fact in chosen),
+                    unlearned=fmean(is_in(fact.unlearned) for fact in chosen),
+                    control=fmean(map(is_in, controls)) if controls else None,
+                )
+            )
+    return tuple(rows)

@@ -1,0 +1,156 @@
+"""All probes at once: every fact in every form to both models, what leaks where, and the verdict on each fact."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import gradio as gr
+import pandas as pd
+
+from adapop import figures
+from adapop.errors import AdaPopError
+from adapop.facts import TIERS
+from adapop.probes.matrix import LeakMatrix, leak_matrix
+from adapop.probes.plan import Plan
+from adapop.probes.prompts import KINDS
+from adapop.probes.recovery.choice import recovered
+from adapop.probes.verdict import RULES, verdicts
+from adapop.runs import Run
+from adapop.ui import cards, copy
+from adapop.ui.run import known_run, refused
+from adapop.ui.watch import lines_until_done
+from adapop.worker import Worker
+
+GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
+SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
+EMPTY_TABLE = pd.DataFrame(columns=["fact", "tier", "verdict", *KINDS, "id"])
+
+
+def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> None:
+    """Lays the section out. fact, picked: the screen's choice of a fact and its group, which a click on a row sets."""
+    gr.Markdown(f"### Every way at once\n{copy.LEAKS_ABOUT}")
+    with gr.Row():
+        sample = gr.Dropdown(SAMPLES, value=8, label="How many", min_width=130, scale=1)
+        group = gr.Dropdown(GROUPS, value="forget", label="Show", min_width=150, scale=1, elem_id="leak-group")
+        start = gr.Button(
+            "Probe all ways", variant="primary", min_width=140, scale=1, elem_id="probe-all", elem_classes="tall"
+        )
+        stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-probing", elem_classes="tall")
+    said = gr.HTML(_said("calm", [copy.LEAKS_EMPTY]), html_template=cards.LINES, elem_id="leak-words")
+    heatmap = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-chart")
+    table = gr.Dataframe(
+        EMPTY_TABLE,
+        label="Recall by fact, unlearned; click a row",
+        datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
+        interactive=False,
+        max_height=360,
+        max_chars=60,
+        show_search="filter",
+        elem_id="leak-table",
+    )
+    with gr.Accordion("The rules behind the verdicts", open=False):
+        gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
+    at_work = gr.State(None)
+
+    def probed(name: str, per_tier: int, wanted: str):
+        yield from _probed(worker, name, per_tier, wanted)
+
+    def shown(name: str, wanted: str):
+        return _shown(known_run(worker, name), wanted)
+
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    pictures = [said, heatmap, table]
+    start.click(probed, [run_id, sample, group], [*pictures, start, stop, at_work], **quiet)
+    stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
+    gr.on([tab.select, group.change], shown, [run_id, group], pictures, **quiet)
+    table.select(_chosen, group, [picked, fact], **quiet)
+
+
+def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
+    """Probes the run when its turn comes, tells how far it is, and shows what was found, also when it was stopped."""
+    run = known_run(worker, name)
+    if run is None or run.last_epoch is None:
+        raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+    plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
+    future, progress = worker.probe(run, plan)
+    busy = (gr.Button(interactive=False), gr.Button(interactive=True), progress)
+    for line in lines_until_done(future, progress):
+        yield _said("calm", [line]), gr.skip(), gr.skip(), *busy
+    idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
+    if isinstance(error := future.exception(), AdaPopError) and run.probes() is None:
+        yield gr.skip(), gr.skip(), gr.skip(), *idle
+        raise refused(error)
+    yield *_shown(run, wanted), *idle
+
+
+def _shown(run: Run | None, group: str):
+    """What the run's last probing found: sentences, heat map and table."""
+    rows = run.probes() if run else None
+    if not rows:
+        return _said("calm", [copy.LEAKS_EMPTY]), figures.empty(copy.LEAKS_EMPTY), EMPTY_TABLE
+    matrix = leak_matrix(rows)
+    words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
+    names = {fact.id: fact.subject or fact.question for fact in getattr(run.facts, group)}
+    return (
+        _said("calm", leak_lines(matrix, words, group)),
+        figures.leak_heatmap(matrix, group),
+        _table(matrix, words, names, group),
+    )
+
+
+def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[str]:
+    """The matrix in sentences: verdicts by tier, where it leaks most, and what could not be measured."""
+    lines = []
+    for tier in (*TIERS, "unknown"):
+        counts = Counter(words[row.fact_id] for row in matrix.facts if (row.group, row.tier) == (group, tier))
+        if counts:
+            named = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
+            lines.append(f"{tier.capitalize()} ({counts.total()} facts): {named}.")
+    cells = [cell for cell in matrix.cells if (cell.group, cell.tier) == (group, "all")]
+    fair = [cell for cell in cells if cell.measurable and not cell.chance]
+    if fair:
+        worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
+        recall = worst.unlearned.recall
+        lines.append(
+            f"The unlearned model answers most under “{worst.kind}”: {recall.mean:.2f} "
+            f"({recall.low:.2f} to {recall.high:.2f}, 95 % over facts), directly {_direct(cells)}."
+        )
+    if blind := [cell.kind for cell in cells if not cell.measurable]:
+        lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
+    skipped = Counter()
+    for left_out in matrix.not_asked:
+        skipped[left_out.kind] += left_out.facts
+    if skipped:
+        lines.append("Not applicable: " + ", ".join(f"{kind} ({count} facts)" for kind, count in skipped.items()) + ".")
+    return lines
+
+
+def _direct(cells: Sequence) -> str:
+    found = [cell.unlearned.recall.mean for cell in cells if cell.kind == KINDS[0]]
+    return f"{found[0]:.2f}" if found else "not asked"
+
+
+def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> pd.DataFrame:
+    rows = [
+        [
+            names.get(row.fact_id, row.fact_id),
+            row.tier,
+            words[row.fact_id],
+            *(None if kind not in row.unlearned else round(row.unlearned[kind], 2) for kind in KINDS),
+            row.fact_id,
+        ]
+        for row in matrix.facts
+        if row.group == group
+    ]
+    return pd.DataFrame(rows, columns=EMPTY_TABLE.columns)
+
+
+def _chosen(group: str, event: gr.SelectData):
+    """The fact of the row that was clicked, put into the screen's choice."""
+    row = event.row_value
+    return (gr.skip(), gr.skip()) if not row else (group, row[-1])
+
+
+def _said(kind: str, lines: list[str]) -> dict:
+    return cards.values({"kind": kind, "lines": lines})

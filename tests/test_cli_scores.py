@@ -163,3 +163,26 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     root = Path(__file__).resolve().parents[1]
     done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
+
+
+def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypatch):
+    def judge(asked):
+        question = asked.body["messages"][-1]["content"]
+        place = "Paris" if "Paris" in question else "Nowhere"
+        texts = [f"In which land is {place}?", f"What holds {place}?"] if "Where" in question else ["no idea"]
+        return {"choices": [{"message": {"content": json.dumps(texts)}}]}
+
+    server.answer = judge
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
+    monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
+    out = tmp_path / "reworded.jsonl"
+    assert main(["reword", str(places), "--out", str(out)]) == 0
+    again = read_facts(out)
+    assert again.forget[0].paraphrases == ("In which land is Paris?", "What holds Paris?")
+    assert [fact.score for fact in again.forget] == [3000, None, 100]
+    asked = len(server.asked)
+    assert main(["reword", str(places), "--out", str(out)]) == 0
+    assert len(server.asked) == asked
+    server.answer = lambda asked: Reply(status=401)
+    assert main(["reword", str(places), "--out", str(out), "--refresh"]) == 2
+    assert "refuses access" in capsys.readouterr().err

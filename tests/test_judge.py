@@ -355,7 +355,7 @@ def test_a_key_that_is_none_is_refused(judge, monkeypatch, key):
 def test_a_local_model_that_talks_nonsense_gives_no_score():
     said = []
     local = local_judge("sandbox", Hurried(), Cache())
-    ask, local._ask = local._ask, lambda *asked: said.append((asked, ask(*asked))) or said[-1][1]
+    ask, local.ask = local.ask, lambda *asked: said.append((asked, ask(*asked))) or said[-1][1]
     (score,) = local.scores(facts(1))
     assert score.value is None and "sandbox" in score.raw["model"]
     assert all(Cache().get("judge", score.raw["model"], *map(str, asked)).value == reply for asked, reply in said)
@@ -364,6 +364,6 @@ def test_a_local_model_that_talks_nonsense_gives_no_score():
 
 def test_a_local_judge_that_knows_everything_already_loads_nothing(monkeypatch):
     local = local_judge("no/such-model", Hurried(), Cache())
-    monkeypatch.setattr(local, "_ask", lambda system, user, seed: "[5]")
+    monkeypatch.setattr(local, "ask", lambda system, user, seed: "[5]")
     first = list(local.scores(facts(1)))
     assert list(local_judge("no/such-model", Hurried(), Cache()).scores(facts(1))) == first

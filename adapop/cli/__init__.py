@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adapop import console
 from adapop.catalog import ENTRIES
-from adapop.cli import probes, runs, sandbox, scores
+from adapop.cli import probes, rewords, runs, sandbox, scores
 from adapop.config import METHODS, MISSING_SCORE, PRESETS, SANDBOX
 from adapop.errors import AdaPopError
 from adapop.popularity.corpus import COMBINE
@@ -65,6 +65,12 @@ def _score_commands(commands) -> None:
     score.add_argument("--share", type=float, default=0.5, help="swapped: share of the pairs that trade scores")
     score.add_argument("--seed", type=int, default=0, help="shuffled, noisy, swapped")
     score.add_argument("--refresh", action="store_true", help="ask again what is already known")
+
+    reword = _command(commands, "reword", rewords.reword, "let the judge write other ways to ask each fact", False)
+    reword.add_argument("facts", help=FACTS)
+    reword.add_argument("--out", type=Path, required=True, help="the set with its rewordings, .csv or .jsonl")
+    reword.add_argument("--model", help="a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL")
+    reword.add_argument("--refresh", action="store_true", help="ask again what is already known")
 
     beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
     beta.add_argument("facts", nargs="?", default=SANDBOX, help=FACTS)

@@ -24,7 +24,7 @@ from adapop.popularity.agreement import in_words as agreement_in_words
 from adapop.popularity.base import Proxy, Score
 from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import InfiniGram
-from adapop.popularity.judge import judge_from_environment, local_judge
+from adapop.popularity.judge import Judge, judge_from_environment, local_judge
 from adapop.popularity.scoredfile import write_scored
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
@@ -36,7 +36,7 @@ DISCORDANT_SHOWN = 10
 def score(options: argparse.Namespace) -> int:
     """`score`: a line a fact as it is found; what was found before a fault or Ctrl-C is written all the same."""
     progress = Progress(console.progress_line)
-    facts = _facts_of(options.facts, progress, options.column)
+    facts = facts_of(options.facts, progress, options.column)
     print_notes(facts, options.json)
     found: dict[str, Score] = {}
     status = 0
@@ -63,7 +63,7 @@ def score(options: argparse.Namespace) -> int:
 
 def beta(options: argparse.Namespace) -> None:
     """`beta`: score, exponent and regime of every fact, and what to know about the map."""
-    facts = _facts_of(options.facts, Progress(console.progress_line))
+    facts = facts_of(options.facts, Progress(console.progress_line))
     print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
     curve = calibrated(options.anchors, known)
@@ -83,7 +83,7 @@ def beta(options: argparse.Namespace) -> None:
 
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id."""
-    sets = [_facts_of(name, Progress(console.progress_line)) for name in (options.first, options.second)]
+    sets = [facts_of(name, Progress(console.progress_line)) for name in (options.first, options.second)]
     first, second = (scores_of(facts.forget) for facts in sets)
     known = [value for scores in (first, second) for value in scores.values() if value is not None]
     found = agreement(first, second, calibrated(options.anchors, known))
@@ -96,7 +96,7 @@ def agree(options: argparse.Namespace) -> None:
         print(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
 
 
-def _facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
+def facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
     """A set by name, or a file just as it is: nothing is borrowed for facts that are only scored."""
     if source in ENTRIES:
         return load_facts(source, progress=progress, cache=Cache())
@@ -133,7 +133,8 @@ def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -
         yield Score(fact.id, options.value, "constant")
 
 
-def _judge(options: argparse.Namespace, progress: Progress):
+def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
+    """The local model that --model names, or the one the environment does."""
     cache = Cache(refresh=options.refresh)
     if options.model:
         return local_judge(options.model, progress, cache)
@@ -148,7 +149,7 @@ def _corpus(options: argparse.Namespace, facts: FactSet, progress: Progress) -> 
 
 PROXIES = {
     "wikidata": _asked(lambda options, progress: Wikidata(progress, Cache(refresh=options.refresh), options.formula)),
-    "judge": _asked(_judge),
+    "judge": _asked(chosen_judge),
     "infinigram": _asked(
         lambda options, progress: InfiniGram(progress, Cache(refresh=options.refresh), options.index, options.combine)
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
@@ -29,7 +30,7 @@ SHORT = {
 TEXT = "#1a1a1a"
 RAMPS = {"original": [[0, "#f3f7fb"], [1, "#6aa5da"]], "unlearned": [[0, "#fdf4ec"], [1, "#ee9645"]]}
 BLIND = [[0, "#b4b4b4"], [1, "#b4b4b4"]]
-ROW_HEIGHT = 27
+ROW_HEIGHT, BAR_HEIGHT = 27, 44
 WORD_CHARACTERS = 12
 NOTHING = "no fact of this group was asked"
 VERDICT_COLOR = {
@@ -78,7 +79,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
                 col=column,
             )
     figure.update_layout(margin=dict(l=78, r=4, t=26, b=52))
-    figure.update_xaxes(tickangle=-45, tickfont_size=11, showgrid=False, ticks="")
+    figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
     figure.update_annotations(font_size=13)
     return figure
@@ -182,9 +183,11 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     rows = [name for name, verdicts in counts.items() if sum(verdicts.values())]
     if not rows:
         return empty("no fact has a verdict")
+    names = sorted({name for row in rows for name in counts[row]}, key=[*VERDICT_COLOR].index)
     totals = [sum(counts[name].values()) for name in rows]
-    figure = blank(132 + 38 * len(rows))
-    for verdict in sorted({name for row in rows for name in counts[row]}, key=[*VERDICT_COLOR].index):
+    below = 44 + 18 * math.ceil(len(names) / 2)
+    figure = blank(BAR_HEIGHT * len(rows) + below + 8)
+    for verdict in names:
         found = [counts[row].get(verdict, 0) for row in rows]
         figure.add_bar(
             x=[count / total for count, total in zip(found, totals)],
@@ -197,16 +200,17 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
             hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]:,}} facts (%{{x:.0%}})<extra></extra>",
             textposition="inside",
             insidetextanchor="middle",
-            insidetextfont_color=TEXT,
+            insidetextfont=dict(color=TEXT, size=10),
             textangle=0,
         )
+    two_columns = dict(entrywidth=0.5, entrywidthmode="fraction", font_size=11)
     figure.update_layout(
         barmode="stack",
-        bargap=0.25,
+        bargap=0.2,
         uniformtext=dict(minsize=9, mode="hide"),
-        legend=dict(yanchor="top", y=-0.3, traceorder="normal"),
-        margin=dict(l=70, r=12, t=8, b=20),
+        legend=dict(yref="container", yanchor="bottom", y=0, traceorder="normal", **two_columns),
+        margin=dict(l=66, r=14, t=8, b=below),
     )
-    figure.update_xaxes(tickformat=".0%", range=[0, 1], automargin=True)
-    figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True)
+    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure

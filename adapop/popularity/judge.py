@@ -61,11 +61,14 @@ answer
 
 
 class Judge:
-    """Scores facts by what `ask` says of them. name: the model and where it runs, as users and the cache know it."""
+    """Scores facts by what `ask` says of them.
+
+    name: the model and where it runs, as users and the cache know it. ask: the model itself, for other questions too.
+    """
 
     def __init__(self, name: str, ask: Ask, progress: Progress, cache: Cache) -> None:
-        self._name = name
-        self._ask = ask
+        self.name = name
+        self.ask = ask
         self._progress = progress
         self._cache = cache
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
@@ -95,7 +98,7 @@ class Judge:
 
     def _score(self, fact: Fact, passes: list[Known]) -> Score:
         values = [known.value for known in passes]
-        raw = {"model": self._name, "passes": dict(zip(map(str, SEEDS), values))}
+        raw = {"model": self.name, "passes": dict(zip(map(str, SEEDS), values))}
         oldest = min(known.date for known in passes)
         if values[-1] is None:
             reason = (
@@ -119,11 +122,11 @@ class Judge:
         return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Known:
-        key = ("judge", self._name, SYSTEM, user, str(seed))
+        key = ("judge", self.name, SYSTEM, user, str(seed))
         known = self._cache.get(*key)
         if known is None:
             self._progress.wait(0)
-            known = self._cache.put(self._ask(SYSTEM, user, seed), *key)
+            known = self._cache.put(self.ask(SYSTEM, user, seed), *key)
         return known
 
 

@@ -85,17 +85,16 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
     return said
 
 
-def in_words(scores: Sequence[float], beta: BetaMap) -> str:
-    """What the map does to these scores, in one or two sentences with the numbers."""
-    if not scores:
-        return "No fact has a score yet."
-    rare, popular = beta(min(scores)), beta(max(scores))
-    if rare < BARELY * popular:
+def in_words(rare: float, popular: float) -> str:
+    """What the exponents of the rarest and of the most popular fact mean, in one or two sentences with the numbers."""
+    if max(rare, popular) < BARELY * min(rare, popular):
         return f"β only runs from {rare:.2f} to {popular:.2f}: this is close to one fixed β for all."
+    stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
+    small, large = min(rare, popular), max(rare, popular)
     return (
-        f"When the model is down to p = {FADED:g} on both, the most popular fact (β = {popular:.2f}) is still pushed "
-        f"{FADED ** (popular - rare):,.0f} times as hard as the rarest (β = {rare:.2f}). The push is strongest at "
-        f"p = {peak(rare):.2f} for the rarest and only at p = {peak(popular):.2f} for the most popular."
+        f"When the model is down to p = {FADED:g} on both, the {stronger} fact (β = {small:.2f}) is still pushed "
+        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f}). The push is strongest at "
+        f"p = {peak(large):.2f} for the {weaker} and only at p = {peak(small):.2f} for the {stronger}."
     )
 
 

@@ -39,11 +39,6 @@ class Progress:
         """Asks the worker to stop at its next step or wait."""
         self._stop.set()
 
-    @property
-    def stopped(self) -> bool:
-        """Whether somebody asked to stop."""
-        return self._stop.is_set()
-
     def wait(self, seconds: float) -> None:
         """Waits, unless and until somebody asks to stop.
 

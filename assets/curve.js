@@ -1,8 +1,8 @@
 // The beta curve with two anchors that can be dragged, by pointer or by arrow keys. Runs inside a gr.HTML, which gives
 // `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
 const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = 350;
-const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05;
-let anchors, range, later;
+const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, KEY_MS = 3000;
+let anchors, range, later, pressed = { which: -1, at: 0 };
 
 function make(parent, tag, attributes, text) {
   const node = parent.appendChild(document.createElementNS(NS, tag));
@@ -55,6 +55,8 @@ function build() {
   }
   if (value.constant === null) for (const which of [0, 1]) handle(svg, which);
   update();
+  // the server's answer to a key draws everything anew: the handle keeps the focus, so that the next key works too
+  if (Date.now() - pressed.at < KEY_MS) svg.querySelectorAll(".anchor")[pressed.which]?.focus();
 }
 
 function axes(svg) {
@@ -100,6 +102,7 @@ function handle(svg, which) {
     if (!to) return;
     event.preventDefault();
     place(which, ...to);
+    pressed = { which, at: Date.now() };
     clearTimeout(later);
     later = setTimeout(tell, 500);
   });

@@ -126,12 +126,57 @@ def test_columns_can_be_told_apart_by_hand(page, tmp_path):
     cell_is(page, 0, 2, "8")
 
 
+def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_text("Hamlet is by Shakespeare.\n" * 1_500_000, encoding="utf-8")
+    page.get_by_text("Look popularity up").click()
+    choose_proxy(page, "Counts in a text of mine")
+    page.set_input_files("#scores input[type=file]", text)
+    page.get_by_text("long.txt").wait_for()
+    page.click("#look-up")
+    page.get_by_text("of 256 facts done").wait_for()
+    page.get_by_label("One pair").click()
+    page.wait_for_selector("#look-up:not([disabled])", timeout=60 * SECOND)
+    page.wait_for_timeout(2 * SECOND)
+    assert "2 to forget" in page.inner_text("#notes")
+    assert page.inner_text(CELL.format(0, 3)).strip() == "exposures in pretraining"
+
+
+def test_the_scores_that_came_with_the_set_come_back_twice(uploaded, tmp_path):
+    page = uploaded
+    text = tmp_path / "text.txt"
+    text.write_text("Paris is in France.\n", encoding="utf-8")
+    choose_proxy(page, "Counts in a text of mine")
+    page.set_input_files("#scores input[type=file]", text)
+    page.get_by_text("text.txt").wait_for()
+    page.click("#look-up")
+    page.get_by_text("3 of 3 facts have a score").wait_for()
+    choose_proxy(page, "The scores that came with the set")
+    for _ in range(2):
+        page.click("#look-up")
+        cell_is(page, 0, 2, "100")
+        cell_is(page, 0, 3, "column score")
+
+
+def test_ones_own_file_is_still_there_after_another_set(uploaded):
+    page = uploaded
+    page.get_by_label("One pair").click()
+    page.get_by_text("2 to forget").wait_for()
+    page.get_by_text("My own facts").click()
+    page.get_by_text("3 to forget").wait_for()
+
+
 def test_what_the_model_does_not_know_can_be_left_out(uploaded):
     page = uploaded
     page.get_by_label("Invented facts").click()
     page.get_by_text("32 to forget").wait_for()
     page.click("#known")
-    page.get_by_text("the original model answers").wait_for(timeout=60 * SECOND)
+    page.get_by_text("of 32 facts").wait_for(timeout=60 * SECOND)
+    knows = int(page.inner_text("#known-words").split("answers ")[1].split(" of")[0])
+    assert 0 < knows < 32
+    page.click("#drop-unknown")
+    page.get_by_text(f"{knows} to forget").wait_for()
+    page.get_by_text(f"{32 - knows} facts that the original model cannot answer").wait_for()
     page.get_by_label("Sandbox world").click()
     page.get_by_text("256 to forget").wait_for()
     page.click("#known")
@@ -163,6 +208,9 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     page.locator("#beta-curve .anchor").nth(1).focus()
     page.keyboard.press("ArrowRight")
     anchor_is(page, 1, 3300)
+    page.get_by_text("b = 0.7745").wait_for()
+    page.keyboard.press("ArrowLeft")
+    anchor_is(page, 1, 3000)
     page.click("#quantiles")
     anchor_is(page, 1, 3766)
 

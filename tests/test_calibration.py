@@ -71,11 +71,10 @@ def test_own_quantiles_mend_another_scale():
 
 
 def test_the_sentence_holds_the_numbers():
-    said = in_words(WIDE, BetaMap())
-    ratio = 0.05 ** (BetaMap()(3700) - BetaMap()(70))
-    assert f"{ratio:,.0f} times as hard" in said
-    assert "close to one fixed" in in_words([100, 110], BetaMap())
-    assert in_words([], BetaMap()) == "No fact has a score yet."
+    said = in_words(1.99, 0.08)
+    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
+    assert "the rarest fact (β = 0.08) is still pushed" in in_words(0.08, 1.99)
+    assert "close to one fixed" in in_words(1.1, 1.0)
 
 
 def test_score_at_is_the_inverse_of_the_curve():

@@ -76,7 +76,8 @@ def beta(options: argparse.Namespace) -> None:
             json.dumps(row, ensure_ascii=False) if options.json else "  ".join((*shown, f"{word:<20}", fact.question))
         )
     if not options.json:
-        print(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {in_words(known, curve)}", file=sys.stderr)
+        said = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
+        print(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {said}", file=sys.stderr)
     for warning in warnings_of(known, curve):
         print(f"warning: {warning}", file=sys.stderr)
 

@@ -35,11 +35,11 @@ class Outcome:
 
 
 def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
-    """Recall by tier, a row a run: asked directly above, under the worst attack below. The longer a line, the wider
-    the gap between rare and popular."""
+    """Recall by tier, a row a run: asked directly above, under the worst attack below. The farther apart a row's
+    marks, the wider the gap between rare and popular."""
     titles = ("asked directly", "under the worst attack, with 95 % intervals")
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16, subplot_titles=titles)
-    neutral(figure, 150 + 84 * len(outcomes))
+    neutral(figure, 150 + 100 * len(outcomes))
     _dots(figure, 1, [one.direct for one in outcomes])
     attacked = [{tier: recall.mean for tier, recall in one.attacked.items()} for one in outcomes]
     _dots(figure, 2, attacked, [one.attacked for one in outcomes])
@@ -58,14 +58,14 @@ def _dots(
     runs: Sequence[Mapping[str, float]],
     intervals: Sequence[Mapping[str, Interval]] = (),
 ) -> None:
-    """One panel: for each run a line, and on it a mark a tier."""
-    for at, recalls in enumerate(runs):
+    """One panel: a row a run and a mark a tier, joined by a line or, with intervals, beneath each other."""
+    for at, recalls in enumerate(() if intervals else runs):
         ends, line = list(recalls.values()), dict(color=INK, width=1.5)
         figure.add_scatter(
             x=ends, y=[at] * len(ends), mode="lines", line=line, hoverinfo="skip", showlegend=False, row=row, col=1
         )
-    for tier in TIERS:
-        found = [(at, recalls[tier]) for at, recalls in enumerate(runs) if tier in recalls]
+    for tier, offset in zip(TIERS, (-0.24, 0.0, 0.24) if intervals else (0.0, 0.0, 0.0)):
+        found = [(at + offset, recalls[tier]) for at, recalls in enumerate(runs) if tier in recalls]
         ranges = [by_tier[tier] for by_tier in intervals if tier in by_tier]
         figure.add_scatter(
             x=[recall for _, recall in found],

@@ -203,7 +203,7 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
             insidetextfont=dict(color=TEXT, size=10),
             textangle=0,
         )
-    two_columns = dict(entrywidth=0.5, entrywidthmode="fraction", font_size=11)
+    two_columns = dict(entrywidth=0.5, entrywidthmode="fraction", font_size=10)
     figure.update_layout(
         barmode="stack",
         bargap=0.2,

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from adapop.facts import Fact
 
+AS_GIVEN = "as given"
+
 
 @dataclass(frozen=True)
 class Score:
@@ -41,7 +43,7 @@ class Scoring:
 def given(facts: Sequence[Fact]) -> Scoring:
     """The scores that the facts already have, as a scoring to compare others with."""
     scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in facts if fact.score is not None}
-    return Scoring("as given", scores)
+    return Scoring(AS_GIVEN, scores)
 
 
 class Proxy(Protocol):

@@ -30,7 +30,8 @@ def build(session: Session) -> None:
     session.scorings.change(_choices, session.scorings, [first, second], **quiet).then(
         _compared, chosen, [said, scatter], **quiet
     )
-    gr.on([first.input, second.input], _compared, chosen, [said, scatter], **quiet)
+    again = [first.input, second.input, session.anchors.change, session.facts.change]
+    gr.on(again, _compared, chosen, [said, scatter], **quiet)
 
 
 def _choices(scorings: tuple[Scoring, ...]):

@@ -162,6 +162,10 @@ RECOVERY_DETAIL = {
     ),
     "lens": "Reads after each layer whether the right answer leads: is it gone, or talked over at the end?",
 }
+DOWNLOAD_ABOUT = (
+    "One zip: a report that opens offline, facts with their β and verdict, every measurement and every prompt as CSV, "
+    "the adapter, and the command that makes the run again."
+)
 MAX_PROMPT = 400
 
 

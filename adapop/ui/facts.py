@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import gradio as gr
 import pandas as pd
@@ -16,7 +15,7 @@ from adapop.catalog import ENTRIES, load_facts
 from adapop.config import SANDBOX
 from adapop.facts import Fact, FactSet
 from adapop.popularity.base import Scoring, given
-from adapop.progress import Progress, Task
+from adapop.progress import Task
 from adapop.sandbox import sandbox_facts
 from adapop.ui import agree, cards, copy, detail, known, scores, upload
 from adapop.ui.session import Session
@@ -68,12 +67,16 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> gr.Radio:
             known.build(worker, session)
             agree.build(session)
 
+    fetched = gr.State(None)
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     reset = [session.facts, session.scorings, session.known]
-    source.change(_picked, source, [own, about, notes, session.task, *reset], **quiet)
-    uploaded(notes, reset, source)
+    source.change(_picked, [source, session.task], [own, about, session.task, *reset], **quiet).then(
+        _fetched, source, [notes, session.task, fetched], **quiet
+    ).then(_arrived, [source, fetched], reset, **quiet)
+    uploaded(notes, reset, source, [missing, search])
     shown = [session.facts, session.anchors, session.known, search]
-    session.facts.change(_redrawn, [session.facts, session.anchors], [strip, missing, notes, search], **quiet)
+    session.facts.change(_redrawn, session.facts, [strip, missing], **quiet)
+    gr.on([session.facts.change, session.anchors.change], _noted, [session.facts, session.anchors], notes, **quiet)
     gr.on([session.facts.change, session.known.change, tab.select, search.change], _table, shown, table, **quiet)
     return missing
 
@@ -118,10 +121,8 @@ def table_label(matching: int, every: int) -> str:
     return "Facts, rarest first" if matching == every else f"{matching:,} of {every:,} facts, rarest first"
 
 
-def notes_of(facts: FactSet | None, beta: BetaMap) -> dict:
+def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     """Counts, notes, whether the scores suit the map, and the rows that were dropped."""
-    if facts is None:
-        return cards.values({"kind": "bad", "lines": ["Upload a table of facts, or pick another set."]})
     lines = [
         f"{len(facts.forget):,} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out.",
         *facts.notes,
@@ -140,40 +141,49 @@ def fresh(facts: FactSet | None) -> tuple[FactSet | None, tuple[Scoring, ...], d
     return facts, (given(facts.forget),) if facts else (), {}
 
 
-def _picked(source: str):
-    """Switches to a set; those that live elsewhere are fetched, page by page, while the notes say how far it is."""
+def _picked(source: str, task: Task | None):
+    """Switches to a set. What is still being asked or fetched for the last one is stopped."""
+    if task:
+        task.stop()
     if source == OWN:
-        yield gr.Group(visible=True), copy.upload_about(), notes_of(None, BetaMap()), None, *fresh(None)
-        return
+        return gr.Group(visible=True), copy.upload_about(), None, *[gr.skip()] * 3
     entry = ENTRIES[source]
-    if not entry.online:
-        yield gr.Group(visible=False), entry.about, gr.skip(), None, *fresh(load_facts(source))
+    return gr.Group(visible=False), entry.about, None, *fresh(None if entry.online else load_facts(source))
+
+
+def _fetched(source: str):
+    """Fetches a set that lives elsewhere, page by page, and tells how far it is. Yields the set with its name."""
+    if source == OWN or not ENTRIES[source].online:
+        yield gr.skip(), gr.skip(), None
         return
-    task = Task(partial(_fetched, source))
+    task = Task(lambda progress: load_facts(source, SANDBOX, progress, Cache()))
     try:
         while not task.wait(POLL_SECONDS):
-            doing = cards.values({"kind": "calm", "lines": [task.progress.text or "Asking for the set …"]})
-            yield gr.Group(visible=False), entry.about, doing, task, *fresh(None)
+            lines = [task.progress.text or "Asking for the set …", "Pick another set to stop."]
+            yield cards.values({"kind": "calm", "lines": lines}), task, None
     finally:
         task.stop()
-    if task.error:
-        refused = cards.values({"kind": "bad", "lines": [str(task.error)]})
-        yield gr.skip(), gr.skip(), refused, None, *fresh(None)
-    else:
-        yield gr.skip(), gr.skip(), gr.skip(), None, *fresh(task.result)
+    said = cards.values({"kind": "bad", "lines": [str(task.error)]}) if task.error else gr.skip()
+    yield said, None, (source, task.result)
 
 
-def _fetched(source: str, progress: Progress) -> FactSet:
-    return load_facts(source, SANDBOX, progress, Cache())
+def _arrived(source: str, fetched: tuple[str, FactSet | None] | None):
+    """What was fetched, if it is still what is wanted."""
+    if fetched is None or fetched[0] != source or fetched[1] is None:
+        return [gr.skip()] * 3
+    return fresh(fetched[1])
 
 
-def _redrawn(facts: FactSet | None, anchors):
-    """Strip, the question about unknown scores, the notes, and an empty search, for a set that changed."""
+def _redrawn(facts: FactSet | None):
+    """The strip, and whether to ask about unknown scores, of a set that changed."""
     if facts is None:
-        return figures.empty("appears with a set"), gr.Radio(value="error", visible=False), gr.skip(), ""
-    # a choice made for another set is not a choice for this one
-    missing = gr.Radio(value="error", visible=bool(facts.unknown_scores))
-    return figures.popularity_strip(facts.forget), missing, notes_of(facts, anchored(*anchors)), ""
+        return figures.empty("appears with a set"), gr.Radio(visible=False)
+    return figures.popularity_strip(facts.forget), gr.Radio(visible=bool(facts.unknown_scores))
+
+
+def _noted(facts: FactSet | None, anchors):
+    """The notes of a set; those of a missing one are told by who could not bring it."""
+    return gr.skip() if facts is None else notes_of(facts, anchored(*anchors))
 
 
 def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], wanted: str):

@@ -11,10 +11,10 @@ from adapop.errors import AdaPopError
 from adapop.facts import FactSet
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.ui import cards, copy
+from adapop.ui.run import refused
 from adapop.ui.session import Session
+from adapop.ui.watch import lines_until_done
 from adapop.worker import Worker
-
-POLL_SECONDS = 0.4
 
 
 def build(worker: Worker, session: Session) -> None:
@@ -28,30 +28,31 @@ def build(worker: Worker, session: Session) -> None:
     def asked(facts: FactSet | None):
         yield from _asked(worker, facts)
 
-    ask.click(asked, session.facts, [said, session.known, drop], **quiet)
+    found = gr.State({})
+    ask.click(asked, session.facts, [said, found], **quiet).then(
+        _still_asked, [session.facts, found], session.known, **quiet
+    )
     drop.click(_dropped, [session.facts, session.known], session.facts, **quiet)
-    session.facts.change(_said_of, [session.facts, session.known], [said, drop], **quiet)
+    gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **quiet)
 
 
 def _asked(worker: Worker, facts: FactSet | None):
-    """Asks the sandbox model every trained question, when its turn comes, and tells how many it can answer."""
+    """Asks the sandbox model every trained question, when its turn comes, and yields recall by id and question."""
     if facts is None:
         raise gr.Error("There are no facts to ask about. Pick a set, or mend the upload.", duration=None)
     future, progress = worker.recall(facts.forget)
-    try:
-        while not future.done():
-            text = progress.text or "Waiting for the model …"
-            yield cards.values({"kind": "calm", "lines": [text]}), gr.skip(), gr.Button(interactive=False)
-            progress.wait(POLL_SECONDS)
-    finally:
-        progress.stop()
-    try:
-        recall = future.result()
-    except AdaPopError as error:
-        yield cards.values({"kind": "bad", "lines": [str(error)]}), gr.skip(), gr.skip()
-        return
-    said, button = _said_of(facts, recall)
-    yield said, recall, button
+    for line in lines_until_done(future, progress):
+        yield cards.values({"kind": "calm", "lines": [line]}), {}
+    if isinstance(error := future.exception(), AdaPopError):
+        raise refused(error)
+    recall = future.result()
+    yield gr.skip(), {(fact.id, fact.question): recall[fact.id] for fact in facts.forget}
+
+
+def _still_asked(facts: FactSet | None, found: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """What was found of the facts that are in the set now: it may be another one than was asked about."""
+    members = facts.forget if facts else ()
+    return {fact.id: found[fact.id, fact.question] for fact in members if (fact.id, fact.question) in found}
 
 
 def _said_of(facts: FactSet | None, recall: Mapping[str, float]):
@@ -66,7 +67,9 @@ def _said_of(facts: FactSet | None, recall: Mapping[str, float]):
 
 
 def _dropped(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    kept = tuple(fact for fact in facts.forget if recall.get(fact.id, 0.0) >= KNOWN_FROM)
-    left = len(facts.forget) - len(kept)
-    note = f"{left:,} facts that the original model cannot answer were left out."
+    """The set without the facts that were asked and not answered. What was not asked stays."""
+    kept = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
+    if not kept or len(kept) == len(facts.forget):
+        return facts
+    note = f"{len(facts.forget) - len(kept):,} facts that the original model cannot answer were left out."
     return replace(facts, forget=kept, notes=(*facts.notes, note))

@@ -53,7 +53,7 @@ def build(session: Session, initial: FactSet) -> None:
     for anchor in anchors:
         anchor.change(_mapped, anchors, session.anchors, **quiet)
     gr.on(
-        [session.facts.change, session.anchors.change, what_if.change, confidence.release],
+        [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         pictures,
         [session.facts, session.anchors, what_if, confidence],
         shown,
@@ -105,10 +105,11 @@ def pictures(
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else anchored(*anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
     used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
-    scores = sorted(used.values())
-    said = in_words(scores, beta)
-    step = 1 + len(scored) // MOST_POINTS
-    chosen = sorted(scored, key=lambda fact: fact.score)[::step]
+    ranked = sorted(scored, key=lambda fact: fact.score)
+    chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
+    named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1} if ranked else {}
+    ends = {name: beta(used[ranked[place].id]) for name, place in named.items()}
+    said = in_words(ends["rarest"], ends["most popular"]) if ends else "No fact has a score yet."
     curve = {
         "points": [[fact.score, used[fact.id], fact.tier, _name(fact, used[fact.id], beta)] for fact in chosen],
         "rare": list(anchors[0]),
@@ -118,11 +119,10 @@ def pictures(
         "constant": CONSTANT.get(what_if),
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {said}",
     }
-    warnings = warnings_of(scores, beta) if what_if not in CONSTANT else []
+    warnings = warnings_of(list(used.values()), beta) if what_if not in CONSTANT else []
     listed = cards.values({"kind": "warn" if warnings else "hidden", "lines": warnings})
-    if not scores:
+    if not ends:
         return curve, said, listed, *[figures.empty("needs facts with scores")] * 2
-    ends = {"rarest": beta(scores[0]), "middle": beta(scores[len(scores) // 2]), "most popular": beta(scores[-1])}
     said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
     return curve, said, listed, figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
 

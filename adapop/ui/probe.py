@@ -13,7 +13,7 @@ from adapop.probes.paraphrase import reworded
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.verdict import verdict
 from adapop.runs import Run
-from adapop.ui import cards, copy, leaks, recover
+from adapop.ui import cards, copy, download, leaks, recover
 from adapop.ui.run import known_run, refused
 from adapop.worker import Worker
 
@@ -78,6 +78,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
     leaks.build(worker, run_id, tab, fact, group)
     recover.build(worker, run_id, tab)
+    download.build(worker, run_id)
 
 
 def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gradio as gr
@@ -12,7 +12,7 @@ import gradio as gr
 from adapop.cache import Cache
 from adapop.errors import AdaPopError
 from adapop.facts import FactSet
-from adapop.popularity.base import Proxy, Score, Scoring
+from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring
 from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import INDEXES, InfiniGram
 from adapop.popularity.judge import judge_from_environment
@@ -25,6 +25,14 @@ from adapop.ui.session import Session
 POLL_SECONDS = 0.4
 REASONS_SHOWN = 4
 GIVEN = "given"
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A scoring and the set it was asked for."""
+
+    facts: FactSet
+    scoring: Scoring
 
 
 def build(session: Session) -> None:
@@ -49,7 +57,10 @@ def build(session: Session) -> None:
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     proxy.change(_suited, proxy, [about, formula, index, combine, text], **quiet)
     asked = [session.facts, session.scorings, proxy, formula, index, combine, text]
-    start.click(_scored, asked, [status, start, stop, session.task, session.facts, session.scorings], **quiet)
+    found = gr.State(None)
+    start.click(_scored, asked, [status, start, stop, session.task, found], **quiet).then(
+        _applied, [session.facts, session.scorings, found], [session.facts, session.scorings], **quiet
+    )
     stop.click(lambda task: task.stop() if task else None, session.task, None, **quiet)
 
 
@@ -87,44 +98,47 @@ def _maker(
 
 
 def _scored(facts: FactSet | None, scorings, proxy, formula, index, combine, text):
-    """Asks the proxy, tells how far it is, and puts what it found in the place of the scores; found stays found."""
+    """Asks the proxy, tells how far it is, and yields what it found, to be applied if the set is still the same."""
     if facts is None:
         raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
     if proxy == GIVEN:
-        yield _said("calm", ["The scores that came with the set."]), *_idle(), *_applied(facts, scorings[0], scorings)
+        came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
+        yield _said("calm", ["The scores that came with the set."]), *_idle(), _Found(facts, came)
         return
     try:
         make = _maker(facts, proxy, formula, index, combine, text)
     except AdaPopError as error:
-        yield _said("bad", [str(error)]), *_idle(), gr.skip(), gr.skip()
+        yield _said("bad", [str(error)]), *_idle(), None
         return
     found: dict[str, Score] = {}
 
-    def work(progress: Progress) -> str:
-        source = make(progress)
-        for score in source.scores(facts.forget):
+    def work(progress: Progress) -> None:
+        for score in make(progress).scores(facts.forget):
             found[score.fact_id] = score
-        return source.source
 
     task = Task(work)
     busy = (gr.Button(interactive=False), gr.Button(interactive=True), task)
     try:
         while not task.wait(POLL_SECONDS):
             lines = [task.progress.text or "Beginning …", f"{len(found):,} of {len(facts.forget):,} facts done."]
-            yield _said("calm", lines), *busy, gr.skip(), gr.skip()
+            yield _said("calm", lines), *busy, None
     finally:
         task.stop()
     kind = "bad" if task.error and not found else "warn" if task.error else "calm"
     lines = ([str(task.error)] if task.error else []) + summary_lines(facts, found)
     if not any(score.value is not None for score in found.values()):
         lines.append("The scores of the set are left as they were.")
-        yield _said("bad", lines), *_idle(), gr.skip(), gr.skip()
+        yield _said("bad", lines), *_idle(), None
         return
     title = next(iter(found.values())).source
-    yield _said(kind, lines), *_idle(), *_applied(facts, Scoring(title, found), scorings)
+    yield _said(kind, lines), *_idle(), _Found(facts, Scoring(title, found))
 
 
-def _applied(facts: FactSet, scoring: Scoring, scorings: tuple[Scoring, ...]):
+def _applied(facts: FactSet | None, scorings: tuple[Scoring, ...], found: _Found | None):
+    """The set with what was found in the place of its scores; unchanged if it is another set by now."""
+    if found is None or facts is None or not asked_about(found.facts, facts):
+        return gr.skip(), gr.skip()
+    scoring = found.scoring
     kept = tuple(other for other in scorings if other.title != scoring.title)
     scored = tuple(
         replace(fact, score=score.value, score_source=score.source if score.value is not None else "")
@@ -132,6 +146,12 @@ def _applied(facts: FactSet, scoring: Scoring, scorings: tuple[Scoring, ...]):
         for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
     )
     return replace(facts, forget=scored), (*kept, scoring)
+
+
+def asked_about(then: FactSet, now: FactSet) -> bool:
+    """Whether every fact to forget now was among those asked about then: ids alone may be those of another file."""
+    questions = {fact.id: fact.question for fact in then.forget}
+    return all(questions.get(fact.id) == fact.question for fact in now.forget)
 
 
 def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:

@@ -47,12 +47,15 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
             elem_id="retain-upload",
         )
 
-    def wire(notes: gr.HTML, reset: Sequence[gr.State], source: gr.Radio) -> None:
+    def wire(notes: gr.HTML, reset: Sequence[gr.State], source: gr.Radio, choices: Sequence[gr.Component]) -> None:
         quiet = {"api_visibility": "private", "show_progress": "hidden"}
         source.change(lambda value: _template() if value == "own" else gr.skip(), source, template, **quiet)
+        # a choice made for another set is not a choice for this one
+        gr.on([source.change, file.upload], lambda: ("error", ""), None, list(choices), **quiet)
         shown = [notes, *reset]
         gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], [mapping, *columns, *shown], **quiet)
         chosen = [file, retain, retain_file, *columns]
+        source.change(_chosen_again, [source, *chosen], shown, **quiet)
         for column in columns:
             column.input(_read, chosen, shown, **quiet)
         retain.input(_retained, retain, retain_file, **quiet).then(_read, chosen, shown, **quiet)
@@ -74,7 +77,7 @@ def _arrived(file: str | None, retain: str, retain_file: str | None):
     """A new file: its columns, our guess of what they are, and its facts."""
     try:
         names = columns_of(Path(file)) if file else []
-    except DataError as error:
+    except AdaPopError as error:
         return gr.Accordion(visible=False), *[gr.skip()] * len(FIELDS), *_refused(error)
     guess = guessed(names)
     dropdowns = [gr.Dropdown([NONE, *names], value=guess.get(field, NONE)) for field in FIELDS]
@@ -100,9 +103,14 @@ def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
             raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
         else:
             facts = completed(facts, SANDBOX, read_facts(Path(retain_file), Path(retain_file).stem, group="retain"))
-    except DataError as error:
+    except AdaPopError as error:
         return _refused(error)
     return gr.skip(), facts, (given(facts.forget),), {}
+
+
+def _chosen_again(source: str, *chosen):
+    """The file that is still there when one comes back from another set."""
+    return _read(*chosen) if source == "own" else [gr.skip()] * 4
 
 
 def _with_unlisted(file: Path, columns: dict[str, str]) -> dict[str, str]:

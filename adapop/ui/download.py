@@ -1,0 +1,36 @@
+"""Takes a run home: the report, the tables, the adapter and the command that makes it again, in one file."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import gradio as gr
+
+from adapop.errors import AdaPopError
+from adapop.report import write_archive
+from adapop.ui import copy
+from adapop.ui.run import known_run, refused
+from adapop.worker import Worker
+
+
+def build(worker: Worker, run_id: gr.BrowserState) -> None:
+    """Lays the section out."""
+    gr.Markdown(f"### Take it home\n{copy.DOWNLOAD_ABOUT}")
+    with gr.Row():
+        make = gr.Button("Make the report", min_width=140, elem_id="make-report")
+        file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id="download-report")
+
+    def made(name: str):
+        run = known_run(worker, name)
+        if run is None or run.last_epoch is None:
+            raise gr.Error("There is nothing to report yet. Let a run finish its first epoch.", duration=None)
+        # a fresh folder of ours: gradio serves no file from anywhere else
+        out = Path(tempfile.mkdtemp()) / f"{run.id}.zip"
+        try:
+            return gr.DownloadButton(value=str(write_archive(run, out)), visible=True)
+        except AdaPopError as error:
+            raise refused(error) from error
+
+    make.click(made, run_id, file, api_visibility="private")
+    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, api_visibility="private")

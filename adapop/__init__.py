@@ -12,9 +12,10 @@ Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> la
     config       what a run is                 events             what a run says
     tokens       facts -> answer tokens        model              base + LoRA: score, generate, adapter off
     objectives   one file a method             trainer            Algorithm 1 as a generator of events
-    metrics      the six metrics               probes             measure, ask, verdict
+    metrics      the six metrics               probes             prompts, attacks, battery, verdict, matrix, recovery
     runs         a run's folder                execution          prepare, train, measure, keep, resume
     worker       one accelerator, one queue    figures            numbers -> plotly
+    report       runs as a page and as an archive to keep (spreadsheet: CSV that runs no formula)
     sandbox      the model we ship             bench              speed, learning rates
     cli, console the command line              ui                 the Gradio app
 

@@ -15,6 +15,7 @@ PAPER, QUANTILES = "paper", "quantiles"
 SPAN_WANTED = 10.0  # METHODS 1.2: a usable proxy spans an order of magnitude between the anchors
 ANCHOR_RATIO_WANTED = 3.0
 SCALE_APART = 10.0
+MOST = 0.5
 FADED = 0.05
 BARELY = 1.5
 ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
@@ -52,9 +53,10 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
     """What a careful reader should know before trusting this map on these scores; empty if all is well."""
     said = []
     positive = [score for score in scores if score > 0]
-    if scores and len(set(positive)) < 2:
+    varied = len(set(positive)) > 1
+    if scores and not varied and len({beta(score) for score in scores}) < 2:
         return ["All scores are the same or zero, so all facts get one β: popularity cannot matter here."]
-    if positive:
+    if varied:
         low, high = quantile_scores(positive)
         if high < SPAN_WANTED * low:
             said.append(
@@ -62,11 +64,22 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
                 "β barely varies, and this is close to one fixed β."
             )
         said += _scale_warning(low, high, beta)
-    for name, clip in (("upper clip", beta.high), ("lower clip", beta.low)):
-        share = sum(beta(score) == clip for score in scores) / max(1, len(scores))
-        if share > 0.5 and beta.b:
-            said.append(f"{share:.0%} of the facts sit on the {name} β = {clip:g}: differences between them are lost.")
-    return said
+    return said + _clip_warning(scores, beta)
+
+
+def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:
+    """Whether most facts sit on a clip, on one or on both together."""
+    upper, lower = (sum(beta(score) == clip for score in scores) for clip in (beta.high, beta.low))
+    if not beta.b or upper + lower <= MOST * len(scores):
+        return []
+    total = f"{(upper + lower) / len(scores):.0%} of the facts sit on"
+    if upper and lower:
+        return [
+            f"{total} a clip, {upper / len(scores):.0%} on the upper β = {beta.high:g} and {lower / len(scores):.0%} "
+            f"on the lower β = {beta.low:g}: differences between those on one clip are lost."
+        ]
+    name = f"upper clip β = {beta.high:g}" if upper else f"lower clip β = {beta.low:g}"
+    return [f"{total} the {name}: differences between them are lost."]
 
 
 def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:

@@ -122,7 +122,10 @@ def _chosen(path: Path, present: list[str], columns: Mapping[str, str] | None) -
                 f"{path.name} has no column {shown(column)!r} to read the {field} from (its columns: {found}).",
                 "Choose another column.",
             )
-    chosen = guessed(present) if columns is None else dict(columns)
+    guess = guessed(present)
+    chosen = guess if columns is None else dict(columns)
+    if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
+        chosen.pop("score_source", None)  # it stands beside another score, whose source it names
     for field in ("question", "answer"):
         if field not in chosen:
             fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"

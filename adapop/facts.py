@@ -97,11 +97,6 @@ class FactSet:
         """Forget facts without a score."""
         return tuple(fact for fact in self.forget if fact.score is None)
 
-    def with_scores(self, scores: dict[str, float | None], source: str) -> FactSet:
-        """The same set with the forget facts' scores replaced, by fact id."""
-        forget = tuple(replace(fact, score=scores[fact.id], score_source=source) for fact in self.forget)
-        return replace(self, forget=forget)
-
     def write(self, path: Path) -> None:
         """Writes the set as JSONL, one fact a line with its group."""
         lines = [

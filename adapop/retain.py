@@ -96,8 +96,16 @@ def _from_sandbox(facts: FactSet, retain: tuple[Fact, ...], how: str = "") -> Fa
     holdout = facts.holdout or _free(facts, sandbox_facts().holdout)
     borrowed = f"{len(retain)} to retain" + ("" if facts.holdout else f" and {len(holdout)} held out")
     why = "" if facts.retain else "The set has no retain rows; "
-    note = f"{why}{borrowed} come from the sandbox world{how}."
+    unused = _unused(len(set(facts.retain) - set(retain)))
+    note = f"{why}{borrowed} come from the sandbox world{how}.{unused}"
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
+
+
+def _unused(retain: int, holdout: int = 0) -> str:
+    """A sentence on how many of the set's own rows others stand in for, if any."""
+    counts = ((retain, "to retain"), (holdout, "held out"))
+    named = " and ".join(f"{count:,} {use}" for count, use in counts if count)
+    return f" Rows of the set's own that are not used: {named}." if named else ""
 
 
 def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -107,8 +115,11 @@ def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:
-    """The set with another's rows to retain and its holdout. Ids that both use are changed, problems say where from."""
-    taken = {fact.id for fact in (*facts.forget, *facts.utility, *facts.attacks)}
+    """The set with another's rows to retain, and its holdout if it has one. Ids that both use are changed, problems
+    say where from."""
+    own = () if given.holdout else facts.holdout
+    unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
+    taken = {fact.id for fact in (*facts.forget, *own, *facts.utility, *facts.attacks)}
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []
@@ -120,10 +131,10 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
             named.append(replace(row, id=name))
         return tuple(named)
 
-    retain, holdout = renamed((*given.forget, *given.retain)), renamed(given.holdout)
+    retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
     facts = separated(replace(facts, retain=retain, holdout=holdout))
     if not facts.retain:
         raise DataError(f"{given.name} has no fact to retain that is not also to be forgotten.", "Give other facts.")
     problems = tuple(replace(problem, message=f"{problem.message}, in {given.name}") for problem in given.problems)
-    note = f"{len(facts.retain):,} facts to retain come from {given.name}."
+    note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
     return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))

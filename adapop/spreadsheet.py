@@ -1,4 +1,7 @@
-"""Tables that people open in a spreadsheet: one CSV writer, and the rule that no text runs there as a formula."""
+"""Tables that people open in a spreadsheet: one CSV writer, and the rule that no text runs there as a formula.
+
+A text that would be one has an apostrophe in front; `plain` takes it away when `adapop.tables` reads the file.
+"""
 
 from __future__ import annotations
 
@@ -21,4 +24,11 @@ def cell(value: object) -> object:
     """A value as it is written: lists and dicts as JSON, a text that would be a formula with an apostrophe in front."""
     if isinstance(value, (dict, list, tuple)):
         return json.dumps(value, ensure_ascii=False) if value else ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
+    # also one that has apostrophes there already: else it could not be told from what we wrote
+    formula = isinstance(value, str) and value.lstrip("'").startswith(FORMULA_STARTS)
+    return f"'{value}" if formula else value
+
+
+def plain(text: str) -> str:
+    """The text that `cell` wrote as this one."""
+    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS) else text

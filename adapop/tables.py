@@ -15,6 +15,7 @@ from pathlib import Path
 
 from adapop.errors import DataError
 from adapop.facts import Problem, shown
+from adapop.spreadsheet import plain
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_COLUMNS = 100
@@ -41,7 +42,8 @@ def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | P
     elif path.suffix.lower() == ".csv":
         yield from _csv_rows(path, _text(path), unique)
     else:
-        yield from (_json_rows if path.suffix.lower() == ".json" else _jsonl_rows)(path, _text(path))
+        rows = (_json_rows if path.suffix.lower() == ".json" else _jsonl_rows)(path, _text(path))
+        yield from _with_few_keys(path, rows)
 
 
 def _text(path: Path) -> str:
@@ -62,6 +64,7 @@ def _text(path: Path) -> str:
 
 
 def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+    """The rows of a CSV, without the apostrophes that our writer, or a careful user, put in front of formulas."""
     csv.field_size_limit(MAX_BYTES)
     header: list[str] = []
     number = 0
@@ -79,7 +82,7 @@ def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[i
                 column, fix = f"column {len(header) + 1}", f"Put cells that contain {MARKS[mark]} in quotes."
                 yield Problem(number, column, shown(mark.join(beyond)), "has no name in the header", fix)
             else:
-                yield number, dict(zip_longest(header, cells[: len(header)], fillvalue=""))
+                yield number, dict(zip_longest(header, map(plain, cells[: len(header)]), fillvalue=""))
     except csv.Error as error:
         raise DataError(
             f"{path.name}, row {number + 1}, is not CSV: {error}.",
@@ -98,12 +101,27 @@ def _delimiter(text: str) -> str:
 
 def _check_header(path: Path, header: list[str], unique: frozenset[str]) -> None:
     if len(header) > MAX_COLUMNS:
-        message = f"{path.name} has {len(header):,} columns; at most {MAX_COLUMNS} are read."
-        raise DataError(message, "Delete those that describe no fact.")
+        raise _too_wide(path, f"{len(header):,}")
     names = [name.strip().lower() for name in header]
     for name in names:
         if names.count(name) > 1 and name in unique:
             raise DataError(f"{path.name} has two columns called {name!r}.", "Rename or delete one of them.")
+
+
+def _too_wide(path: Path, count: str) -> DataError:
+    message = f"{path.name} has {count} columns; at most {MAX_COLUMNS} are read."
+    return DataError(message, "Delete those that describe no fact.")
+
+
+def _with_few_keys(path: Path, rows: Iterator[tuple[int, dict] | Problem]) -> Iterator[tuple[int, dict] | Problem]:
+    """The rows, until their objects have more different keys than a table may have columns."""
+    keys: set[str] = set()
+    for row in rows:
+        if not isinstance(row, Problem):
+            keys |= row[1].keys()
+        if len(keys) > MAX_COLUMNS:
+            raise _too_wide(path, f"more than {MAX_COLUMNS}")
+        yield row
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:

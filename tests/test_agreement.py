@@ -6,7 +6,8 @@ import pytest
 
 from adapop.beta import BetaMap
 from adapop.errors import DataError
-from adapop.popularity.agreement import agreement, in_words
+from adapop.facts import Fact
+from adapop.popularity.agreement import agreement, in_words, joined
 
 FIRST = {"a": 1.0, "b": 10.0, "c": 100.0, "d": 1000.0}
 
@@ -78,3 +79,34 @@ def test_in_words_names_both_and_the_numbers():
     said = " ".join(in_words(compared(FIRST, FIRST), "Wikidata", "the judge"))
     assert "Wikidata and the judge have both scored 4 facts." in said
     assert "Spearman 1.00" in said
+
+
+# --- which fact is which
+
+
+def facts(*questions, ids="row-{}"):
+    return tuple(Fact(ids.format(i), question, "x") for i, question in enumerate(questions, 2))
+
+
+def test_made_up_ids_are_joined_by_question():
+    other = joined(facts("a?", "b?", "c?"), facts("C? ", "new?", "A?"))
+    assert [fact.id for fact in other] == ["row-4", "second-row-3", "row-2"]
+
+
+def test_given_ids_are_joined_as_they_are():
+    one, other = facts("a?", "b?", ids="f{}"), facts(" A?", "b?", "c?", ids="f{}")
+    assert joined(one, other) == other
+
+
+@pytest.mark.parametrize("ids", ["f{}", "row-{}-a", "my row-{}"])
+def test_one_id_for_two_questions_is_refused(ids):
+    with pytest.raises(DataError, match=r"'a\?' in one set and 'b\?' in the other") as caught:
+        joined(facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids))
+    assert "ids" in caught.value.fix
+
+
+def test_a_question_asked_twice_leaves_only_the_numbers_to_join_by():
+    same = facts("a?", "b?", "A?")
+    assert joined(same, same) == same
+    with pytest.raises(DataError, match="row-3"):
+        joined(same, facts("a?", "A?", "b?"))

@@ -84,3 +84,27 @@ def test_score_at_is_the_inverse_of_the_curve():
     assert beta.score_at(2.0) is None
     assert beta.score_at(0.05) is None
     assert BetaMap.constant(1.0).score_at(1.0) is None
+
+
+def test_zeros_beside_one_score_do_not_get_one_beta():
+    said = warnings_of([0, 0, 0, 5000], BetaMap())
+    assert said == ["75% of the facts sit on the upper clip β = 2: differences between them are lost."]
+    assert "one β" in warnings_of([0, 0, 5], BetaMap())[0], "both are clipped to 2"
+
+
+def test_both_clips_together_are_counted():
+    said = warnings_of([30.0] * 48 + [20_000.0] * 48 + [300.0] * 4, BetaMap())
+    assert said == [
+        "96% of the facts sit on a clip, 48% on the upper β = 2 and 48% on the lower β = 0.05: differences between "
+        "those on one clip are lost."
+    ]
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(50, 0), (0, 50), (25, 25)])
+def test_half_of_the_facts_on_clips_is_not_yet_most(upper, lower):
+    def clipped(more: int) -> bool:
+        scores = [30.0] * (upper + more * bool(upper)) + [20_000.0] * (lower + more * (not upper))
+        between = [100.0 + 20 * i for i in range(100 - len(scores))]
+        return any("clip" in line for line in warnings_of(scores + between, BetaMap()))
+
+    assert (clipped(0), clipped(1)) == (False, True)

@@ -172,7 +172,10 @@ def test_the_sandboxs_rows_instead_of_ones_own(model):
     facts = completed(own, model, "sandbox")
     world = sandbox_facts()
     assert (facts.retain, facts.holdout) == (world.retain, world.holdout)
-    assert facts.notes == ("256 to retain and 256 held out come from the sandbox world.",)
+    assert facts.notes == (
+        "256 to retain and 256 held out come from the sandbox world. Rows of the set's own that are not used: "
+        "2 to retain.",
+    )
     assert facts.utility == (world.utility if model == SANDBOX else ())
 
 
@@ -232,7 +235,9 @@ def test_a_second_table_is_retained_but_for_its_holdout():
     facts = completed(mine, "some/model", table)
     assert [row.question for row in facts.retain] == ["b?", "c?", "d?"]
     assert [row.question for row in facts.holdout] == ["e?"]
-    assert facts.notes == ("3 facts to retain come from table.",)
+    assert facts.notes == (
+        "3 facts to retain come from table. Rows of the set's own that are not used: 1 to retain and 1 held out.",
+    )
 
 
 def test_a_second_table_without_a_holdout_gets_one():
@@ -262,3 +267,17 @@ def test_a_second_table_loses_what_is_to_be_forgotten():
 def test_a_second_table_with_nothing_else_than_the_first():
     with pytest.raises(DataError, match="no fact to retain"):
         completed(FactSet("mine", rows("a?")), "some/model", FactSet("table", rows("A?")))
+
+
+def test_ones_own_holdout_is_kept_where_a_second_table_has_none():
+    mine = FactSet("mine", rows("a?"), retain=rows("own?"), holdout=(Fact("row-5", "held?", "x"),))
+    facts = completed(mine, "some/model", FactSet("table", rows(*(f"{i}?" for i in range(10)))))
+    assert (facts.holdout, len(facts.retain)) == (mine.holdout, 10)
+    assert facts.notes == ("10 facts to retain come from table. Rows of the set's own that are not used: 1 to retain.",)
+    assert len({row.id for row in (*facts.forget, *facts.retain, *facts.holdout)}) == 12
+
+
+def test_rows_of_ones_own_that_the_sandboxs_replace_are_counted():
+    fact = sandbox_facts().forget[0]
+    facts = completed(FactSet("mine", (fact,), retain=rows("own?", "other?")), SANDBOX, "neighbours")
+    assert facts.notes[-1].endswith("Rows of the set's own that are not used: 2 to retain.")

@@ -9,8 +9,12 @@ from test_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from adapop.beta import BetaMap
 from adapop.cli import main
 from adapop.factfile import read_facts
+from adapop.facts import Fact, FactSet
 from adapop.popularity import wikidata
+from adapop.popularity.base import given
+from adapop.popularity.scoredfile import write_scored
 from adapop.sandbox.world import EXPOSURES_PER_SCORE, facts_of
+from adapop.spreadsheet import FORMULA_STARTS, cell, plain
 from scripted import Reply
 
 HOSTILE = "=cmd|' /C calc'!A0"
@@ -145,7 +149,13 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
         (["score", "nothing.csv"], "no set and no file"),
         (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
         (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
-        (["score", "pair", "--proxy", "shuffled", "--out", "scores.xlsx"], ".csv, .jsonl"),
+        (["score", "sandbox", "--proxy", "column", "--column", "mine"], "--column mine names nothing"),
+        (["score", "sandbox", "--proxy", "swapped", "--share", "2"], "from 0 to 1"),
+        (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
+        (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
+        (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
+        (["score", "sandbox", "--proxy", "constant", "--value", "-5"], "--value is -5"),
+        (["score", "sandbox", "--proxy", "constant", "--value", "inf"], "--value is inf"),
     ],
 )
 def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
@@ -186,3 +196,73 @@ def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypat
     server.answer = lambda asked: Reply(status=401)
     assert main(["reword", str(places), "--out", str(out), "--refresh"]) == 2
     assert "refuses access" in capsys.readouterr().err
+
+
+HOSTILE_CELLS = ["=1+1", "+1", "-40", "@a", "'=1", "''-1", "'", "'n Boer", 'a "b", c', "a\nb", "a\r\nb", "[x", "é🦜"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
+    facts = tuple(
+        Fact(cell, f"{cell}{place}", cell, cell, cell, cell, 1.0, cell, (cell, "a|b"), (cell,))
+        for place, cell in enumerate(HOSTILE_CELLS)
+    )
+    written = FactSet("scored", facts[1:], retain=facts[:1])
+    path = tmp_path / f"scored{suffix}"
+    write_scored(written, given(facts[1:]).scores, path)
+    again = read_facts(path)
+    assert again == written
+    write_scored(again, given(again.forget).scores, tmp_path / f"again{suffix}")
+    assert (tmp_path / f"again{suffix}").read_bytes() == path.read_bytes()
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_still_guarded(tmp_path):
+    for start in FORMULA_STARTS:
+        assert cell(f"{start}1") == f"'{start}1"
+        assert plain(cell(f"'{start}1")) == f"'{start}1"
+
+
+def test_a_score_of_another_column_does_not_borrow_a_source(tmp_path, capsys):
+    path = tmp_path / "facts.csv"
+    path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
+    assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0
+    (row,) = lines(capsys)
+    assert (row["value"], row["source"]) == (9, "column, of column mine")
+
+
+def test_files_in_another_order_are_joined_by_question(tmp_path, capsys):
+    rows = ["a?,x,1", "b?,x,10", "c?,x,100", "d?,x,1000"]
+    for name, ordered in (("one.csv", rows), ("two.csv", rows[::-1])):
+        (tmp_path / name).write_text("\n".join(["question,answer,score", *ordered]), encoding="utf-8")
+    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--json"]) == 0
+    (found,) = lines(capsys)
+    assert (found["facts"], found["spearman"], found["discordant"]) == (4, pytest.approx(1), [])
+
+
+def test_one_id_for_two_facts_is_refused(tmp_path, capsys):
+    for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
+        rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]
+        (tmp_path / name).write_text("\n".join(["id,question,answer,score", *rows]), encoding="utf-8")
+    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]) == 2
+    assert "in one set and" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["score", "reword"])
+@pytest.mark.parametrize(("out", "said"), [("scored.xlsx", ".csv, .jsonl"), ("none/scored.csv", "no folder")])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
+    places, server, tmp_path, capsys, monkeypatch, command, out, said
+):
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
+    monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
+    proxy = ["--proxy", "judge"] if command == "score" else []
+    assert main([command, str(places), *proxy, "--out", str(tmp_path / out)]) == 2
+    assert said in capsys.readouterr().err
+    assert server.asked == []
+
+
+def test_scores_are_shown_even_if_they_cannot_be_written(places, tmp_path, capsys):
+    (tmp_path / "folder.csv").mkdir()
+    assert main(["score", str(places), "--proxy", "column", "--out", str(tmp_path / "folder.csv")]) == 2
+    said = capsys.readouterr()
+    assert "3,000  Paris" in said.out
+    assert "cannot be written" in said.err

@@ -3,6 +3,7 @@ import statistics
 
 import pytest
 
+from adapop.errors import ConfigError
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 
 SCORES = {f"fact-{i}": float(10 * i) for i in range(20)}
@@ -61,3 +62,20 @@ def test_noise_is_log_normal_and_keeps_zero():
     assert noisy({"a": 0.0}, 0) == {"a": 0.0}
     assert noisy(SCORES, 3) == noisy(SCORES, 3) != noisy(SCORES, 4)
     assert noisy(SCORES, 3, sigma=0.0) == SCORES
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        *(lambda share=share: swapped(SCORES, 0, share) for share in (-0.01, 1.01, 2.0, math.nan, math.inf)),
+        *(lambda sigma=sigma: noisy(SCORES, 0, sigma) for sigma in (-0.1, 20.1, 5000.0, math.nan, math.inf)),
+    ],
+)
+def test_values_out_of_range_are_refused(control):
+    with pytest.raises(ConfigError) as caught:
+        control()
+    assert "Choose one from 0 to" in caught.value.fix
+
+
+def test_the_widest_noise_is_finite():
+    assert all(map(math.isfinite, noisy(SCORES, 0, 20.0).values()))

@@ -11,7 +11,7 @@ from adapop.cells import MAX_CELL
 from adapop.errors import DataError
 from adapop.factfile import COLUMNS, columns_of, guessed, read_facts
 from adapop.facts import FactSet, Problem
-from adapop.tables import MAX_BYTES
+from adapop.tables import MAX_BYTES, MAX_COLUMNS
 
 GOOD = {"question": "Who wrote Emma?", "answer": "Austen"}
 
@@ -495,6 +495,21 @@ def test_too_many_columns(tmp_path):
     assert "has 5,000 columns" in refusal(write(tmp_path, "facts.csv", "a," * 4999 + "b\nx\n")).message
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".jsonl", ".parquet"])
+def test_as_many_columns_as_are_read(tmp_path, suffix):
+    row = {**GOOD, **{f"column {i}": "x" for i in range(MAX_COLUMNS - 2)}}
+    assert len(read_facts(write_rows(tmp_path, suffix, [row])).forget) == 1
+    error = refusal(write_rows(tmp_path, suffix, [{**row, "one more": "x"}]))
+    assert "columns; at most 100 are read" in error.message
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_columns_of_objects_are_counted_over_all_of_them(tmp_path, suffix):
+    rows = [{**GOOD, f"column {i}": "x"} for i in range(MAX_COLUMNS - 1)]
+    assert "more than 100 columns" in refusal(write_rows(tmp_path, suffix, rows)).message
+    assert len(read_facts(write_rows(tmp_path, suffix, rows[:-1])).forget) == MAX_COLUMNS - 2
+
+
 @pytest.mark.parametrize("header", ["question,question,answer", "question, Question ,answer"])
 def test_two_columns_of_one_name(tmp_path, header):
     """Which of them is meant cannot be known."""
@@ -678,3 +693,40 @@ def test_a_file_to_retain_has_nothing_to_forget(tmp_path, header):
 def test_a_file_to_retain_needs_a_row_to_retain(tmp_path):
     with pytest.raises(DataError, match="no usable fact to retain"):
         read_facts(write(tmp_path, "facts.csv", "question,answer,group\na?,x,holdout\n"), group="retain")
+
+
+# --- the apostrophe in front of a formula
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-40", "@a", "-1", "'-40", "''=1"])
+def test_an_apostrophe_in_front_of_a_formula_is_no_part_of_a_csv_cell(tmp_path, cell):
+    text = f"id,question,answer,paraphrases\n'{cell},'{cell},'{cell},'{cell}\n"
+    (fact,) = read_facts(write(tmp_path, "facts.csv", text)).forget
+    assert (fact.id, fact.question, fact.answer, fact.paraphrases) == (cell, cell, cell, (cell,))
+
+
+@pytest.mark.parametrize("cell", ["'n Boer", "'", "''", "'40", "rock 'n' =roll"])
+def test_other_apostrophes_stay(tmp_path, cell):
+    assert read_facts(write_rows(tmp_path, ".csv", [{"question": cell, "answer": "x"}])).forget[0].question == cell
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet"])
+def test_other_formats_keep_every_apostrophe(tmp_path, suffix):
+    assert read_facts(write_rows(tmp_path, suffix, [{"question": "'=1", "answer": "x"}])).forget[0].question == "'=1"
+
+
+# --- whose source it is
+
+
+@pytest.mark.parametrize(
+    ("columns", "source"),
+    [
+        ({"score": "score", "score_source": "score_source"}, "Wikidata"),
+        ({"score": "mine", "score_source": "score_source"}, "column mine"),
+        ({"score": "mine", "score_source": "my source"}, "counted"),
+    ],
+)
+def test_a_source_is_that_of_the_score_it_stands_beside(tmp_path, columns, source):
+    text = "question,answer,score,score_source,mine,my source\na,b,7,Wikidata,9,counted\n"
+    columns = {"question": "question", "answer": "answer", **columns}
+    assert read_facts(write(tmp_path, "facts.csv", text), columns=columns).forget[0].score_source == source

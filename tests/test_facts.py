@@ -113,14 +113,6 @@ def test_hash_does_not_see_name_or_notes():
     assert replace(facts, name="other", notes=("a note",)).sha256 == facts.sha256
 
 
-def test_with_scores_replaces_forget_scores_only():
-    facts = FactSet("set", numbered(2, "f"), retain=numbered(2))
-    scored = facts.with_scores({"f0": 7.0, "f1": None}, "hand")
-    assert scores_of(scored.forget) == {"f0": 7.0, "f1": None}
-    assert {fact.score_source for fact in scored.forget} == {"hand"}
-    assert scored.retain == facts.retain
-
-
 def test_split_holdout_is_a_disjoint_and_complete_split_that_says_so():
     facts = FactSet("set", numbered(1, "f"), retain=numbered(20), notes=("before",))
     split = split_holdout(facts)

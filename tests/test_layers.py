@@ -20,7 +20,7 @@ LIGHT = (
     "sandbox", "sandbox.world", "sandbox.language", "sandbox.skills", "web", "cache", "limits", "progress", "hub",
     "benchmarks", "calibration", "retain", "cells", "cli", "probes.prompts", "probes.pool", "probes.wording",
     "probes.translations", "probes.attacks", "probes.paraphrase", "probes.rows", "probes.matrix",
-    "probes.plan", "probes.verdict", "probes.recovery.choice",
+    "probes.plan", "probes.verdict", "probes.recovery.choice", "report", "spreadsheet",
 )  # fmt: skip
 ONLY_IN = {
     "gradio": ("adapop.ui", "app"),

@@ -12,7 +12,7 @@ from adapop.cli.notes import print_notes
 from adapop.cli.scores import chosen_judge, facts_of
 from adapop.errors import AdaPopError
 from adapop.popularity.base import given
-from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.scoredfile import check_place, write_scored
 from adapop.probes.paraphrase import written
 from adapop.probes.prompts import NotApplicable
 from adapop.progress import Progress
@@ -21,6 +21,7 @@ from adapop.progress import Progress
 def reword(options: argparse.Namespace) -> int:
     """Writes the set with two rewordings a fact, for the facts that have none. What is asked once is kept, so that it
     can be interrupted and started again."""
+    check_place(options.out)
     progress = Progress(console.progress_line)
     facts = facts_of(options.facts, progress)
     print_notes(facts, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -19,13 +20,13 @@ from adapop.errors import AdaPopError, ConfigError, DataError
 from adapop.factfile import columns_of, guessed, read_facts
 from adapop.facts import Fact, FactSet, scores_of
 from adapop.popularity import controls
-from adapop.popularity.agreement import agreement
+from adapop.popularity.agreement import agreement, joined
 from adapop.popularity.agreement import in_words as agreement_in_words
 from adapop.popularity.base import Proxy, Score
 from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import InfiniGram
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
-from adapop.popularity.scoredfile import write_scored
+from adapop.popularity.scoredfile import check_place, write_scored
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
 from adapop.sandbox import other_facts
@@ -36,6 +37,8 @@ DISCORDANT_SHOWN = 10
 def score(options: argparse.Namespace) -> int:
     """`score`: a line a fact as it is found; what was found before a fault or Ctrl-C is written all the same."""
     progress = Progress(console.progress_line)
+    if options.out:
+        check_place(options.out)
     facts = facts_of(options.facts, progress, options.column)
     print_notes(facts, options.json)
     found: dict[str, Score] = {}
@@ -51,10 +54,10 @@ def score(options: argparse.Namespace) -> int:
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     console.progress_line("")
-    if options.out:
-        write_scored(facts, found, options.out)
     if not options.json:
         _print_scores(facts.forget, found)
+    if options.out:
+        write_scored(facts, found, options.out)
     known = sum(one.value is not None for one in found.values())
     where = f"; written to {options.out}" if options.out else ""
     print(f"{known:,} of {len(facts.forget):,} facts have a score{where}", file=sys.stderr)
@@ -83,22 +86,27 @@ def beta(options: argparse.Namespace) -> None:
 
 
 def agree(options: argparse.Namespace) -> None:
-    """`agree`: two scorings of the same facts, joined by fact id."""
-    sets = [facts_of(name, Progress(console.progress_line)) for name in (options.first, options.second)]
-    first, second = (scores_of(facts.forget) for facts in sets)
+    """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
+    one, other = (facts_of(name, Progress(console.progress_line)).forget for name in (options.first, options.second))
+    first, second = scores_of(one), scores_of(joined(one, other))
     known = [value for scores in (first, second) for value in scores.values() if value is not None]
     found = agreement(first, second, calibrated(options.anchors, known))
     if options.json:
         print(json.dumps(asdict(found), ensure_ascii=False))
         return
     print("\n".join(agreement_in_words(found, options.first, options.second)))
-    names = {fact.id: fact.subject or fact.question for fact in sets[0].forget}
+    names = {fact.id: fact.subject or fact.question for fact in one}
     for fact in found.discordant[:DISCORDANT_SHOWN]:
         print(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
 
 
 def facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
-    """A set by name, or a file just as it is: nothing is borrowed for facts that are only scored."""
+    """A set by name, or a file just as it is: nothing is borrowed for facts that are only scored.
+
+    column: of a file, which column holds the score.
+    """
+    if source in ENTRIES and column:
+        raise ConfigError(f"{source} is no file, so --column {column} names nothing.", "Leave --column out.")
     if source in ENTRIES:
         return load_facts(source, progress=progress, cache=Cache())
     path = Path(source)
@@ -130,6 +138,8 @@ def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """The one proxy that needs to know nothing: it also scores facts that had no score."""
+    if not 0 <= options.value < math.inf:
+        raise ConfigError(f"--value is {options.value:g}, which is no score.", "Scores are finite and at least 0.")
     for fact in facts.forget:
         yield Score(fact.id, options.value, "constant")
 

@@ -1,5 +1,7 @@
 """Numbers as plotly figures. No torch, no gradio; read `look` first."""
 
+from plotly.graph_objects import Figure
+
 from adapop.figures.compare import Outcome, compare_runs, forget_against_holdout
 from adapop.figures.look import as_html, empty
 from adapop.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
@@ -8,6 +10,7 @@ from adapop.figures.run import LOSS_COLOR, controller_chart, loss_chart, loss_ro
 
 __all__ = [
     "LOSS_COLOR",
+    "Figure",
     "Outcome",
     "agreement_scatter",
     "as_html",

@@ -7,16 +7,19 @@ Pearson is taken in log space, because scores span orders of magnitude; Spearman
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import pandas as pd
 
 from adapop.beta import BetaMap
 from adapop.errors import ConfigError, DataError
+from adapop.facts import Fact, asked, shown
 
 FEWEST = 3
+NUMBERED = re.compile(r"row-\d+")  # the ids that `read_facts` makes up
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,30 @@ def agreement(first: Mapping[str, float | None], second: Mapping[str, float | No
         beta_shift=_shift(table, beta, beta),
         own_beta_shift=_own_shift(table),
     )
+
+
+def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The second's facts under the ids by which the first knows them.
+
+    Given ids join. Where both sets only number their rows, the order may differ, so questions join, unless a set asks
+    one twice.
+
+    Raises:
+        DataError: one id stands for different questions.
+    """
+    ids, others = ({asked(fact.question): fact.id for fact in facts} for facts in (first, second))
+    numbered = all(NUMBERED.fullmatch(fact.id) for fact in (*first, *second))
+    if numbered and (len(ids), len(others)) == (len(first), len(second)):
+        return tuple(replace(fact, id=ids.get(asked(fact.question), f"second-{fact.id}")) for fact in second)
+    questions = {fact.id: fact.question for fact in first}
+    for fact in second:
+        question = questions.get(fact.id, fact.question)
+        if asked(question) != asked(fact.question):
+            raise DataError(
+                f"{fact.id} is {shown(question)!r} in one set and {shown(fact.question)!r} in the other.",
+                "Give the same facts the same ids in both.",
+            )
+    return tuple(second)
 
 
 def in_words(found: Agreement, first: str, second: str) -> list[str]:

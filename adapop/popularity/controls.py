@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 import random
 
+from adapop.errors import ConfigError
+
+WIDEST_NOISE = 20.0  # beyond it scores overflow
+
 
 def shuffled(scores: dict[str, float], seed: int) -> dict[str, float]:
     """The same scores, dealt to other facts: the distribution is kept, the signal is gone."""
@@ -19,7 +23,13 @@ def inverted(scores: dict[str, float]) -> dict[str, float]:
 
 
 def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, float]:
-    """Each score times exp(sigma * N(0, 1)): a proxy that is right only on average. Zero stays zero."""
+    """Each score times exp(sigma * N(0, 1)): a proxy that is right only on average. Zero stays zero.
+
+    Raises:
+        ConfigError: sigma is not from 0 to 20.
+    """
+    if not 0 <= sigma <= WIDEST_NOISE:
+        raise ConfigError(f"The noise's sigma is {sigma:g}.", f"Choose one from 0 to {WIDEST_NOISE:g}.")
     rng = random.Random(seed)
     return {fact: score * math.exp(sigma * rng.gauss(0, 1)) for fact, score in scores.items()}
 
@@ -28,7 +38,12 @@ def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str
     """A share of the facts trade scores with their mirror in the ranking, rarest with most popular and so on.
 
     share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
+
+    Raises:
+        ConfigError: share is not from 0 to 1.
     """
+    if not 0 <= share <= 1:
+        raise ConfigError(f"The share that trades scores is {share:g}.", "Choose one from 0 to 1.")
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]
     changed = dict(scores)

@@ -21,13 +21,12 @@ GROUPS = ("forget", "retain", "holdout")
 def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
 
-    In CSV a text that a spreadsheet would run as a formula gets an apostrophe in front.
+    In CSV a text that a spreadsheet would run as a formula gets an apostrophe in front; `read_facts` takes it away.
 
     Raises:
         DataError: not a .csv or .jsonl file, or it cannot be written.
     """
-    if path.suffix.lower() not in FORMATS:
-        raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file.")
+    check_place(path)
     rows = list(_rows(facts, scores))
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
@@ -37,6 +36,18 @@ def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> Non
                 write_csv(file, list(rows[0]), rows)
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror}).", "Choose another place.") from None
+
+
+def check_place(path: Path) -> None:
+    """Refuses what `write_scored` would, as far as that is known before there are scores.
+
+    Raises:
+        DataError: not a .csv or .jsonl file, or its folder does not exist.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Name a .csv or .jsonl file.")
+    if not path.parent.is_dir():
+        raise DataError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 
 
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:

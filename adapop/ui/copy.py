@@ -136,7 +136,7 @@ DIRECT_FORM = "The trained question"
 OWN_FORM = "My own prompt"
 LEAKS_ABOUT = (
     "Asks the chosen facts, and as many retained and held-out ones, directly, reworded and under nine attacks, and "
-    "compares both models. A form that the original cannot answer either is *not measurable*, not forgotten."
+    "compares both models. A form that the original cannot answer either is *not measurable* (n/m), not forgotten."
 )
 LEAKS_EMPTY = "Nothing was probed yet: press “Probe all ways”."
 RECOVERY_ABOUT = (

@@ -1,0 +1,10 @@
+"""A run, or several side by side, as one page that opens anywhere, and as an archive to keep. No torch.
+
+Read `record` (what is told), then `page` (how), `story`, `settings`, `tables`, `examples`, `comparison` and `recovery`
+for its parts, and `archive` for the zip. The page's HTML and style are in assets/report.
+"""
+
+from adapop.report.archive import write_archive
+from adapop.report.page import write_report
+
+__all__ = ["write_archive", "write_report"]

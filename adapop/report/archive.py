@@ -1,0 +1,114 @@
+"""A run as a zip to keep: the report, its tables, what makes the run again, and the adapter."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from adapop.errors import RunError
+from adapop.events import EpochDone, Measured
+from adapop.facts import GROUPS
+from adapop.probes.prompts import NotApplicable
+from adapop.report import settings
+from adapop.report.page import rendered
+from adapop.report.record import Record, read_record
+from adapop.runs import Run
+from adapop.spreadsheet import write_csv
+
+WEIGHTS, ABOUT = "adapter_model.safetensors", "adapter_config.json"
+
+
+def write_archive(run: Run, out: Path) -> Path:
+    """Writes the zip, in place of what was there, whole or not at all. A run without an epoch has no adapter in it.
+
+    Text in the CSV files that a spreadsheet would run as a formula has an apostrophe in front; JSON files are exact.
+
+    Raises:
+        RunError: no run, of another version, or the file cannot be written.
+        ConfigError: the run's configuration does not read.
+    """
+    record = read_record(run)
+    texts = {
+        "report.html": rendered([record]),
+        "command.txt": settings.command(record) + "\n",
+        "requirements.txt": _requirements(record.versions),
+        "facts.csv": _csv(_facts(record)),
+        "measured.csv": _csv(_measured(record)),
+        "epochs.csv": _csv(asdict(event) for event in record.said(EpochDone)),
+        "probes.csv": _csv(_probes(record)),
+    }
+    aside = out.with_name(f"{out.name}.part")
+    try:
+        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in texts.items():
+                archive.writestr(name, text)
+            for name in ("config.json", settings.FACTS_FILE):
+                archive.write(run.folder / name, name)
+            if run.last_epoch:
+                adapter = run.checkpoint(run.last_epoch)
+                archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
+                archive.writestr(f"adapter/{ABOUT}", _about(adapter / ABOUT, record.config.model))
+        os.replace(aside, out)
+    except OSError as error:
+        raise RunError(f"{out} cannot be written ({error.strerror}).", "Choose another place.") from None
+    return out
+
+
+def _facts(record: Record) -> Iterator[dict[str, object]]:
+    betas = record.betas or {}
+    for group in GROUPS:
+        for fact in getattr(record.facts, group):
+            yield {
+                "id": fact.id,
+                "group": group,
+                "question": fact.question,
+                "answer": fact.answer,
+                "subject": fact.subject,
+                "relation": fact.relation,
+                "tier": fact.tier,
+                "score": fact.score,
+                "score_source": fact.score_source,
+                "beta": betas.get(fact.id) if group == "forget" else None,
+                "verdict": record.verdicts.get(fact.id, ""),
+            }
+
+
+def _measured(record: Record) -> Iterator[dict[str, object]]:
+    for event in record.said(Measured):
+        for row in event.rows:
+            yield {"epoch": event.epoch, "full": event.full, **row}
+
+
+def _probes(record: Record) -> Iterator[dict[str, object]]:
+    """A row a prompt, both replies side by side; then what was not asked, with the reason."""
+    for row in record.rows:
+        content = asdict(row)
+        sides = {side: content.pop(side) for side in ("original", "unlearned")}
+        yield content | {f"{side}_{name}": value for side, reply in sides.items() for name, value in reply.items()}
+    for result in record.found:
+        if isinstance(result, NotApplicable):
+            yield asdict(result)
+
+
+def _csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """The rows as CSV. The columns are those of all rows, in the order in which they first come."""
+    rows = list(rows)
+    file = io.StringIO(newline="")
+    write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
+    return file.getvalue()
+
+
+def _about(path: Path, model: str) -> str:
+    """peft's description of the adapter, with the model by its name: peft notes where it lies on this machine."""
+    return json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"base_model_name_or_path": model}, indent=2)
+
+
+def _requirements(versions: Mapping[str, str]) -> str:
+    """The libraries as pip reads them."""
+    lines = [f"# Python {versions['python']}"] if "python" in versions else []
+    return "\n".join([*lines, *(f"{name}=={version}" for name, version in versions.items() if name != "python")]) + "\n"

@@ -1,0 +1,183 @@
+"""The report as one HTML page: figures inside, nothing loaded from anywhere, every value escaped by the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from adapop import figures
+from adapop.errors import RunError
+from adapop.events import EpochDone, Measured, RunStarted, StepDone
+from adapop.facts import POPULAR_FROM, RARE_BELOW
+from adapop.probes.verdict import RULES
+from adapop.report import settings, story, tables
+from adapop.report.comparison import comparison
+from adapop.report.examples import examples, leaks
+from adapop.report.record import Record, read_record
+from adapop.report.recovery import recovered_by
+from adapop.runs import Run
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "assets" / "report"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure and the sentence that says how to read it."""
+
+    figure: figures.Figure
+    caption: str
+
+
+def write_report(runs: Sequence[Run], out: Path) -> Path:
+    """Writes one HTML file about a run, or about several: first their comparison, then each of them.
+
+    The file needs nothing else: it opens offline and asks no server for anything.
+
+    Raises:
+        RunError: no run, a folder that is none or is of another version, or a file that cannot be written.
+        ConfigError: a run's configuration does not read.
+    """
+    if not runs:
+        raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
+    page = rendered([read_record(run) for run in runs])
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"{out} cannot be written ({error.strerror}).", "Choose another place.") from None
+    return out
+
+
+def rendered(records: Sequence[Record]) -> str:
+    """The page about at least one run."""
+    templates = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    place = count()
+
+    def draw(picture: Picture) -> Markup:
+        return Markup(figures.as_html(picture.figure, library=next(place) == 0))
+
+    return templates.get_template("page.html").render(
+        title=records[0].title if len(records) == 1 else f"{len(records)} runs compared",
+        compared=_compared(records) if len(records) > 1 else None,
+        runs=[_told(record) for record in records],
+        rules=RULES,
+        metrics=tables.METRICS,
+        tiers=(f"{RARE_BELOW:,g}", f"{POPULAR_FROM:,g}"),
+        draw=draw,
+        leaks=leaks,
+    )
+
+
+def _compared(records: Sequence[Record]) -> dict:
+    told = comparison(records)
+    marked = [one for one in told.outcomes if one.mark]
+    return {
+        "told": told,
+        "pictures": [
+            Picture(
+                figures.compare_runs(marked),
+                "Recall of the facts to forget by popularity. Left is better; the farther apart, the wider the gap.",
+            ),
+            Picture(
+                figures.forget_against_holdout(told.outcomes),
+                "Forgetting against what it cost, asked as trained. Up and to the left is better.",
+            ),
+        ]
+        if marked
+        else [],
+    }
+
+
+def _told(record: Record) -> dict:
+    """What the template says of one run."""
+    before, after = record.before, record.after
+    return {
+        "record": record,
+        "sha256": record.facts.sha256,
+        "done": story.done(record),
+        "came_to": story.came_to(record),
+        "command": settings.command(record),
+        "own_file": settings.facts_argument(record) == settings.FACTS_FILE,
+        "without_option": settings.without_option(record.config),
+        "settings": settings.all_settings(record.config),
+        "popularity": story.popularity(record.facts),
+        "training": _training(record),
+        "recall": tables.recall_table(before, after) if before and after else None,
+        "numbers": tables.metrics_table(after) if after else None,
+        "probing": _probing(record) if record.matrix.cells else None,
+        "how_to_probe": story.how_to_probe(record),
+        "how_to_recover": story.how_to_recover(record),
+        "recovery": recovered_by(record.recovery),
+        "not_asked": tables.not_asked_table(record),
+    }
+
+
+def _training(record: Record) -> list[Picture]:
+    """The pictures of the training, as far as it came."""
+    config, epochs, starts = record.config, record.said(EpochDone), record.said(RunStarted)
+    pictures = []
+    if epochs:
+        pictures.append(
+            Picture(
+                figures.controller_chart(epochs, config),
+                "Above: drift δ of the retain loss, with the tolerance ε dashed. Below: the retain weight α, which "
+                "rises in the epoch after δ was above ε.",
+            )
+        )
+    if steps := record.said(StepDone):
+        pictures.append(
+            Picture(
+                figures.loss_chart(steps, starts[-1].steps),
+                "Loss of the answers at each step, before the step. Facts to forget should rise, retained ones not.",
+            )
+        )
+    if measured := [event for event in record.said(Measured) if not event.full]:
+        pictures.append(
+            Picture(
+                figures.recall_chart(measured, config.epochs),
+                "Recall of the facts to forget after each epoch: as trained (solid) and in other words (dotted).",
+            )
+        )
+    if record.before and record.after:
+        pictures.append(
+            Picture(
+                figures.outcome_chart(record.before, record.after),
+                "Before and after, in other words where there are any. Holdout facts were never trained on.",
+            )
+        )
+    return pictures
+
+
+def _probing(record: Record) -> dict:
+    """What the probes found."""
+    return {
+        "pictures": [
+            Picture(
+                figures.leak_heatmap(record.matrix, "forget"),
+                "Recall of the facts to forget, a row a form of the question. In the right half less is better. Grey, "
+                "n/m: not measurable, for the original fails as well.",
+            ),
+            Picture(
+                figures.recall_by_kind(record.matrix, "forget"),
+                "The same for the unlearned model, with 95 % intervals over facts: how far popular facts lie to the "
+                "right of rare ones is the gap. Hollow: the original.",
+            ),
+        ],
+        "leaks": tables.leak_table(record),
+        "verdicts": Picture(
+            figures.verdict_bars(record.verdict_counts()),
+            "The share of facts with each verdict, by popularity for facts to forget. Less red and orange is better.",
+        ),
+        "counts": tables.verdict_table(record),
+        "examples": examples(record),
+    }

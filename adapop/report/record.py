@@ -1,0 +1,131 @@
+"""Everything a report says of a run, read once from its folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from adapop.config import RunConfig
+from adapop.events import EpochDone, Event, Measured
+from adapop.facts import TIERS, FactSet
+from adapop.probes.matrix import Cell, Interval, LeakMatrix, leak_matrix
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
+from adapop.probes.recovery.choice import recovered
+from adapop.probes.rows import ProbeRow
+from adapop.probes.verdict import RULES, verdicts
+from adapop.runs import Run
+
+E = TypeVar("E", bound=Event)
+SAME = 1e-6
+METHOD_NAMES = {"adapop": "AdaPop"}  # the others go by their initials
+GROUP_NAMES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as it stands. found, matrix, verdicts (by fact id), recovery (by probe): empty where nobody probed."""
+
+    id: str
+    state: str
+    config: RunConfig
+    facts: FactSet
+    versions: Mapping[str, str]
+    betas: Mapping[str, float] | None
+    events: tuple[Event, ...]
+    found: tuple[ProbeRow | NotApplicable, ...]
+    matrix: LeakMatrix
+    verdicts: Mapping[str, str]
+    recovery: Mapping[str, Mapping[str, Any]]
+
+    def said(self, kind: type[E]) -> list[E]:
+        """What the run said of one kind, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def title(self) -> str:
+        """The method with its preset, in a few words."""
+        name = METHOD_NAMES.get(self.config.method, self.config.method.upper())
+        return name if self.config.preset == "paper" else f"{name}, {self.config.preset}"
+
+    @property
+    def before(self) -> Measured | None:
+        """The full measurement of the original model, None until the run is done."""
+        return next((event for event in self.said(Measured) if event.full and event.epoch == 0), None)
+
+    @property
+    def after(self) -> Measured | None:
+        """The full measurement of the unlearned model, None until the run is done."""
+        return next((event for event in self.said(Measured) if event.full and event.epoch), None)
+
+    @property
+    def trained(self) -> int:
+        """The last epoch that was trained to its end."""
+        return max((event.epoch for event in self.said(EpochDone)), default=0)
+
+    @property
+    def rows(self) -> tuple[ProbeRow, ...]:
+        """The prompts that were asked."""
+        return tuple(row for row in self.found if isinstance(row, ProbeRow))
+
+    def interval(self, group: str, form: str, tier: str) -> Interval | None:
+        """The 95 % interval of a final recall, where probes asked the same facts the same questions."""
+        cell = self.matrix.cell(group, tier, form)
+        rows = self.after.rows if self.after else ()
+        for row in rows if cell else ():
+            if (row["group"], row["form"], row["tier"], row["facts"]) == (group, form, tier, cell.facts):
+                recall = cell.unlearned.recall
+                return recall if abs(recall.mean - row["recall"]) < SAME else None
+        return None
+
+    def worst_attack(self, tier: str) -> Cell | None:
+        """The attack that gets most facts to forget out of a tier, among those that the original answers.
+
+        A multiple choice is none: it can be guessed.
+        """
+        attacks = [
+            cell
+            for cell in self.matrix.cells
+            if (cell.group, cell.tier) == ("forget", tier) and cell.kind not in (DIRECT, REWORDED, CHOICE)
+        ]
+        fair = [cell for cell in attacks if cell.measurable]
+        return max(fair, key=lambda cell: cell.unlearned.recall.mean, default=None)
+
+    def verdict_counts(self) -> dict[str, dict[str, int]]:
+        """How many facts have which verdict: facts to forget by tier, then each other group as a whole."""
+        counted: dict[str, Counter[str]] = {}
+        for row in self.matrix.facts:
+            place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
+            counted.setdefault(place, Counter())[self.verdicts[row.fact_id]] += 1
+        places = (*TIERS, "unknown", *GROUP_NAMES.values())
+        order = [rule.name for rule in RULES]
+        return {
+            place: {name: counted[place][name] for name in order if counted[place][name]}
+            for place in places
+            if place in counted
+        }
+
+
+def read_record(run: Run) -> Record:
+    """Reads a run's folder.
+
+    Raises:
+        RunError: it is no run, or its files are of another version.
+        ConfigError: its configuration does not read.
+    """
+    found, recovery = tuple(run.probes() or ()), run.recovery()
+    named = verdicts(found, recovered(recovery))
+    return Record(
+        id=run.id,
+        state=run.state,
+        config=run.config,
+        facts=run.facts,
+        versions=run.versions,
+        betas=run.betas,
+        events=tuple(run.events()),
+        found=found,
+        matrix=leak_matrix(found),
+        verdicts={fact: verdict.name for fact, verdict in named.items()},
+        recovery=recovery,
+    )

@@ -1,0 +1,164 @@
+"""What was done and what came of it, in sentences with the numbers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from adapop.config import SANDBOX
+from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
+from adapop.facts import TIERS, FactSet
+from adapop.probes.recovery.choice import RECOVERY
+from adapop.report.record import Record
+
+FORGETS = {
+    "adapop": "weighs each answer token by p^β, with an exponent β from the fact's popularity",
+    "wga": "weighs each answer token by p, alike for all facts",
+    "gd": "pushes on all answer tokens alike",
+    "npo": "pushes each answer below what the original gives it, ever more gently",
+    "ga": "pushes on all answer tokens alike, with nothing to hold the rest in place",
+}
+
+
+def done(record: Record) -> list[str]:
+    """What was done."""
+    config, facts = record.config, record.facts
+    model = "the sandbox model" if config.model == SANDBOX else config.model
+    how = FORGETS.get(config.method)
+    return [
+        f"{record.title} was to make {model} forget {len(facts.forget):,} facts of the set “{facts.name}” and keep "
+        f"{len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens to the "
+        "rest.",
+        *([f"The method {how}."] if how else []),
+        *_exponents(record),
+        *_training(record),
+        _end(record),
+    ]
+
+
+def came_to(record: Record) -> list[str]:
+    """What came of it, and what the run itself had to remark."""
+    before, after = record.before, record.after
+    if before is None or after is None:
+        return _so_far(record)
+    said = [
+        f"Asked as trained, recall of the facts to forget went from {before.recall('forget'):.2f} to "
+        f"{after.recall('forget'):.2f}{_gap(after, 'direct')}."
+    ]
+    if (reworded := after.recall("forget", "reworded")) is not None:
+        said.append(f"Asked in other words, it is {reworded:.2f}{_gap(after, 'reworded')}.")
+    said += _attacked(record)
+    kept = [
+        f"{name} from {old:.2f} to {new:.2f}"
+        for group, name in (("retain", "retained facts"), ("holdout", "held-out facts"), ("utility", "other questions"))
+        if (old := before.recall(group)) is not None and (new := after.recall(group)) is not None
+    ]
+    said += [f"What it cost, asked as trained: {', '.join(kept)}."] if kept else []
+    return [*said, *(note for event in record.said(RunDone)[-1:] for note in event.notes)]
+
+
+def how_to_probe(record: Record) -> str:
+    """The command that asks in every form."""
+    return f"python -m adapop probe {record.id} --kinds all"
+
+
+def how_to_recover(record: Record) -> str | None:
+    """The command for the recovery probes that were not tried; None if all were."""
+    missing = [name for name in RECOVERY if name not in record.recovery]
+    names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
+    return f"python -m adapop probe {record.id} --recovery {names}" if missing else None
+
+
+def popularity(facts: FactSet) -> str:
+    """Where the scores come from, how many are in each tier, and how many are unknown."""
+    sources = sorted({fact.score_source for fact in facts.forget if fact.score is not None and fact.score_source})
+    tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
+    counted = ", ".join(f"{count:,} {tier}" for tier, count in tiers.items())
+    named = f" Score: {'; '.join(sources)}." if sources else ""
+    return f"Of the facts to forget, by score: {counted} (no score).{named}"
+
+
+def _exponents(record: Record) -> list[str]:
+    config, betas = record.config, record.betas
+    if not betas:
+        return []
+    values = betas.values()
+    if max(values) == min(values):
+        return [f"Every fact had the exponent β = {min(values):.3g}, whatever its score."]
+    beta = config.beta
+    said = [
+        f"β = {beta.a:g}·score^−{beta.b:g}, between {beta.low:g} and {beta.high:g}, gave exponents from "
+        f"{min(values):.2f} to {max(values):.2f}."
+    ]
+    said += [] if config.scores == "given" else [f"The scores were {config.scores} first, as a control."]
+    unknown = len(record.facts.unknown_scores)
+    return said + ([f"Those without a score ({unknown:,}) had β = 1."] if unknown else [])
+
+
+def _training(record: Record) -> list[str]:
+    config, epochs, starts = record.config, record.said(EpochDone), record.said(RunStarted)
+    if not starts:
+        return []
+    said = [
+        f"It was to train for {_count(config.epochs, 'epoch')} of {_count(starts[-1].steps, 'step')} "
+        f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, seed {config.seed}."
+    ]
+    if config.controller == "fixed":
+        return [*said, f"The retain weight was fixed at α = {config.alpha0:g}."]
+    if epochs:
+        said.append(
+            f"The controller raised λ to at most {max(row.lam for row in epochs):.3f} (the tolerance for drift was "
+            f"{config.tolerance:g}); the retain weight α ended at {epochs[-1].alpha:.3f}."
+        )
+    return said
+
+
+def _end(record: Record) -> str:
+    last = record.events[-1] if record.events else None
+    began = f" It began on {_day(record.events[0].time)}." if record.events else ""
+    if isinstance(last, RunDone):
+        return f"It took {last.seconds:.1f} s.{began}"
+    if isinstance(last, RunStopped):
+        return f"It was stopped; epoch {last.epoch} is the last that was finished.{began}"
+    if isinstance(last, RunFailed):
+        return f"It failed: {last.message} {last.fix} Epoch {record.trained} is the last that was finished.{began}"
+    if last is None:
+        return "It has not begun."
+    return f"It has not come to its end; epoch {record.trained} is the last that was finished.{began}"
+
+
+def _so_far(record: Record) -> list[str]:
+    """For a run without a final measurement: what the last epoch's quick one says."""
+    said = "There is no final measurement: it is made at the end of a run."
+    quick = [event for event in record.said(Measured) if not event.full]
+    if not quick:
+        return [said]
+    last = quick[-1]
+    recall = last.recall("forget")
+    return [said, f"After epoch {last.epoch}, recall of the facts to forget was {recall:.2f}{_gap(last, 'direct')}."]
+
+
+def _gap(measured: Measured, form: str) -> str:
+    rare, popular = (measured.recall("forget", form, tier) for tier in ("rare", "popular"))
+    if rare is None or popular is None:
+        return ""
+    return f" (rare {rare:.2f}, popular {popular:.2f}: a gap of {popular - rare:+.2f})"
+
+
+def _attacked(record: Record) -> list[str]:
+    worst = record.worst_attack("all")
+    if worst is None:
+        return []
+    recall = worst.unlearned.recall
+    return [
+        f"Of the attacks, “{worst.kind}” gets most out of it: {recall.mean:.2f} ({recall.low:.2f} to "
+        f"{recall.high:.2f}, 95 %) over {worst.facts:,} facts."
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _day(seconds: float) -> str:
+    """A time as a day and an hour, in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 from adapop.errors import ConfigError
 
 WAIT_SECONDS = 30
+FILE = "known.sqlite"
 
 
 @dataclass(frozen=True)
@@ -26,38 +29,59 @@ class Known:
 
 
 class Cache:
-    """JSON values by key, each with the day it was learnt. refresh: answer nothing older than this object."""
+    """JSON values by key, each with the day it was learnt. refresh: answer nothing older than this object.
+
+    Raises:
+        ConfigError: here and at every use, the file cannot be read or written.
+    """
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
-        folder = cache_root() if folder is None else folder
+        self._folder = cache_root() if folder is None else folder
         self._fresh: set[str] | None = set() if refresh else None
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
+        with self._usable():
+            self._folder.mkdir(parents=True, exist_ok=True)
             # one look-up at a time uses an object, though not always from the thread that made it
-            self._rows = sqlite3.connect(folder / "known.sqlite", timeout=WAIT_SECONDS, check_same_thread=False)
+            self._rows = sqlite3.connect(self._folder / FILE, timeout=WAIT_SECONDS, check_same_thread=False)
             self._rows.execute("CREATE TABLE IF NOT EXISTS known (key TEXT PRIMARY KEY, value TEXT, date TEXT)")
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigError(
-                f"The cache folder {folder} cannot be used ({error}).", "Set ADAPOP_CACHE to a folder you can write to."
-            ) from None
 
     def get(self, *key: str) -> Known | None:
         """What is known under a key, or None."""
         name = json.dumps(key, ensure_ascii=False)
         if self._fresh is not None and name not in self._fresh:
             return None
-        found = self._rows.execute("SELECT value, date FROM known WHERE key = ?", (name,)).fetchone()
+        with self._usable():
+            found = self._rows.execute("SELECT value, date FROM known WHERE key = ?", (name,)).fetchone()
         return None if found is None else Known(json.loads(found[0]), found[1])
 
     def put(self, value: object, *key: str) -> Known:
         """Keeps a JSON value under a key, from today."""
         name, today = json.dumps(key, ensure_ascii=False), date.today().isoformat()
-        with self._rows:
-            text = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
+        with self._usable(), self._rows:
             self._rows.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", (name, text, today))
         if self._fresh is not None:
             self._fresh.add(name)
         return Known(value, today)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Says which folder is at fault, and what to do."""
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"The cache folder {self._folder} cannot be used ({error}).", _fix(error, self._folder / FILE)
+            ) from None
+
+
+def _fix(error: Exception, file: Path) -> str:
+    if type(error) is sqlite3.DatabaseError:  # its subclasses are other troubles
+        return f"Its file is damaged: delete {file}. What it kept is asked for again."
+    if "is locked" in str(error):
+        return "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another folder."
+    if "is full" in str(error):
+        return "Make room on the disk, or set ADAPOP_CACHE to a folder on another one."
+    return "Set ADAPOP_CACHE to a folder you can write to."
 
 
 def cache_root() -> Path:

@@ -1,6 +1,7 @@
 """One polite HTTP client: one host, JSON in and out, and patience where the host asks for it.
 
 A `Web` speaks to the host it was made for and follows no redirect, so user text can never choose where we connect.
+A host gets one request at a time from this process, for some ban an address that asks for more.
 Waits are our own and not urllib3's `Retry`, because some hosts say "later" inside a good reply, a wait must end when
 the user stops it, and the user is told what is being waited for. Keys and queries appear in no message and no log.
 """
@@ -12,12 +13,16 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
+from threading import Lock
+from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import HTTPError
 
-from adapop.errors import NetworkError
+from adapop.errors import ConfigError, NetworkError
 from adapop.progress import Progress
 
 # hosts ask for a name and a contact, and refuse a library's default
@@ -28,6 +33,10 @@ LONGEST_WAIT = 120.0
 MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
 LATER = frozenset({408, 429, 500, 502, 503, 504})
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+TURN_SECONDS = 0.1  # how long a stop may go unheard while another request is at work
+
+_turns: dict[str, Lock] = {}  # by scheme and host
 
 # at DEBUG, urllib3 logs each address with its query, which holds the user's words
 logging.getLogger("urllib3").setLevel(logging.INFO)
@@ -43,7 +52,11 @@ class _Later(Exception):
 
 
 class Web:
-    """A host and how we speak to it. name: what users call it. key: sent as a bearer token and nowhere else."""
+    """A host and how we speak to it. name: what users call it. key: sent as a bearer token and nowhere else.
+
+    Raises:
+        ConfigError: the environment names certificates that are not there.
+    """
 
     def __init__(
         self,
@@ -62,8 +75,10 @@ class Web:
         self._first_wait = first_wait
         self._read_seconds = read_seconds
         self._session = requests.Session()
-        self._session.trust_env = False  # a .netrc would send credentials; proxies are set back below
-        self._session.proxies = requests.utils.getproxies()
+        self._session.trust_env = False  # a .netrc would send credentials; proxies and certificates are set back below
+        self._session.proxies = _proxies(self._base)
+        self._session.verify = _certificates()
+        self._turn = _turns.setdefault("://".join(urlsplit(self._base)[:2]).lower(), Lock())
         self._session.headers.update({"User-Agent": USER_AGENT, "Accept": "application/json"})
         self._keyed = bool(key)
         if key:
@@ -103,18 +118,35 @@ class Web:
     def _once(self, method: str, path: str, busy: Callable[[object], bool], content: dict) -> object:
         timeout = (CONNECT_SECONDS, self._read_seconds)
         try:
-            with self._session.request(
-                method, self._base + path, timeout=timeout, allow_redirects=False, stream=True, **content
-            ) as reply:
+            with (
+                self._alone(),
+                self._session.request(
+                    method, self._base + path, timeout=timeout, allow_redirects=False, stream=True, **content
+                ) as reply,
+            ):
                 self._check_status(reply)
-                value = _json(_body(reply, self.name))
+                value = _json(_body(reply, self.name, max(REPLY_SECONDS, self._read_seconds)))
                 if busy(value):
                     raise _Later("is busy", _retry_after(reply))
                 return value
         except requests.Timeout:
             raise _Later("does not answer in time") from None
-        except requests.RequestException:  # its text holds the address, and with it the user's words
+        except (requests.RequestException, HTTPError):  # its text holds the address, and with it the user's words
             raise _Later("cannot be reached, or broke off") from None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Waits for this host's turn.
+
+        Raises:
+            NetworkError: the user stopped the wait.
+        """
+        while not self._turn.acquire(timeout=TURN_SECONDS):
+            self._progress.wait(0)
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _check_status(self, reply: requests.Response) -> None:
         status = reply.status_code
@@ -132,10 +164,26 @@ class Web:
             raise NetworkError(f"{self.name} refuses the question ({status}).", "Check its settings.")
 
 
-def _body(reply: requests.Response, name: str) -> bytes:
+def _proxies(base: str) -> dict[str, str]:
+    """The environment's proxies for an address: none for this machine, where a key would leave it on the way."""
+    return {} if urlsplit(base).hostname in THIS_MACHINE else requests.utils.get_environ_proxies(base)
+
+
+def _certificates() -> str | bool:
+    """The authorities to trust, where the environment names some, as `requests` would."""
+    for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        if path := os.environ.get(variable):
+            if not os.path.exists(path):
+                raise ConfigError(f"{variable} names {path}, which does not exist.", "Correct it, or unset it.")
+            return path
+    return True
+
+
+def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
     """The whole body, within a size and a time: a host that sends a byte a minute never times out by itself."""
-    content, deadline = bytearray(), time.monotonic() + REPLY_SECONDS
-    for chunk in reply.iter_content(CHUNK):
+    content, deadline = bytearray(), time.monotonic() + seconds
+    # iter_content would wait until a chunk is full, and look at no clock
+    while chunk := reply.raw.read1(CHUNK, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY:
             raise NetworkError(f"{name} sends more than {MAX_REPLY / 1e6:.0f} MB.", "Ask for less at a time.")

@@ -148,7 +148,21 @@ def test_a_judge_that_looks_at_facts_alone_gives_the_same_in_any_order(judge, se
     assert {score.fact_id: score.value for score in judge().scores(facts(20)[::-1])} == first
     assert server.asked == [], "the same set in another order is the same question"
     assert {score.fact_id: score.value for score in judge().scores(facts(20)[5:])}.items() <= first.items()
-    assert len(server.asked) == 6, "in another company they are asked for again"
+    assert server.asked == [], "nor is the same fact in another company"
+    assert len(list(judge().scores(facts(23)))) == 23
+    assert [sorted(fact["subject"] for fact in asked_for(asked)) for asked in server.asked] == [
+        ["subject 20", "subject 21", "subject 22"]
+    ] * 3
+
+
+def test_equal_facts_are_asked_for_once_and_get_the_same(judge, server):
+    twins = [Fact(f"t{i}", "?", "answer 0", "subject 0", "relation") for i in range(20)]
+    said = iter(range(1000))
+    server.answer = lambda asked: says(json.dumps([next(said) for _ in asked_for(asked)]))
+    first = list(judge().scores(twins))
+    assert [score.value for score in first] == [1.0] * 20
+    assert len(server.asked) == 3
+    assert sorted(judge().scores(twins), key=str) == sorted(first, key=str)
 
 
 def test_scores_come_as_soon_as_they_are_known(judge, server):
@@ -181,6 +195,31 @@ def test_a_bad_batch_is_split_down_to_the_fact_at_fault(judge, server):
     assert found[0].value is None and found[0].raw["passes"] == {"1": None}
     assert "pass 1 of 3" in found[0].reason
     assert {score.fact_id: score.value for score in found[1:]} == {f"f{i}": 37.0 * i for i in range(8) if i != 5}
+
+
+@pytest.mark.parametrize("bad", ["", "I would rather not."])
+def test_a_bad_reply_does_not_stick(judge, server, bad):
+    server.answer = lambda asked: says(bad)
+    assert [score.value for score in judge().scores(facts(9))] == [None] * 9
+    questions = [(asked.body["messages"][1]["content"], asked.body["seed"]) for asked in server.asked]
+    assert len(questions) == len(set(questions)), "within a look-up nothing is asked twice"
+    server.asked.clear()
+    server.answer = truthful
+    found = {score.fact_id: score.value for score in judge().scores(facts(9))}
+    assert found == {f"f{i}": 37.0 * i for i in range(9)}
+    assert len(server.asked) == 6
+
+
+def test_a_later_look_up_asks_only_for_the_fact_that_failed(judge, server):
+    def stumbles(asked):
+        return says("[]") if any(fact["subject"] == "subject 5" for fact in asked_for(asked)) else truthful(asked)
+
+    server.answer = stumbles
+    list(judge().scores(facts(8)))
+    server.asked.clear()
+    server.answer = truthful
+    assert all(score.value is not None for score in judge().scores(facts(8)))
+    assert [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked] == [["subject 5"]] * 3
 
 
 def test_two_passes_are_no_score(judge, server):
@@ -359,7 +398,7 @@ def test_a_local_model_that_talks_nonsense_gives_no_score():
     (score,) = local.scores(facts(1))
     assert score.value is None and "sandbox" in score.raw["model"]
     assert all(Cache().get("judge", score.raw["model"], *map(str, asked)).value == reply for asked, reply in said)
-    assert len(said) == 2 and said[0][1]
+    assert len(said) == 1 and said[0][1], "it heeds no seed, so a second try would say the same"
 
 
 def test_a_local_judge_that_knows_everything_already_loads_nothing(monkeypatch):

@@ -1,15 +1,20 @@
 """Bad weather, against a real local server: what is asked again, what is given up, and what nobody gets to see."""
 
+import contextlib
+import gzip
 import logging
+import socket
 import threading
 import time
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from itertools import pairwise
 
 import pytest
+import requests
 
 from adapop import web
-from adapop.errors import NetworkError
+from adapop.errors import ConfigError, NetworkError
 from adapop.progress import Progress
 from adapop.web import Web
 from scripted import Reply
@@ -161,3 +166,154 @@ def test_neither_key_nor_words_reach_a_message_or_a_log(server, caplog, capfd):
         text = "".join(map(str, (caught.value, caught.value.__cause__, caplog.text, *capfd.readouterr())))
         for hidden in (SECRET, WORDS, "own+words", "own%20words"):
             assert hidden not in text
+
+
+@pytest.fixture
+def dripping():
+    """The address of a server that promises 1000 bytes and sends one every 20 ms."""
+
+    def drip(listener):
+        with contextlib.suppress(OSError), listener.accept()[0] as connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(1000):
+                connection.sendall(b" ")
+                time.sleep(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drip, args=(listener,), daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_reply_that_drips_is_given_up(dripping, monkeypatch):
+    monkeypatch.setattr(web, "REPLY_SECONDS", 0.3)
+    began = time.monotonic()
+    with pytest.raises(NetworkError, match="answers too slowly"):
+        Web(dripping, "The service", Progress(), tries=1, read_seconds=0.3).get("/")
+    assert time.monotonic() - began < 5
+
+
+def test_a_packed_reply_is_unpacked(server):
+    server.answer = lambda asked: Reply(gzip.compress(b'{"a": 1}'), headers={"Content-Encoding": "gzip"})
+    assert client(server).get("/") == {"a": 1}
+
+
+# --- what the environment says
+
+
+PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """Sets variables, none of which is set before."""
+    for name in (*PROXIES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda **variables: [monkeypatch.setenv(name, value) for name, value in variables.items()]
+
+
+def test_a_proxy_is_used_unless_no_proxy_names_the_host(server, environment):
+    server.answer = lambda asked: {"via": "proxy"}
+    environment(http_proxy=server.url)
+    assert Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/") == {"via": "proxy"}
+    environment(no_proxy="other.example,127.0.0.2")
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
+def test_a_key_for_this_machine_goes_through_no_proxy(server, environment, host):
+    environment(http_proxy=server.url, all_proxy=server.url)
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        Web(f"http://{host}:1", "The service", Progress(), key=SECRET, tries=1).get("/")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_the_certificates_of_the_environment_are_the_ones_trusted(server, environment, tmp_path, monkeypatch, variable):
+    trusted, send = [], requests.adapters.HTTPAdapter.send
+
+    def watched(self, request, **settings):
+        trusted.append(settings["verify"])
+        return send(self, request, **settings)
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", watched)
+    server.answer = lambda asked: {}
+    client(server).get("/")
+    bundle = tmp_path / "own.pem"
+    environment(**{variable: str(bundle)})
+    with pytest.raises(ConfigError, match=variable):
+        client(server)
+    bundle.touch()
+    client(server).get("/")
+    assert trusted == [True, str(bundle)]
+
+
+def test_a_netrc_sends_nothing(server, tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    server.answer = lambda asked: {}
+    client(server).get("/")
+    assert "authorization" not in server.asked[0].headers
+
+
+# --- one at a time
+
+
+def test_a_host_gets_one_request_at_a_time(server):
+    server.answer = lambda asked: Reply({}, seconds=0.1)
+    threads = [threading.Thread(target=client(server).get, args=("/",)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times = [asked.time for asked in server.asked]
+    assert len(times) == 6
+    assert all(later - sooner >= 0.1 for sooner, later in pairwise(times))
+
+
+@pytest.fixture
+def slow(server):
+    """Starts a request that takes 2 s, and gives the function that waits for its end."""
+
+    def start():
+        thread = threading.Thread(target=client(server).get, args=("/",))
+        server.replies = [Reply({}, seconds=2)]
+        thread.start()
+        while not server.asked:
+            time.sleep(0.01)
+        return thread
+
+    return start
+
+
+def test_another_host_does_not_wait(server, slow):
+    server.answer = lambda asked: {}
+    thread = slow()
+    Web(server.url.replace("127.0.0.1", "localhost"), "The service", Progress()).get("/")
+    assert thread.is_alive()
+    thread.join()
+
+
+def test_a_stop_is_heard_while_another_request_is_at_work(server, slow):
+    thread, progress = slow(), Progress()
+    progress.stop()
+    with pytest.raises(NetworkError, match="Stopped"):
+        Web(server.url, "The service", progress).get("/")
+    assert thread.is_alive() and len(server.asked) == 1
+    thread.join()
+
+
+def test_nobody_else_waits_while_a_client_is_told_to_come_back_later(server):
+    server.replies = [Reply(status=429, headers={"Retry-After": "2"})]
+    server.answer = lambda asked: {}
+    thread = threading.Thread(target=client(server).get, args=("/",))
+    thread.start()
+    while not server.asked:
+        time.sleep(0.01)
+    client(server).get("/")
+    assert thread.is_alive()
+    thread.join()

@@ -335,6 +335,21 @@ def test_an_item_found_by_a_longer_label_is_known_by_its_alias(server, ask):
     assert [one["qid"] for one in score.raw["subject_candidates"]] == ["Q61"]
 
 
+def test_the_object_does_not_stand_for_a_subject_that_nobody_is(one):
+    band = Item("Q483", "Foo Fighters", links={"P31": ("Q215380",)})
+    score = one(("Foo", "member of", "Foo Fighters"), band)
+    assert score.value is None
+    assert score.reason == "Subject not found: no item has this name."
+    assert (score.raw["subject_candidates"], chosen(score, "object")) == ([], "Q483")
+
+
+def test_an_object_with_a_longer_name_makes_no_subject_ambiguous(one):
+    country = Item("Q96", "Mexico", links={"P31": (COUNTRY,)})
+    score = one(("Mexico", "largest thing", "Mexico City"), country, Item("Q1489", "Mexico City"))
+    assert (chosen(score), chosen(score, "object")) == ("Q96", "Q1489")
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q96"]
+
+
 def test_the_decision_does_not_depend_on_the_order_of_candidates():
     def entity(number, country, kind):
         return Entity(f"Q{number}", "", "", 0, 0, 0, {"P17": [f"Q{country}"], "P31": [kind]}, [])

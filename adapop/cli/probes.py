@@ -26,11 +26,17 @@ GROUPS = ("forget", "retain", "holdout")
 
 
 def probe(options: argparse.Namespace) -> int | None:
-    """`probe`: some prompts to both models; or, with --kinds or --recovery, all of them, kept in the run's folder."""
+    """`probe`: some prompts to both models; with --kinds or --recovery, all of them, kept in the run's folder; with
+    --capability, standard tasks, printed only."""
     run = find_run(options.run)
+    status = 0
     if options.kinds or options.recovery:
-        return _probed(run, options)
-    return _asked(run, options)
+        status = _probed(run, options)
+    elif not options.capability:
+        return _asked(run, options)
+    if status == 0 and options.capability:
+        _capability(run, options)
+    return status
 
 
 def report(options: argparse.Namespace) -> None:
@@ -91,6 +97,24 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     return status
 
 
+def _capability(run: Run, options: argparse.Namespace) -> None:
+    from adapop.execution import load_model
+    from adapop.probes.capability import capability
+
+    tasks = [task.strip() for task in options.capability.split(",")]
+    found = capability(load_model(run), tasks, options.limit)
+    if options.json:
+        for row in found:
+            content = {"row": "capability", **asdict(row), "difference": row.difference}
+            print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+        return
+    print(f"{'task':<12}{'metric':<10}{'questions':>9}{'original':>18}{'unlearned':>18}{'difference':>12}")
+    for row in found:
+        original = _with_error(row.original, row.original_stderr)
+        unlearned = _with_error(row.unlearned, row.unlearned_stderr)
+        print(f"{row.task:<12}{row.metric:<10}{row.questions:>9,}{original:>18}{unlearned:>18}{row.difference:>+12.3f}")
+
+
 def _print_found(run: Run, as_json: bool) -> None:
     rows, recovery = run.probes() or [], run.recovery()
     if as_json:
@@ -138,6 +162,10 @@ def _cell(cell: Cell | None) -> str:
 
 def _short(value: object) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _with_error(share: float, stderr: float | None) -> str:
+    return f"{share:.3f}" if stderr is None else f"{share:.3f} ± {stderr:.3f}"
 
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:

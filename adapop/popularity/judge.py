@@ -3,7 +3,8 @@
 Facts go out eight at a time, in three passes over the whole set, each in an order of its own, because a judge favours
 places in a list. A fact's score is the mean of its three numbers. A reply counts only if it is exactly what was asked
 for; if not, it is asked for once more, then for each half of the batch. A fact that gets no number even alone is
-unknown, and not asked again in later passes. Nothing is padded, rounded or clamped, and every reply is kept.
+unknown, and not asked again until the next look-up. Nothing is padded, rounded or clamped. Every reply is kept for
+the record, and every number for later look-ups: they ask only for facts that a pass has no number of.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache as once
 from statistics import fmean
@@ -22,7 +24,7 @@ from adapop.errors import ConfigError, NetworkError
 from adapop.facts import Fact
 from adapop.popularity.base import Score
 from adapop.progress import Progress
-from adapop.web import LATER, Web
+from adapop.web import LATER, THIS_MACHINE, Web
 
 if TYPE_CHECKING:
     from adapop.model import AdaptedModel
@@ -35,7 +37,6 @@ HIGHEST = 10_000
 MAX_TOKENS = 2048  # reasoning is paid from it too; with the prompt it fits a context of 4,096
 READ_SECONDS = 300.0  # the paper's judge took 43 s a batch
 OPENROUTER = "https://openrouter.ai/api/v1"
-THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 # our words for the parts METHODS 5.3 lists; "do not repeat values" is left out, because it forbids ties
 SYSTEM = """\
@@ -64,11 +65,13 @@ class Judge:
     """Scores facts by what `ask` says of them.
 
     name: the model and where it runs, as users and the cache know it. ask: the model itself, for other questions too.
+    tries: how often the same batch is asked for, each time with another seed.
     """
 
-    def __init__(self, name: str, ask: Ask, progress: Progress, cache: Cache) -> None:
+    def __init__(self, name: str, ask: Ask, progress: Progress, cache: Cache, tries: int = 2) -> None:
         self.name = name
         self.ask = ask
+        self._tries = tries
         self._progress = progress
         self._cache = cache
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
@@ -85,16 +88,31 @@ class Judge:
         for number, seed in enumerate(SEEDS, start=1):
             order = sorted(facts, key=lambda fact: fact.id)
             random.Random(seed).shuffle(order)
-            order = [fact for fact in order if fact.id not in lost]
-            for start in range(0, len(order), BATCH):
-                self._progress.say(f"Judge: pass {number} of {len(SEEDS)}, {start} of {len(order)} facts")
-                batch = order[start : start + BATCH]
-                for fact, known in zip(batch, self._judged(batch, seed)):
-                    passes[fact.id].append(known)
-                    if known.value is None:
-                        lost.add(fact.id)
-                    if known.value is None or number == len(SEEDS):
-                        yield self._score(fact, passes[fact.id])
+            for fact, known in self._pass([fact for fact in order if fact.id not in lost], number, seed):
+                passes[fact.id].append(known)
+                if known.value is None:
+                    lost.add(fact.id)
+                if known.value is None or number == len(SEEDS):
+                    yield self._score(fact, passes[fact.id])
+
+    def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Known]]:
+        """Facts with their numbers, or None: first what is known, then batch by batch, equal facts asked for once."""
+        new: dict[str, list[Fact]] = defaultdict(list)
+        done = 0
+        for fact in order:
+            known = self._cache.get(*self._key(fact, seed))
+            if known is None:
+                new[_line(fact)].append(fact)
+            else:
+                done += 1
+                yield fact, known
+        groups = list(new.values())
+        for start in range(0, len(groups), BATCH):
+            self._progress.say(f"Judge: pass {number} of {len(SEEDS)}, {done} of {len(order)} facts")
+            batch = groups[start : start + BATCH]
+            for group, known in zip(batch, self._judged([group[0] for group in batch], seed)):
+                done += len(group)
+                yield from ((fact, known) for fact in group)
 
     def _score(self, fact: Fact, passes: list[Known]) -> Score:
         values = [known.value for known in passes]
@@ -111,28 +129,29 @@ class Judge:
     def _judged(self, facts: Sequence[Fact], seed: int) -> list[Known]:
         """A number for each fact, or None, with the day the judge said so."""
         user = prompt(facts)
-        for tried in range(2):
+        for tried in range(self._tries):
             reply = self._reply(user, seed + tried)  # with the same seed it would say the same
             values = numbers(reply.value, len(facts))
             if values is not None:
-                return [Known(value, reply.date) for value in values]
+                return [self._cache.put(value, *self._key(fact, seed)) for fact, value in zip(facts, values)]
         if len(facts) == 1:
             return [Known(None, reply.date)]
         half = len(facts) // 2
         return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Known:
-        key = ("judge", self.name, SYSTEM, user, str(seed))
-        known = self._cache.get(*key)
-        if known is None:
-            self._progress.wait(0)
-            known = self._cache.put(self.ask(SYSTEM, user, seed), *key)
-        return known
+        """What the model says now. It is kept, but only its numbers answer later look-ups: a bad reply never sticks."""
+        self._progress.wait(0)
+        return self._cache.put(self.ask(SYSTEM, user, seed), "judge", self.name, SYSTEM, user, str(seed))
+
+    def _key(self, fact: Fact, seed: int) -> tuple[str, ...]:
+        """Where the number of a fact is kept, whatever its company was."""
+        return "judge", self.name, SYSTEM, "number", _line(fact), str(seed)
 
 
 def prompt(facts: Sequence[Fact]) -> str:
     """The numbered list. Each fact is one JSON object on one line, so that no name can pass for another fact."""
-    lines = [f"{number}. {json.dumps(_shape(fact), ensure_ascii=False)}" for number, fact in enumerate(facts, start=1)]
+    lines = [f"{number}. {_line(fact)}" for number, fact in enumerate(facts, start=1)]
     return "\n".join([*lines, "", f"Answer with a JSON array of {len(facts)} integers."])
 
 
@@ -195,15 +214,17 @@ def local_judge(model: str, progress: Progress, cache: Cache) -> Judge:
         with judge.original():
             return judge.generate([user], max_new_tokens=MAX_TOKENS)[0]
 
-    return Judge(f"{model} on this machine", ask, progress, cache)
+    # it heeds no seed: asked again, it would say the same
+    return Judge(f"{model} on this machine", ask, progress, cache, tries=1)
 
 
-def _shape(fact: Fact) -> dict[str, str]:
+def _line(fact: Fact) -> str:
+    """What the judge sees of a fact, on one line."""
     if fact.subject and fact.relation:
         shape = {"subject": fact.subject, "relation": fact.relation, "object": fact.object or fact.answer}
     else:
         shape = {"question": fact.question, "answer": fact.answer}
-    return {name: " ".join(text.split()) for name, text in shape.items()}
+    return json.dumps({name: " ".join(text.split()) for name, text in shape.items()}, ensure_ascii=False)
 
 
 def _host(base: str) -> str:

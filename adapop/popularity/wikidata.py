@@ -36,10 +36,10 @@ CODE = re.compile(r"[\w-]{1,60}")
 
 @dataclass(frozen=True)
 class _Sought:
-    """A fact and the ids that its labels may name. exact: those that surely do. dates: of the searches."""
+    """A fact and the ids that its labels may name. exact: those that surely do, by side. dates: of the searches."""
 
     fact: Fact
-    exact: frozenset[str]
+    exact: tuple[frozenset[str], frozenset[str]]
     subjects: tuple[str, ...]
     objects: tuple[str, ...]
     properties: tuple[str, ...]
@@ -129,7 +129,7 @@ class Wikidata:
     def _sought(self, fact: Fact) -> _Sought:
         found = [self._search(kind, label) for kind, label in _labels(fact)]
         dates = tuple(known.date for known in found if known.date)
-        exact = frozenset(qid for known in found for qid in known.value["exact"])
+        exact = tuple(frozenset(known.value["exact"]) for known in found[:2])
         ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in found]
         return _Sought(fact, exact, *ids, dates)
 
@@ -201,9 +201,9 @@ class Wikidata:
             candidates(
                 Entity(**row.value)
                 for qid, row in side.items()
-                if row.value and (qid in sought.exact or label.casefold() in row.value["names"])
+                if row.value and (qid in exact or label.casefold() in row.value["names"])
             )
-            for side, (_, label) in zip(known, _labels(fact))
+            for side, exact, (_, label) in zip(known, sought.exact, _labels(fact))
         )
         linked = link(subjects, objects, sought.properties, plain(fact.relation), types)
         counted = [self._popularity(choice.entity) for choice in linked.sides.values() if choice.entity]

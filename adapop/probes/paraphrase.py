@@ -95,8 +95,12 @@ def _words(text: str) -> str:
 
 def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:
     key = ("rewordings", name, SYSTEM, question, str(seed))
-    known = cache.get(*key) or cache.put(ask(SYSTEM, question, seed), *key)
-    return known.value
+    if known := cache.get(*key):
+        return known.value
+    reply = ask(SYSTEM, question, seed)
+    if _listed(reply):  # what cannot be read is asked for again another time
+        cache.put(reply, *key)
+    return reply
 
 
 def _listed(reply: str) -> list[str]:

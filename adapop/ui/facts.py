@@ -48,21 +48,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> gr.Radio:
             )
             scores.build(session)
         with gr.Column(scale=5, min_width=320):
-            strip = gr.Plot(figures.popularity_strip(first.forget), show_label=False, elem_id="strip-chart")
-            search = gr.Textbox(
-                placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
-            )
-            table = gr.Dataframe(
-                fact_table(first, BetaMap(), {}),
-                label=table_label(len(first.forget), len(first.forget)),
-                datatype=KINDS,
-                interactive=False,
-                max_height=460,
-                max_chars=80,
-                column_widths=WIDTHS,
-                elem_id="fact-table",
-            )
-            gr.Markdown(copy.TABLE_ABOUT)
+            strip, search, table = _table_side(first)
             detail.build(session, table)
             known.build(worker, session)
             agree.build(session)
@@ -79,6 +65,26 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> gr.Radio:
     gr.on([session.facts.change, session.anchors.change], _noted, [session.facts, session.anchors], notes, **quiet)
     gr.on([session.facts.change, session.known.change, tab.select, search.change], _table, shown, table, **quiet)
     return missing
+
+
+def _table_side(first: FactSet) -> tuple[gr.Plot, gr.Textbox, gr.Dataframe]:
+    """The distribution of the scores, the search, and the table."""
+    strip = gr.Plot(figures.popularity_strip(first.forget), show_label=False, elem_id="strip-chart")
+    search = gr.Textbox(
+        placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
+    )
+    table = gr.Dataframe(
+        fact_table(first, BetaMap(), {}),
+        label=table_label(len(first.forget), len(first.forget)),
+        datatype=KINDS,
+        interactive=False,
+        max_height=460,
+        max_chars=80,
+        column_widths=WIDTHS,
+        elem_id="fact-table",
+    )
+    gr.Markdown(copy.TABLE_ABOUT)
+    return strip, search, table
 
 
 def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:

@@ -39,6 +39,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-probing", elem_classes="tall")
     said = gr.HTML(_said("calm", [copy.LEAKS_EMPTY]), html_template=cards.LINES, elem_id="leak-words")
     heatmap = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-chart")
+    intervals = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-intervals")
     table = gr.Dataframe(
         EMPTY_TABLE,
         label="Recall by fact, unlearned; click a row",
@@ -60,7 +61,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         return _shown(known_run(worker, name), wanted)
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    pictures = [said, heatmap, table]
+    pictures = [said, heatmap, intervals, table]
     start.click(probed, [run_id, sample, group], [*pictures, start, stop, at_work], **quiet)
     stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
     gr.on([tab.select, group.change], shown, [run_id, group], pictures, **quiet)
@@ -76,25 +77,26 @@ def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
     future, progress = worker.probe(run, plan)
     busy = (gr.Button(interactive=False), gr.Button(interactive=True), progress)
     for line in lines_until_done(future, progress):
-        yield _said("calm", [line]), gr.skip(), gr.skip(), *busy
+        yield _said("calm", [line]), *[gr.skip()] * 3, *busy
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
     if isinstance(error := future.exception(), AdaPopError) and run.probes() is None:
-        yield gr.skip(), gr.skip(), gr.skip(), *idle
+        yield *[gr.skip()] * 4, *idle
         raise refused(error)
     yield *_shown(run, wanted), *idle
 
 
 def _shown(run: Run | None, group: str):
-    """What the run's last probing found: sentences, heat map and table."""
+    """What the run's last probing found: sentences, heat map, the gap in each form with its intervals, and table."""
     rows = run.probes() if run else None
     if not rows:
-        return _said("calm", [copy.LEAKS_EMPTY]), figures.empty(copy.LEAKS_EMPTY), EMPTY_TABLE
+        return _said("calm", [copy.LEAKS_EMPTY]), *[figures.empty(copy.LEAKS_EMPTY)] * 2, EMPTY_TABLE
     matrix = leak_matrix(rows)
     words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
     names = {fact.id: fact.subject or fact.question for fact in getattr(run.facts, group)}
     return (
         _said("calm", leak_lines(matrix, words, group)),
         figures.leak_heatmap(matrix, group),
+        figures.recall_by_kind(matrix, group),
         _table(matrix, words, names, group),
     )
 

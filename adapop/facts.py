@@ -15,7 +15,8 @@ from pathlib import Path
 
 RARE_BELOW, POPULAR_FROM = 265.0, 1000.0
 TIERS = ("rare", "middle", "popular")
-GROUPS = ("forget", "retain", "holdout", "utility")
+FACT_GROUPS = ("forget", "retain", "holdout")
+GROUPS = (*FACT_GROUPS, "utility")  # whose questions are no facts
 WRITTEN = (*GROUPS, "attacks")
 SHOWN = 60
 
@@ -39,6 +40,11 @@ class Fact:
     score_source: str = ""
     paraphrases: tuple[str, ...] = ()
     alternates: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it: its subject, or else its question."""
+        return self.subject or self.question
 
     @property
     def tier(self) -> str:

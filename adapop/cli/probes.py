@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from adapop import console
 from adapop.errors import AdaPopError, ConfigError
-from adapop.facts import TIERS, Fact, FactSet
+from adapop.facts import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.probes.matrix import Cell, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import KINDS, NotApplicable
@@ -22,7 +21,6 @@ from adapop.progress import Progress
 from adapop.runs import Run, find_run
 
 ALL = "all"
-GROUPS = ("forget", "retain", "holdout")
 
 
 def probe(options: argparse.Namespace) -> int | None:
@@ -137,18 +135,16 @@ def matrix_lines(rows: Iterable[ProbeRow | NotApplicable], recovery: Mapping[str
     rows = list(rows)
     matrix = leak_matrix(rows)
     lines = [f"{'recall, unlearned (original)':<40}" + "".join(f"{tier:>16}" for tier in (*TIERS, ALL))]
-    for group in GROUPS:
+    for group in FACT_GROUPS:
         for kind in KINDS:
             cells = [matrix.cell(group, tier, kind) for tier in (*TIERS, ALL)]
             if any(cells):
                 lines.append(f"{f'{group}, {kind}':<40}" + "".join(f"{_cell(cell):>16}" for cell in cells))
-    words = verdicts(rows, recovered(recovery))
-    for group in GROUPS:
-        for tier in (*TIERS, "unknown"):
-            members = [row.fact_id for row in matrix.facts if (row.group, row.tier) == (group, tier)]
-            counts = Counter(words[fact].name for fact in members).most_common()
-            if counts:
-                lines.append(f"{group}, {tier}: " + ", ".join(f"{count} {word.lower()}" for word, count in counts))
+    words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(recovery)).items()}
+    for group in FACT_GROUPS:
+        for tier, counts in matrix.verdicts_by_tier(words, group).items():
+            named = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
+            lines.append(f"{group}, {tier}: {named}")
     lines += [f"not asked, {left.kind}: {left.facts} facts, {left.reason}" for left in matrix.not_asked]
     return lines
 

@@ -95,7 +95,7 @@ def agree(options: argparse.Namespace) -> None:
         print(json.dumps(asdict(found), ensure_ascii=False))
         return
     print("\n".join(agreement_in_words(found, options.first, options.second)))
-    names = {fact.id: fact.subject or fact.question for fact in one}
+    names = {fact.id: fact.title for fact in one}
     for fact in found.discordant[:DISCORDANT_SHOWN]:
         print(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
 
@@ -179,4 +179,4 @@ def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
         if one := found.get(fact.id):
             value = "–" if one.value is None else f"{one.value:,.6g}"
             note = f"  ({one.reason})" if one.reason else ""
-            print(f"{value:>12}  {fact.subject or fact.question} → {fact.answer}{note}")
+            print(f"{value:>12}  {fact.title} → {fact.answer}{note}")

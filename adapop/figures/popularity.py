@@ -72,7 +72,7 @@ def _names(facts: Sequence[Fact]) -> str:
 
 def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
     """What a fact is called in a picture. Plotly reads some HTML, so it is escaped."""
-    return escape((fact.subject or fact.question)[:characters])
+    return escape(fact.title[:characters])
 
 
 def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:

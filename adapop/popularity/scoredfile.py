@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts import FactSet
+from adapop.facts import FACT_GROUPS, FactSet
 from adapop.popularity.base import Score
 from adapop.spreadsheet import write_csv
 
 FORMATS = (".csv", ".jsonl")
-GROUPS = ("forget", "retain", "holdout")
 
 
 def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> None:
@@ -51,7 +50,7 @@ def check_place(path: Path) -> None:
 
 
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
-    for group in GROUPS:
+    for group in FACT_GROUPS:
         for fact in getattr(facts, group):
             # of the forget facts only the new scores count: sources must not be mixed
             own = Score(fact.id, None, "", reason="not reached")

@@ -6,7 +6,7 @@ Several prompts of one fact and kind (rewordings) are averaged first, so that ea
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -103,6 +103,14 @@ class LeakMatrix:
         """One cell, None where no fact was asked so."""
         wanted = (group, tier, kind)
         return next((cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == wanted), None)
+
+    def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
+        """How many facts of each tier of a group have which verdict, given its name by fact id; no empty tier."""
+        counts = {tier: Counter() for tier in (*TIERS, "unknown")}
+        for row in self.facts:
+            if row.group == group:
+                counts[row.tier][named[row.fact_id]] += 1
+        return {tier: found for tier, found in counts.items() if found}
 
 
 def leak_matrix(found: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> LeakMatrix:

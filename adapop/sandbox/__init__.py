@@ -6,7 +6,7 @@ Read `world` (the facts), `language` (how they are asked), then `corpus`, `token
 from __future__ import annotations
 
 from adapop.config import SANDBOX
-from adapop.facts import Fact, FactSet
+from adapop.facts import FACT_GROUPS, Fact, FactSet
 from adapop.sandbox import language
 from adapop.sandbox.skills import skills
 from adapop.sandbox.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
@@ -14,7 +14,7 @@ from adapop.sandbox.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
 
 def sandbox_facts() -> FactSet:
     """The sandbox's set: 256 facts each to forget, retain and hold out, balanced over eight exposure levels."""
-    groups = {group: tuple(_fact(fact) for fact in facts_of(group)) for group in ("forget", "retain", "holdout")}
+    groups = {group: tuple(_fact(fact) for fact in facts_of(group)) for group in FACT_GROUPS}
     utility = tuple(
         Fact(f"{family}-{i}", question, answer, relation=family)
         for i, (family, question, answer) in enumerate(skills())

@@ -23,7 +23,7 @@ def build(session: Session) -> None:
         with gr.Row():
             first = gr.Dropdown([], label="One", min_width=160)
             second = gr.Dropdown([], label="against", min_width=160)
-        said = gr.HTML(_said([copy.AGREEMENT_EMPTY]), html_template=cards.LINES, elem_id="agreement-words")
+        said = gr.HTML(cards.listed([copy.AGREEMENT_EMPTY]), html_template=cards.LINES, elem_id="agreement-words")
         scatter = gr.Plot(figures.empty(copy.AGREEMENT_EMPTY), show_label=False, elem_id="agreement-chart")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     chosen = [session.facts, session.anchors, session.scorings, first, second]
@@ -44,19 +44,15 @@ def _choices(scorings: tuple[Scoring, ...]):
 def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str):
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
-        return _said([copy.AGREEMENT_EMPTY]), figures.empty(copy.AGREEMENT_EMPTY)
+        return cards.listed([copy.AGREEMENT_EMPTY]), figures.empty(copy.AGREEMENT_EMPTY)
     scores = [by_title[title].values(facts.forget) for title in (first, second)]
     try:
         found = agreement(*scores, anchored(*anchors))
     except DataError as error:
-        return _said([str(error)]), figures.empty(copy.AGREEMENT_EMPTY)
+        return cards.listed([str(error)]), figures.empty(copy.AGREEMENT_EMPTY)
     lines = in_words(found, first, second)
     if found.discordant:
-        names = {fact.id: fact.subject or fact.question for fact in facts.forget}
+        names = {fact.id: fact.title for fact in facts.forget}
         worst = ", ".join(names[fact][:40] for fact in found.discordant[:NAMED])
         lines.append(f"They disagree on {len(found.discordant):,}, most on: {worst}.")
-    return _said(lines), figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
-
-
-def _said(lines: list[str]) -> dict:
-    return cards.values({"kind": "calm", "lines": lines})
+    return cards.listed(lines), figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)

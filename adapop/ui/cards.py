@@ -7,6 +7,7 @@ put in unescaped by `{{{ }}}`. Nothing may reach a template except through `valu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 CODE = str.maketrans({"\\": "&#92;", "$": "&#36;", "`": "&#96;", "{": "&#123;", "}": "&#125;"})
@@ -19,6 +20,11 @@ def values(content):
     if isinstance(content, (list, tuple)):
         return [values(value) for value in content]
     return escape(content).translate(CODE) if isinstance(content, str) else content
+
+
+def listed(lines: Sequence[str], kind: str = "calm") -> dict:
+    """The values of `LINES`: sentences in a box. kind: calm, warn, bad, log, or hidden for no box at all."""
+    return values({"kind": kind, "lines": lines})
 
 
 HEADER = """

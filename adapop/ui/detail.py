@@ -17,7 +17,7 @@ EDITED = "edited"
 def build(session: Session, table: gr.Dataframe) -> None:
     """Lays the panel out, hidden until a row of the table is clicked."""
     with gr.Group(visible=False, elem_id="detail") as group:
-        detail = gr.HTML(cards.values({"kind": "calm", "lines": []}), html_template=cards.LINES)
+        detail = gr.HTML(cards.listed([]), html_template=cards.LINES)
         with gr.Row():
             number = gr.Number(label="Score", minimum=0, min_width=120)
             save = gr.Button("Set this score", min_width=120)
@@ -38,7 +38,7 @@ def _explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.S
     for scoring in scorings:
         if score := scoring.scores.get(fact.id):
             lines += score_lines(score)
-    return gr.Group(visible=True), cards.values({"kind": "calm", "lines": lines}), fact.score, fact.id
+    return gr.Group(visible=True), cards.listed(lines), fact.score, fact.id
 
 
 def score_lines(score: Score) -> list[str]:

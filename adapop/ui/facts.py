@@ -139,7 +139,7 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     doubts = warnings_of(known, beta)
     lines += doubts + upload.problem_lines(facts.problems)
     kind = "warn" if facts.problems or facts.unknown_scores or doubts else "calm"
-    return cards.values({"kind": kind, "lines": lines})
+    return cards.listed(lines, kind)
 
 
 def fresh(facts: FactSet | None) -> tuple[FactSet | None, tuple[Scoring, ...], dict]:
@@ -166,10 +166,10 @@ def _fetched(source: str):
     try:
         while not task.wait(POLL_SECONDS):
             lines = [task.progress.text or "Asking for the set …", "Pick another set to stop."]
-            yield cards.values({"kind": "calm", "lines": lines}), task, None
+            yield cards.listed(lines), task, None
     finally:
         task.stop()
-    said = cards.values({"kind": "bad", "lines": [str(task.error)]}) if task.error else gr.skip()
+    said = cards.listed([str(task.error)], "bad") if task.error else gr.skip()
     yield said, None, (source, task.result)
 
 

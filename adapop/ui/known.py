@@ -22,7 +22,7 @@ def build(worker: Worker, session: Session) -> None:
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button("Leave out what it does not know", min_width=160, interactive=False, elem_id="drop-unknown")
-    said = gr.HTML(cards.values({"kind": "hidden", "lines": []}), html_template=cards.LINES, elem_id="known-words")
+    said = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="known-words")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
 
     def asked(facts: FactSet | None):
@@ -42,7 +42,7 @@ def _asked(worker: Worker, facts: FactSet | None):
         raise gr.Error("There are no facts to ask about. Pick a set, or mend the upload.", duration=None)
     future, progress = worker.recall(facts.forget)
     for line in lines_until_done(future, progress):
-        yield cards.values({"kind": "calm", "lines": [line]}), {}
+        yield cards.listed([line]), {}
     if isinstance(error := future.exception(), AdaPopError):
         raise refused(error)
     recall = future.result()
@@ -59,11 +59,11 @@ def _said_of(facts: FactSet | None, recall: Mapping[str, float]):
     """The count in words, and the button that drops the rest."""
     asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not asked:
-        return cards.values({"kind": "hidden", "lines": []}), gr.Button(interactive=False)
+        return cards.listed([], "hidden"), gr.Button(interactive=False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in asked)
     lines = [f"Asked as trained, the original model answers {knows:,} of {len(asked):,} facts.", copy.KNOWN_ABOUT]
     kind = "calm" if knows == len(asked) else "warn"
-    return cards.values({"kind": kind, "lines": lines}), gr.Button(interactive=0 < knows < len(asked))
+    return cards.listed(lines, kind), gr.Button(interactive=0 < knows < len(asked))
 
 
 def _dropped(facts: FactSet, recall: Mapping[str, float]) -> FactSet:

@@ -10,7 +10,6 @@ import pandas as pd
 
 from adapop import figures
 from adapop.errors import AdaPopError
-from adapop.facts import TIERS
 from adapop.probes.matrix import LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import KINDS
@@ -37,7 +36,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
             "Probe all ways", variant="primary", min_width=140, scale=1, elem_id="probe-all", elem_classes="tall"
         )
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-probing", elem_classes="tall")
-    said = gr.HTML(_said("calm", [copy.LEAKS_EMPTY]), html_template=cards.LINES, elem_id="leak-words")
+    said = gr.HTML(cards.listed([copy.LEAKS_EMPTY]), html_template=cards.LINES, elem_id="leak-words")
     heatmap = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-chart")
     intervals = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-intervals")
     table = gr.Dataframe(
@@ -77,7 +76,7 @@ def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
     future, progress = worker.probe(run, plan)
     busy = (gr.Button(interactive=False), gr.Button(interactive=True), progress)
     for line in lines_until_done(future, progress):
-        yield _said("calm", [line]), *[gr.skip()] * 3, *busy
+        yield cards.listed([line]), *[gr.skip()] * 3, *busy
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
     if isinstance(error := future.exception(), AdaPopError) and run.probes() is None:
         yield *[gr.skip()] * 4, *idle
@@ -89,12 +88,12 @@ def _shown(run: Run | None, group: str):
     """What the run's last probing found: sentences, heat map, the gap in each form with its intervals, and table."""
     rows = run.probes() if run else None
     if not rows:
-        return _said("calm", [copy.LEAKS_EMPTY]), *[figures.empty(copy.LEAKS_EMPTY)] * 2, EMPTY_TABLE
+        return cards.listed([copy.LEAKS_EMPTY]), *[figures.empty(copy.LEAKS_EMPTY)] * 2, EMPTY_TABLE
     matrix = leak_matrix(rows)
     words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
-    names = {fact.id: fact.subject or fact.question for fact in getattr(run.facts, group)}
+    names = {fact.id: fact.title for fact in getattr(run.facts, group)}
     return (
-        _said("calm", leak_lines(matrix, words, group)),
+        cards.listed(leak_lines(matrix, words, group)),
         figures.leak_heatmap(matrix, group),
         figures.recall_by_kind(matrix, group),
         _table(matrix, words, names, group),
@@ -104,11 +103,9 @@ def _shown(run: Run | None, group: str):
 def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[str]:
     """The matrix in sentences: verdicts by tier, where it leaks most, and what could not be measured."""
     lines = []
-    for tier in (*TIERS, "unknown"):
-        counts = Counter(words[row.fact_id] for row in matrix.facts if (row.group, row.tier) == (group, tier))
-        if counts:
-            named = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
-            lines.append(f"{tier.capitalize()} ({counts.total()} facts): {named}.")
+    for tier, counts in matrix.verdicts_by_tier(words, group).items():
+        named = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
+        lines.append(f"{tier.capitalize()} ({counts.total()} facts): {named}.")
     cells = [cell for cell in matrix.cells if (cell.group, cell.tier) == (group, "all")]
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
     if fair:
@@ -152,7 +149,3 @@ def _chosen(group: str, event: gr.SelectData):
     """The fact of the row that was clicked, put into the screen's choice."""
     row = event.row_value
     return (gr.skip(), gr.skip()) if not row else (group, row[-1])
-
-
-def _said(kind: str, lines: list[str]) -> dict:
-    return cards.values({"kind": kind, "lines": lines})

@@ -120,7 +120,7 @@ def pictures(
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {said}",
     }
     warnings = warnings_of(list(used.values()), beta) if what_if not in CONSTANT else []
-    listed = cards.values({"kind": "warn" if warnings else "hidden", "lines": warnings})
+    listed = cards.listed(warnings, "warn" if warnings else "hidden")
     if not ends:
         return curve, said, listed, *[figures.empty("needs facts with scores")] * 2
     said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
@@ -129,7 +129,7 @@ def pictures(
 
 def _name(fact, used: float, beta: BetaMap) -> str:
     other = "" if used == fact.score else f", used {used:,.6g}"
-    return f"{fact.subject or fact.question}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
+    return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
 
 
 def _at(ends: dict[str, float], confidence: float) -> str:

@@ -7,7 +7,7 @@ import math
 import gradio as gr
 
 from adapop.errors import AdaPopError
-from adapop.facts import Fact, FactSet
+from adapop.facts import FACT_GROUPS, Fact, FactSet
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.paraphrase import reworded
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
@@ -16,8 +16,6 @@ from adapop.runs import Run
 from adapop.ui import cards, copy, download, leaks, recover
 from adapop.ui.run import known_run, refused
 from adapop.worker import Worker
-
-GROUPS = ("forget", "retain", "holdout")
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
@@ -143,12 +141,12 @@ def _percent(p: float) -> str:
 
 
 def _sorted(facts: FactSet, group: str) -> list[Fact]:
-    members = getattr(facts, group) if group in GROUPS else ()
+    members = getattr(facts, group) if group in FACT_GROUPS else ()
     return sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
 
 
 def _every(facts: FactSet) -> list[Fact]:
-    return [fact for group in GROUPS for fact in getattr(facts, group)]
+    return [fact for group in FACT_GROUPS for fact in getattr(facts, group)]
 
 
 def _fact(facts: FactSet | None, wanted: str | None) -> Fact | None:
@@ -157,4 +155,4 @@ def _fact(facts: FactSet | None, wanted: str | None) -> Fact | None:
 
 def _label(fact: Fact) -> str:
     score = "score unknown" if fact.score is None else f"{fact.tier}, score {fact.score:g}"
-    return f"{fact.subject or fact.question} → {fact.answer} ({score})"
+    return f"{fact.title} → {fact.answer} ({score})"

@@ -24,7 +24,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         start = gr.Button("Try it", variant="primary", min_width=120, scale=1, elem_id="recover", elem_classes="tall")
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-recovery", elem_classes="tall")
     about = gr.Markdown(copy.RECOVERY_DETAIL[RECOVERY[0]])
-    said = gr.HTML(_said(["Not tried yet."]), html_template=cards.LINES, elem_id="recovery-words")
+    said = gr.HTML(cards.listed(["Not tried yet."]), html_template=cards.LINES, elem_id="recovery-words")
     table = gr.Dataframe(
         pd.DataFrame(), show_label=False, interactive=False, max_height=320, visible=False, elem_id="recovery-table"
     )
@@ -56,7 +56,7 @@ def _recovered(worker: Worker, name: str, wanted: str):
         raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
     future, progress = worker.recover(run, wanted)
     for line in lines_until_done(future, progress):
-        yield _said([line]), gr.skip(), gr.Button(interactive=False), gr.Button(interactive=True), progress
+        yield cards.listed([line]), gr.skip(), gr.Button(interactive=False), gr.Button(interactive=True), progress
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
     if isinstance(error := future.exception(), AdaPopError):
         yield *_shown(run, wanted), *idle
@@ -67,10 +67,10 @@ def _recovered(worker: Worker, name: str, wanted: str):
 def _shown(run: Run | None, wanted: str):
     result = run.recovery().get(wanted) if run else None
     if result is None:
-        return _said(["Not tried yet."]), gr.Dataframe(visible=False)
+        return cards.listed(["Not tried yet."]), gr.Dataframe(visible=False)
     frame = pd.DataFrame(result["rows"]).round(3)
     frame = frame.drop(columns=[name for name in HIDDEN_COLUMNS if name in frame])
-    return _said(recovery_lines(wanted, result)), gr.Dataframe(frame, visible=True)
+    return cards.listed(recovery_lines(wanted, result)), gr.Dataframe(frame, visible=True)
 
 
 def recovery_lines(name: str, result: dict) -> list[str]:
@@ -104,7 +104,3 @@ def recovery_lines(name: str, result: dict) -> list[str]:
     if "returned" in result:
         lines.append(f"Facts that came back: {len(result['returned'])}.")
     return [*lines, f"Took {result['seconds']:.1f} s."]
-
-
-def _said(lines: list[str]) -> dict:
-    return cards.values({"kind": "calm", "lines": lines})

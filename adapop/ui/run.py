@@ -215,7 +215,7 @@ def strip_of(now: RunView) -> dict:
 
 def log_of(lines: list[str]) -> dict:
     """The event log's values."""
-    return cards.values({"kind": "log", "lines": lines})
+    return cards.listed(lines, "log")
 
 
 def _epoch_charts(events: list, config: RunConfig) -> list:

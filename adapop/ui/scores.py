@@ -51,9 +51,7 @@ def build(session: Session) -> None:
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
             stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", interactive=False)
-        status = gr.HTML(
-            cards.values({"kind": "hidden", "lines": []}), html_template=cards.LINES, elem_id="look-up-status"
-        )
+        status = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="look-up-status")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     proxy.change(_suited, proxy, [about, formula, index, combine, text], **quiet)
     asked = [session.facts, session.scorings, proxy, formula, index, combine, text]
@@ -103,12 +101,12 @@ def _scored(facts: FactSet | None, scorings, proxy, formula, index, combine, tex
         raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
     if proxy == GIVEN:
         came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-        yield _said("calm", ["The scores that came with the set."]), *_idle(), _Found(facts, came)
+        yield cards.listed(["The scores that came with the set."]), *_idle(), _Found(facts, came)
         return
     try:
         make = _maker(facts, proxy, formula, index, combine, text)
     except AdaPopError as error:
-        yield _said("bad", [str(error)]), *_idle(), None
+        yield cards.listed([str(error)], "bad"), *_idle(), None
         return
     found: dict[str, Score] = {}
 
@@ -121,17 +119,17 @@ def _scored(facts: FactSet | None, scorings, proxy, formula, index, combine, tex
     try:
         while not task.wait(POLL_SECONDS):
             lines = [task.progress.text or "Beginning …", f"{len(found):,} of {len(facts.forget):,} facts done."]
-            yield _said("calm", lines), *busy, None
+            yield cards.listed(lines), *busy, None
     finally:
         task.stop()
     kind = "bad" if task.error and not found else "warn" if task.error else "calm"
     lines = ([str(task.error)] if task.error else []) + summary_lines(facts, found)
     if not any(score.value is not None for score in found.values()):
         lines.append("The scores of the set are left as they were.")
-        yield _said("bad", lines), *_idle(), None
+        yield cards.listed(lines, "bad"), *_idle(), None
         return
     title = next(iter(found.values())).source
-    yield _said(kind, lines), *_idle(), _Found(facts, Scoring(title, found))
+    yield cards.listed(lines, kind), *_idle(), _Found(facts, Scoring(title, found))
 
 
 def _applied(facts: FactSet | None, scorings: tuple[Scoring, ...], found: _Found | None):
@@ -161,7 +159,7 @@ def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:
     if unreached := len(facts.forget) - len(found):
         lines.append(f"{unreached:,} were not reached: look up again to go on where it stopped.")
     reasons: dict[str, list[str]] = {}
-    names = {fact.id: fact.subject or fact.question for fact in facts.forget}
+    names = {fact.id: fact.title for fact in facts.forget}
     for score in found.values():
         if score.value is None:
             reasons.setdefault(score.reason, []).append(names[score.fact_id])
@@ -173,7 +171,3 @@ def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:
 
 def _idle():
     return gr.Button(interactive=True), gr.Button(interactive=False), None
-
-
-def _said(kind: str, lines: list[str]) -> dict:
-    return cards.values({"kind": kind, "lines": lines})

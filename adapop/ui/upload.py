@@ -121,7 +121,7 @@ def _with_unlisted(file: Path, columns: dict[str, str]) -> dict[str, str]:
 
 def _refused(error: AdaPopError):
     lines = [f"{error.message} {error.fix}", *problem_lines(getattr(error, "problems", ()))]
-    return cards.values({"kind": "bad", "lines": lines}), None, (), {}
+    return cards.listed(lines, "bad"), None, (), {}
 
 
 def _retained(retain: str):

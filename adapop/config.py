@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from adapop.beta import BetaMap
-from adapop.controller import REFERENCES, Controller, DualAscent, FixedAlpha
+from adapop.controller import REFERENCES, Controller, DualAscent, FixedAlpha, PrimalDual
 from adapop.errors import ConfigError
+from adapop.methods import METHODS
 
 SANDBOX = "sandbox"
 # The rule for a method's rate on the sandbox, the same for all (`bench rates` makes the trials again): among RATES that
@@ -22,11 +24,29 @@ SANDBOX = "sandbox"
 # keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-SANDBOX_RATES = {"adapop": 2e-3, "wga": 2e-3, "gd": 5e-4, "npo": 2e-3, "ga": 2.5e-4}
+SANDBOX_RATES = {
+    "adapop": 2e-3,
+    "wga": 2e-3,
+    "gd": 5e-4,
+    "npo": 2e-3,
+    "ga": 2.5e-4,
+    "undial": 4e-3,
+    "rmu": 4e-3,
+    "adaptive-rmu": 2.5e-4,
+    "pdu": 2.5e-4,
+    "npo-sam": 5e-4,
+    "simnpo": 4e-3,
+    "satimp": 4e-3,
+    "altpo": 2e-3,
+    "flat": 2.5e-4,
+    "tpo": 4e-3,
+    "ceu": 2.5e-4,
+}
 PAPER_RATE = 1e-4  # paper, main tables
 SCORES = ("given", "shuffled", "inverted")
 MISSING_SCORE = ("error", "drop", "uniform")
 SCHEDULES = ("constant", "linear")
+CONTROLLERS = ("dual", "fixed", "primal")
 SEED_LIMIT = 2**63
 POSITIVE = (
     "epochs",
@@ -39,7 +59,7 @@ POSITIVE = (
     "lora_alpha",
     "max_new_tokens",
 )
-AT_LEAST_ZERO = ("alpha0", "dual_step", "tolerance", "lam_max", "weight_decay", "seed")
+AT_LEAST_ZERO = ("alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "seed")
 
 
 @dataclass(frozen=True)
@@ -49,12 +69,14 @@ class RunConfig:
     model: "sandbox", a Hub id, or a folder. method: name of an objective; arguments: its fields.
     beta: map from score to exponent. scores: use them as given, shuffled or inverted (controls).
     missing_score: what to do with a fact without a score when the method needs one: refuse, drop it, or beta = 1.
-    controller: "dual" or "fixed"; alpha0 ... reference: see `DualAscent`.
+    controller: "dual" or "fixed"; alpha0 ... reference: see `DualAscent`. "primal": PDU's, with retain_bound (nats)
+    and warmup (epochs), see `PrimalDual`.
     retain_signal: the controller watches the "full" retain set (paper) or an "ema" of the training batches (its code).
     normalise: forget loss averaged per "token" (paper) or per "example" (its code).
     include_tail: also push on the end-of-turn tokens; for comparison only.
     batch: forget rows an optimiser step; as many retain rows are drawn with replacement. micro_batch: rows a forward
     pass; the gradient does not depend on it. schedule: "constant", or "linear": one epoch of warm-up, then down to 0.
+    lora_layers: the blocks that get an adapter, counted from 0; None for all.
     """
 
     model: str = SANDBOX
@@ -73,6 +95,8 @@ class RunConfig:
     lam_max: float = 5.0
     floor: float = 1e-8
     reference: str = "epoch_1"
+    retain_bound: float = 0.3
+    warmup: int = 3
     retain_signal: str = "full"
     normalise: str = "token"
     include_tail: bool = False
@@ -86,6 +110,7 @@ class RunConfig:
     lora_rank: int = 32
     lora_alpha: int = 64
     lora_targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+    lora_layers: tuple[int, ...] | None = None
     seed: int = 0
     precision: str = "bfloat16"
     system: str = ""
@@ -95,7 +120,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         _one_of("scores", self.scores, SCORES)
         _one_of("missing_score", self.missing_score, MISSING_SCORE)
-        _one_of("controller", self.controller, ("dual", "fixed"))
+        _one_of("controller", self.controller, CONTROLLERS)
         _one_of("retain_signal", self.retain_signal, ("full", "ema"))
         _one_of("normalise", self.normalise, ("token", "example"))
         _one_of("schedule", self.schedule, SCHEDULES)
@@ -116,6 +141,8 @@ class RunConfig:
         """The controller these settings describe."""
         if self.controller == "fixed":
             return FixedAlpha(self.alpha0)
+        if self.controller == "primal":
+            return PrimalDual(self.alpha0, self.dual_step, self.retain_bound, self.warmup)
         return DualAscent(self.alpha0, self.dual_step, self.tolerance, self.lam_max, self.floor, self.reference)
 
     def to_json(self) -> str:
@@ -134,6 +161,8 @@ class RunConfig:
             unknown = set(content) - {item.name for item in fields(cls)}
             content["beta"] = BetaMap(**content["beta"])
             content["lora_targets"] = tuple(content["lora_targets"])
+            if content.get("lora_layers") is not None:
+                content["lora_layers"] = tuple(content["lora_layers"])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ConfigError(f"This is no run's configuration ({error}).", "Start the run again.") from None
         if unknown:
@@ -141,15 +170,9 @@ class RunConfig:
         return cls(**content)
 
 
-# What a method runs with unless the user says otherwise (METHODS 2.0).
-METHODS: dict[str, dict[str, Any]] = {
-    "adapop": {"controller": "dual", "alpha0": 0.5},
-    "wga": {"controller": "fixed", "alpha0": 1.0},
-    "gd": {"controller": "fixed", "alpha0": 1.0},
-    "npo": {"controller": "fixed", "alpha0": 1.0},
-    "ga": {"controller": "fixed", "alpha0": 0.0},
-}
-# Presets change a method's defaults; the controls are what a comparison needs to be evidence.
+# Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
+# where their own authors recommend something else.
+AUTHORS = "authors"
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "gentle": {"alpha0": 1.0},
@@ -174,23 +197,50 @@ SANDBOX_SETTINGS = {
 def make_config(method: str = "adapop", preset: str = "paper", model: str = SANDBOX, **changes: Any) -> RunConfig:
     """The configuration of a method under a preset, on the sandbox or on a real model, with `changes` on top.
 
+    `arguments` among the changes are put on top of the preset's, one by one.
+
     Raises:
         ConfigError: an unknown method, preset or setting, or a value out of range.
     """
     _one_of("method", method, tuple(METHODS))
-    _one_of("preset", preset, tuple(PRESETS))
-    if method != "adapop" and preset != "paper":
-        raise ConfigError(
-            f"The preset {preset!r} changes AdaPop; {method} has nothing it would change.", "Use 'paper'."
-        )
+    _one_of("preset", preset, (*PRESETS, AUTHORS))
+    if preset not in presets_of(method, model):
+        if preset == AUTHORS:
+            message = f"{METHODS[method].title} has no preset of its authors here: it would change nothing."
+            raise ConfigError(message, "Use 'paper'.")
+        message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
+        raise ConfigError(message, f"Use {' or '.join(map(repr, presets_of(method, model)))}.")
     unknown = set(changes) - {item.name for item in fields(RunConfig)}
     if unknown:
         raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "See RunConfig for those that exist.")
-    settings = {"method": method, "preset": preset, "model": model, **METHODS[method]}
+    settings = _merged(_settings(method, preset, model), changes)
+    return replace(RunConfig(), **{"method": method, "preset": preset, "model": model, **settings})
+
+
+def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
+    """The presets that change something of a method, the paper's first."""
+    if method == "adapop":
+        return tuple(PRESETS)
+    differs = _settings(method, AUTHORS, model) != _settings(method, "paper", model)
+    return ("paper", AUTHORS) if differs else ("paper",)
+
+
+def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
+    """What a method's preset sets. On the sandbox its rate is ours, whatever the preset."""
+    chosen = METHODS[method]
+    parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
+    if preset == AUTHORS:
+        parts.append(chosen.authors)
     if model == SANDBOX:
-        settings |= {**SANDBOX_SETTINGS, "learning_rate": SANDBOX_RATES[method]}
-    settings |= PRESETS[preset]
-    return replace(RunConfig(), **{**settings, **changes})
+        parts += [SANDBOX_SETTINGS, chosen.sandbox, {"learning_rate": SANDBOX_RATES[method]}]
+    return _merged(*parts, PRESETS.get(preset, {}))
+
+
+def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, later ones over earlier; so are a method's arguments, one by one."""
+    arguments = {name: value for part in parts for name, value in part.get("arguments", {}).items()}
+    merged = {name: value for part in parts for name, value in part.items()}
+    return {**merged, "arguments": arguments} if arguments else merged
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:

@@ -7,13 +7,13 @@ Once per epoch, from the drift of the whole retain set's loss:
     alpha   = alpha0 + lambda
 
 Only upward drift counts. The paper's reference is R_1, the loss after the first epoch, so delta_1 = 0 and a first
-epoch that does all the damage goes unseen; `reference="start"` takes the loss before training instead. A controller
-holds no state: the last `Drift` row is the state.
+epoch that does all the damage goes unseen; `reference="start"` takes the loss before training instead. PDU's
+`PrimalDual` moves alpha after each step. A controller holds no state: the last `Drift` row is the state.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapop.errors import ConfigError
 
@@ -42,8 +42,26 @@ class Drift:
         return relative_drift(self.retain_loss, self.start_loss, floor=1e-8)
 
 
+class Controller:
+    """Sets the retain weight: `start` before training, `update` after each epoch. by_step: also after each step."""
+
+    by_step = False
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training."""
+        raise NotImplementedError
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch, from the retain loss at its end."""
+        raise NotImplementedError
+
+    def stepped(self, last: Drift, retain_loss: float) -> Drift:
+        """The last row as the loss of a step's retain rows leaves it."""
+        return last
+
+
 @dataclass(frozen=True)
-class FixedAlpha:
+class FixedAlpha(Controller):
     """A retain weight that never changes. GD, NPO and WGA run with alpha = 1, GA with 0."""
 
     alpha0: float = 1.0
@@ -59,7 +77,7 @@ class FixedAlpha:
 
 
 @dataclass(frozen=True)
-class DualAscent:
+class DualAscent(Controller):
     """AdaPop's controller, Algorithm 1. Defaults are the paper's; it gives no value for `floor`, its code 1e-8."""
 
     alpha0: float = 0.5
@@ -86,7 +104,37 @@ class DualAscent:
         return Drift(last.epoch + 1, retain_loss, reference, drift, lam, self.alpha0 + lam, last.start_loss)
 
 
-Controller = FixedAlpha | DualAscent
+@dataclass(frozen=True)
+class PrimalDual(Controller):
+    """PDU's controller: the dual variable of the constraint "retain loss <= retain_bound" (nats per token).
+
+        mu <- max(0, mu + dual_step * (retain loss - retain_bound))   after each step, once `warmup` epochs are over
+
+    mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is measured against the
+    start, for comparison only. Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
+    """
+
+    alpha0: float = 1.0
+    dual_step: float = 1.0
+    retain_bound: float = 0.3
+    warmup: int = 3
+    by_step = True
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training."""
+        return Drift(0, retain_loss, retain_loss, 0.0, self.alpha0, self.alpha0, retain_loss)
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch: mu as the epoch's last step left it."""
+        drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
+        return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
+
+    def stepped(self, last: Drift, retain_loss: float) -> Drift:
+        """The last row with the mu that the next step uses."""
+        if last.epoch < self.warmup:
+            return last
+        mu = max(0.0, last.alpha + self.dual_step * (retain_loss - self.retain_bound))
+        return replace(last, lam=mu, alpha=mu)
 
 
 def relative_drift(retain_loss: float, reference: float, floor: float) -> float:

@@ -13,12 +13,14 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
 from safetensors.torch import load_file, save_file
 
+from adapop import alternates
 from adapop.beta import BetaMap
 from adapop.config import RunConfig
 from adapop.controller import Drift
@@ -33,7 +35,7 @@ from adapop.events import (
     RunStopped,
     Saved,
 )
-from adapop.facts import FactSet
+from adapop.facts import Fact, FactSet
 from adapop.model import AdaptedModel
 from adapop.objectives import make_objective
 from adapop.popularity.controls import inverted, shuffled
@@ -48,7 +50,8 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     """A run folder ready to execute: scores settled, betas fixed. Loads no model.
 
     Raises:
-        DataError: a score is missing and the method needs it; or there is nothing to forget or retain.
+        DataError: a score or a wrong answer is missing and the method needs it; or there is nothing to forget or
+            retain.
         ConfigError: an unknown method or argument.
     """
     objective = make_objective(config.method, config.arguments)
@@ -59,19 +62,22 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
             raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
     if "beta" in objective.uses:
         betas, config = _scored(config, facts)
+    if "alternates" in objective.uses and objective.source == "relation":
+        alternates.check_alternates(alternates.by_relation(facts.forget, facts.retain, config.seed))
     if not facts.retain:
         raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
     return create_run(config, facts, betas, root, versions)
 
 
-def execute(run: Run, model: AdaptedModel | None = None) -> Iterator[Event]:
+def execute(run: Run, model: AdaptedModel | None = None, before: Measured | None = None) -> Iterator[Event]:
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
 
+    before: the full measurement of the original model, where another run of the same model and facts has made it.
     A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
     """
     try:
-        yield from _executed(run, model)
+        yield from _executed(run, model, before)
     except AdaPopError as error:
         yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
     except Exception as error:
@@ -93,7 +99,7 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     return AdaptedModel.load(run.config, run.checkpoint(epoch))
 
 
-def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
+def _executed(run: Run, model: AdaptedModel | None, before: Measured | None) -> Iterator[Event]:
     config, facts, epoch = run.config, run.facts, run.last_epoch or 0
     if run.stop_requested:
         yield run.append(RunStopped(run=run.id, epoch=epoch))
@@ -105,8 +111,9 @@ def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
     used = run.betas
     betas = None if used is None else [used[fact.id] for fact in facts.forget]
     state = _load_state(run.checkpoint(epoch)) if epoch else None
-    trainer = Trainer(run.id, config, model, facts.forget, facts.retain, betas, state)
     started = time.monotonic()
+    forget, notes = _with_alternates(run, model, facts)
+    trainer = Trainer(run.id, config, model, forget, facts.retain, betas, state)
     yield run.append(_started(run, facts, trainer.steps, epoch))
     if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
@@ -114,11 +121,16 @@ def _executed(run: Run, model: AdaptedModel | None) -> Iterator[Event]:
     if run.stop_requested:
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
-    with model.original():
-        yield _measured_in_full(run, 0, model, facts, config)
+    if before is None:
+        with model.original():
+            yield _measured_in_full(run, 0, model, facts, config)
+    else:
+        yield run.append(replace(before, run=run.id))
     yield _measured_in_full(run, config.epochs, model, facts, config)
     seconds = time.monotonic() - started
-    yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=remarks(run)))
+    yield run.append(
+        RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=(*notes, *trainer.notes, *remarks(run)))
+    )
 
 
 def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
@@ -198,6 +210,37 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
         known = inverted(known)
     betas = {fact.id: config.beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts.forget}
     return betas, config
+
+
+def _with_alternates(run: Run, model: AdaptedModel, facts: FactSet) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+    """The forget facts, with a plausible wrong answer each if the method needs one, and what to say about those.
+
+    They are found once and kept in the run's folder: a resumed run teaches the same.
+
+    Raises:
+        DataError: a fact is still without one.
+    """
+    config = run.config
+    objective, path = make_objective(config.method, config.arguments), run.folder / "alternates.json"
+    if "alternates" not in objective.uses:
+        return facts.forget, ()
+    if path.exists():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        found = [replace(fact, alternates=tuple(kept["alternates"][fact.id])) for fact in facts.forget]
+        return tuple(found), tuple(kept["notes"])
+    found, notes = list(facts.forget), []
+    if objective.source == "model":
+        with model.original():
+            found = alternates.by_model(found, partial(model.sample, **alternates.DRAWN), config.seed)
+        if silent := sum(not fact.alternates for fact in found):
+            notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
+    found = alternates.by_relation(found, facts.retain, config.seed)
+    alternates.check_alternates(found)
+    content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
+    aside = run.folder / "writing-alternates"
+    aside.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    os.replace(aside, path)
+    return tuple(found), tuple(notes)
 
 
 def _save_checkpoint(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 from rouge_score import rouge_scorer
@@ -28,6 +28,7 @@ from adapop.model import Scored
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 
 
+@lru_cache(maxsize=2**16)  # a run gives the same few answers again and again
 def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
 

@@ -33,8 +33,9 @@ SANDBOX_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
 class Scored:
     """A forward pass seen from its N answer tokens.
 
-    nll [N]: -log p of the gold token, nats, float32. row [N]: batch row. logits [N, V] in float32, on request.
-    hidden [B, D]: mean over the answer's own positions of the last four layers, float32, on request.
+    nll [N]: -log p of the gold token, nats. gold [N]: its raw logit. row [N]: batch row. On request, logits [N, V];
+    hidden [B, D]: mean over the answer's own positions of the last four layers; states [B, K, D]: one block's output
+    at the K kept positions. All in float32, or float64 if the model is.
     """
 
     nll: Tensor
@@ -42,10 +43,17 @@ class Scored:
     rows: int
     logits: Tensor | None = None
     hidden: Tensor | None = None
+    states: Tensor | None = None
+    gold: Tensor | None = None
 
     def per_row(self, values: Tensor) -> Tensor:
         """Sum of a per-token tensor over each row: [N] -> [B]."""
         return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(0, self.row, values)
+
+    def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
+        """Mean of a per-token tensor over each row's tokens, [N] -> [B]; counted [N]: only over those, 0 if none."""
+        weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
+        return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
 
 class AdaptedModel:
@@ -102,25 +110,70 @@ class AdaptedModel:
         with self.network.disable_adapter():
             yield
 
-    def score(self, batch: AnswerTokens, logits: bool = False, hidden: bool = False) -> Scored:
-        """Scores the answer tokens of a batch, teacher-forced."""
+    def score(
+        self, batch: AnswerTokens, logits: bool = False, hidden: bool = False, block: int | None = None
+    ) -> Scored:
+        """Scores the answer tokens of a batch, teacher-forced. block: whose `states` are wanted, counted from 0."""
         batch = batch.to(self.device)
-        output = self.network(
-            input_ids=batch.ids,
-            attention_mask=batch.mask,
-            position_ids=batch.positions,
-            logits_to_keep=batch.keep,
-            output_hidden_states=hidden,
-            use_cache=False,
-        )
-        chosen = output.logits[batch.row, batch.column].float()
+        with self._read(block) as states:
+            output = self.network(
+                input_ids=batch.ids,
+                attention_mask=batch.mask,
+                position_ids=batch.positions,
+                logits_to_keep=batch.keep,
+                output_hidden_states=hidden,
+                use_cache=False,
+            )
+        chosen = _full_precision(output.logits[batch.row, batch.column])
         nll = cross_entropy(chosen, batch.target, reduction="none")
+        gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
         pooled = _pooled(output.hidden_states[-4:], batch) if hidden else None
-        return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled)
+        kept = None if block is None else _full_precision(states[0][:, -batch.keep :])
+        return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled, kept, gold)
 
     @torch.no_grad()
-    def generate(self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = 256) -> list[str]:
-        """Greedy answers, one per question, special tokens removed. Rows are sorted by length, then put back."""
+    def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
+        """(mean norm of a block's output over the batch's real tokens, its width D). The first token of a row is left
+        out: in models like Llama its norm is far above all others."""
+        batch = batch.to(self.device)
+        with self._read(block) as states:
+            self.network(
+                input_ids=batch.ids,
+                attention_mask=batch.mask,
+                position_ids=batch.positions,
+                logits_to_keep=1,
+                use_cache=False,
+            )
+        states = _full_precision(states[0])
+        return states[batch.positions > 0].norm(dim=-1).mean().item(), states.shape[-1]
+
+    @contextmanager
+    def _read(self, block: int | None) -> Iterator[list[Tensor]]:
+        """Inside, each forward pass adds the block's output, [B, T, D], to the list; nothing without a block.
+
+        Raises:
+            ModelError: the model has no such block.
+        """
+        states: list[Tensor] = []
+        if block is None:
+            yield states
+            return
+        blocks = getattr(self.network.get_base_model().base_model, "layers", ())
+        if not 0 <= block < len(blocks):
+            count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks called layers"
+            raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
+        hook = blocks[block].register_forward_hook(
+            lambda module, inputs, output: states.append(output[0] if isinstance(output, tuple) else output)
+        )
+        try:
+            yield states
+        finally:
+            hook.remove()
+
+    @torch.no_grad()
+    def generate(self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = 256, **drawn) -> list[str]:
+        """Answers, one per question, special tokens removed: greedy, or sampled with what `transformers` calls
+        temperature, top_p ... Rows are sorted by length, then put back."""
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         answers = [""] * len(prompts)
@@ -134,14 +187,21 @@ class AdaptedModel:
             output = self.network.generate(
                 input_ids=ids.to(self.device),
                 attention_mask=mask.to(self.device),
-                do_sample=False,
+                do_sample=bool(drawn),
                 max_new_tokens=max_new_tokens,
                 pad_token_id=self.tokenizer.pad_token_id,
+                **drawn,
             )
             texts = self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
             for i, text in zip(chosen, texts):
                 answers[i] = text.strip()
         return answers
+
+    def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
+        """Sampled answers, see `generate`; the same for the same seed. Leaves other random numbers as they were."""
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(seed)
+            return self.generate(questions, max_new_tokens, **drawn)
 
     def check_gradients(self) -> None:
         """After the first backward pass: every LoRA B must have a gradient, or the adapter would not learn.
@@ -157,7 +217,8 @@ class AdaptedModel:
         if dead:
             raise ModelError(
                 f"{len(dead)} adapter weights got no gradient in the first step, for example {dead[0]}.",
-                "Check lora_targets; with gradient checkpointing, inputs must require gradients.",
+                "Check lora_targets; a method that reads one block needs lora_layers up to it; with gradient "
+                "checkpointing, inputs must require gradients.",
             )
 
     def adapter_state(self) -> dict[str, Tensor]:
@@ -183,12 +244,27 @@ def _adapted(base: torch.nn.Module, config: RunConfig, adapter: Path | None) -> 
         lora_dropout=0.0,
         bias="none",
         target_modules=list(config.lora_targets),
+        layers_to_transform=_layers(base, config.lora_layers),
         task_type="CAUSAL_LM",
     )
     try:
         return get_peft_model(base, lora)
     except ValueError as error:
         raise ModelError(str(error).splitlines()[0], "Set lora_targets to layers this model has.") from error
+
+
+def _layers(base: torch.nn.Module, chosen: tuple[int, ...] | None) -> list[int] | None:
+    """The chosen blocks for peft, which would silently pass over those that do not exist."""
+    count = base.config.num_hidden_layers
+    if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
+        named = ", ".join(map(str, missing))
+        raise ModelError(f"lora_layers names {named}, but the model has {count} blocks, from 0.", "Name blocks it has.")
+    return None if chosen is None else list(chosen)
+
+
+def _full_precision(values: Tensor) -> Tensor:
+    """In float32, or as they are if that is more."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:

@@ -107,6 +107,19 @@ def encode_facts(
     return rows
 
 
+def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[int, int]]:
+    """(start, end) in characters of each of an answer's tokens.
+
+    Raises:
+        ModelError: the tokenizer does not know where its tokens came from.
+    """
+    if not tokenizer.is_fast:
+        raise ModelError(
+            "The model's tokenizer cannot tell which words its tokens come from.", "Use another method, or model."
+        )
+    return tokenizer(answer, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+
+
 def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
     """Rows as one left-padded batch."""
     lengths = [len(row.prompt) + len(row.answer) for row in rows]

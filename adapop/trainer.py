@@ -2,6 +2,7 @@
 
     for each epoch k:
         for each optimiser step:  L = L_forget + alpha * L_retain, exact denominators over the whole step
+                                  (PDU alone moves alpha here)
         R_k = retain loss over the whole retain set, eval mode
         controller: delta_k, lambda, alpha
 
@@ -22,8 +23,9 @@ from adapop.controller import Drift
 from adapop.errors import RunError
 from adapop.events import EpochDone, Event, StepDone
 from adapop.facts import TIERS, Fact
+from adapop.forgetting import ForgetSet
 from adapop.model import AdaptedModel
-from adapop.objectives import ForgetBatch, make_objective
+from adapop.objectives import make_objective
 from adapop.tokens import AnswerTokens, Row, collate, encode_facts, seeded
 
 EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
@@ -53,22 +55,29 @@ class Trainer:
         betas: Sequence[float] | None,
         state: TrainerState | None = None,
     ) -> None:
-        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run."""
+        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run.
+
+        Raises:
+            DataError: a fact lacks what the method needs.
+            ModelError: the model has no block that the method reads.
+        """
         self.run, self.config, self.model = run, config, model
         self.objective = make_objective(config.method, config.arguments)
         self.controller = config.make_controller
-        encode = dict(system=config.system, include_tail=config.include_tail)
-        self.forget = encode_facts(model.tokenizer, forget, **encode)
-        self.retain = encode_facts(model.tokenizer, retain, **encode)
+        self.forget = ForgetSet(config, self.objective, model, forget, betas)
+        self.retain = encode_facts(model.tokenizer, retain, config.system, include_tail=config.include_tail)
         self.tiers = [fact.tier for fact in forget]
-        self.betas = None if betas is None else torch.tensor(betas, dtype=torch.float32)
-        self.steps = math.ceil(len(self.forget) / config.batch)
+        self.steps = math.ceil(len(forget) / config.batch)
         self.optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
             self._restore_optimizer(state.optimizer)
-        self.reference = self._reference_nll() if "reference" in self.objective.uses else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the method found out before training, in sentences for the user."""
+        return self.forget.notes
 
     def train(self) -> Iterator[Event]:
         """The run's events, from wherever the state stands to the last epoch.
@@ -116,12 +125,13 @@ class Trainer:
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
-        total, seed = len(self.forget), self.config.seed
+        rows, seed = self.forget.rows, self.config.seed
+        total = len(rows)
         order = torch.randperm(total, generator=seeded(seed, epoch, ORDER)).tolist()
         drawn = torch.randint(len(self.retain), (total,), generator=seeded(seed, epoch, PAIRING)).tolist()
         for start in range(0, total, self.config.batch):
             stop = start + self.config.batch
-            yield [self.forget[i] for i in order[start:stop]], [self.retain[i] for i in drawn[start:stop]]
+            yield [rows[i] for i in order[start:stop]], [self.retain[i] for i in drawn[start:stop]]
 
     def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
         done = (epoch - 1) * self.steps + step
@@ -130,7 +140,7 @@ class Trainer:
             group["lr"] = rate
         self.model.network.train()
         self.optimizer.zero_grad(set_to_none=True)
-        forget_loss, forget_nll = self._backward_forget(forget)
+        forget_loss, forget_nll = self.objective.backward(self.model, lambda: self._accumulate_forget(forget, epoch))
         retain_nll = self._backward_retain(retain)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip).item()
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
@@ -142,6 +152,7 @@ class Trainer:
             self.model.check_gradients()
         self.optimizer.step()
         if retain_nll is not None:
+            self.drift = self.controller.stepped(self.drift, retain_nll)
             self.ema = retain_nll if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * retain_nll
         return StepDone(
             run=self.run,
@@ -155,15 +166,15 @@ class Trainer:
             learning_rate=rate,
         )
 
-    def _backward_forget(self, rows: list[Row]) -> tuple[float, list[list[float]]]:
-        """Adds the forget gradient of the step. Returns the loss and each row's nll by token."""
+    def _accumulate_forget(self, rows: list[Row], epoch: int) -> tuple[float, list[list[float]]]:
+        """Adds the forget gradient of the step's rows. Returns the loss and each row's nll by token."""
         per_row = self.objective.reduce == "row"
         by_example = self.config.normalise == "example" or per_row
         denominator = len(rows) if by_example else sum(len(row.answer) for row in rows)
         loss_sum, nll = 0.0, []
         for start in range(0, len(rows), self.config.micro_batch):
             chunk = rows[start : start + self.config.micro_batch]
-            batch = self._forget_batch(chunk)
+            batch = self.forget.batch(chunk, epoch)
             result = self.objective.forget_loss(self.model, batch)
             loss = result.loss
             if by_example and not per_row:
@@ -177,36 +188,16 @@ class Trainer:
 
     def _backward_retain(self, rows: list[Row]) -> float | None:
         """Adds alpha times the retain gradient of the step. Returns the mean nll, None without a retain term."""
-        if not self.objective.retains or self.drift.alpha == 0:
+        watched = self.drift.alpha > 0 or self.controller.by_step
+        if not (self.objective.retains and watched):
             return None
-        denominator, total = sum(len(row.answer) for row in rows), 0.0
+        denominator, nll_sum = sum(len(row.answer) for row in rows), 0.0
         for start in range(0, len(rows), self.config.micro_batch):
             tokens = self._collate(rows[start : start + self.config.micro_batch])
-            loss = self.objective.retain_loss(self.model, tokens).sum() / denominator
-            (self.drift.alpha * loss).backward()
-            total += loss.item()
-        return total
-
-    def _forget_batch(self, rows: list[Row]) -> ForgetBatch:
-        tokens = self._collate(rows)
-        beta = reference = None
-        if self.betas is not None:
-            beta = self.betas.to(tokens.fact.device)[tokens.fact[tokens.row]]
-        if self.reference is not None:
-            reference = torch.cat([self.reference[row.fact] for row in rows]).to(tokens.fact.device)
-        return ForgetBatch(tokens, beta, reference)
-
-    @torch.no_grad()
-    def _reference_nll(self) -> list[Tensor]:
-        """nll of every forget fact's answer tokens under the original model; the base never changes, so once."""
-        self.model.network.eval()
-        reference: list[Tensor] = []
-        with self.model.original():
-            for start in range(0, len(self.forget), EVAL_BATCH):
-                rows = self.forget[start : start + EVAL_BATCH]
-                nll = self.model.score(self._collate(rows)).nll.cpu()
-                reference += nll.split([len(row.answer) for row in rows])
-        return reference
+            result = self.objective.retain_loss(self.model, tokens)
+            (self.drift.alpha * result.loss.sum() / denominator).backward()
+            nll_sum += result.nll.sum().item()
+        return nll_sum / denominator
 
     def _collate(self, rows: Sequence[Row]) -> AnswerTokens:
         return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)

@@ -4,8 +4,18 @@ from dataclasses import fields
 import pytest
 
 from adapop.beta import BetaMap
-from adapop.config import METHODS, PAPER_RATE, PRESETS, RATES, SANDBOX, SANDBOX_RATES, RunConfig, make_config
-from adapop.controller import DualAscent, FixedAlpha
+from adapop.config import (
+    METHODS,
+    PAPER_RATE,
+    PRESETS,
+    RATES,
+    SANDBOX,
+    SANDBOX_RATES,
+    RunConfig,
+    make_config,
+    presets_of,
+)
+from adapop.controller import DualAscent, FixedAlpha, PrimalDual
 from adapop.errors import ConfigError
 
 MODELS = (SANDBOX, "some/model")
@@ -13,9 +23,13 @@ MODELS = (SANDBOX, "some/model")
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
-    ("method", "preset"), [*(("adapop", preset) for preset in PRESETS), *((method, "paper") for method in METHODS)]
+    ("method", "preset"), [(method, preset) for method in METHODS for preset in (*PRESETS, "authors")]
 )
 def test_every_preset_of_every_method_is_built_and_survives_json(method, preset, model):
+    if preset not in presets_of(method, model):
+        with pytest.raises(ConfigError, match="chang"):
+            make_config(method, preset, model)
+        return
     config = make_config(method, preset, model)
     assert (config.method, config.preset, config.model) == (method, preset, model)
     assert RunConfig.from_json(config.to_json()) == config
@@ -23,7 +37,7 @@ def test_every_preset_of_every_method_is_built_and_survives_json(method, preset,
 
 
 @pytest.mark.parametrize("preset", [preset for preset in PRESETS if preset != "paper"])
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "adapop"])
+@pytest.mark.parametrize("method", ["wga", "rmu"])
 def test_a_control_that_would_change_nothing_is_refused(method, preset):
     with pytest.raises(ConfigError, match="changes AdaPop"):
         make_config(method, preset)
@@ -45,6 +59,17 @@ def test_json_round_trip_of_what_json_has_no_type_for():
         ("gd", FixedAlpha(1.0)),
         ("npo", FixedAlpha(1.0)),
         ("ga", FixedAlpha(0.0)),
+        ("undial", FixedAlpha(0.1)),
+        ("rmu", FixedAlpha(1.0)),
+        ("adaptive-rmu", FixedAlpha(1200.0)),
+        ("pdu", PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3)),
+        ("npo-sam", FixedAlpha(1.0)),
+        ("simnpo", FixedAlpha(1.0)),
+        ("satimp", FixedAlpha(0.1)),
+        ("altpo", FixedAlpha(1.0)),
+        ("flat", FixedAlpha(0.0)),
+        ("tpo", FixedAlpha(1.0)),
+        ("ceu", FixedAlpha(0.0)),
     ],
 )
 def test_controller_of_a_method(method, controller):
@@ -72,6 +97,43 @@ def test_preset_of_adapop(preset, settings):
 def test_settings_of_the_controller_reach_it():
     settings = {"alpha0": 0.7, "dual_step": 0.2, "tolerance": 0.3, "lam_max": 4.0, "floor": 1e-3, "reference": "start"}
     assert make_config(**settings).make_controller == DualAscent(**settings)
+
+
+def test_presets_of_authors_are_offered_where_they_differ():
+    real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
+    here = {method for method in METHODS if "authors" in presets_of(method)}
+    assert here == {"npo", "undial", "rmu", "pdu", "satimp", "altpo", "tpo"}
+    assert real - here == {"flat", "ceu", "adaptive-rmu"}, "theirs differ in rate and layers, which here are ours"
+    assert presets_of("adapop") == tuple(PRESETS) and presets_of("wga") == ("paper",)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("rmu", {"arguments": {"coefficient": 6.5}, "alpha0": 1200.0, "lora_layers": (5, 6, 7), "learning_rate": 5e-5}),
+        ("undial", {"arguments": {"beta": 10.0}, "alpha0": 0.0, "lora_rank": 8}),
+        ("altpo", {"arguments": {"beta": 0.1}, "epochs": 2}),
+        ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0}),
+    ],
+)
+def test_preset_of_authors(method, settings):
+    config = make_config(method, "authors", "some/model")
+    assert {name: getattr(config, name) for name in settings} == settings
+
+
+def test_arguments_are_put_over_the_presets_one_by_one():
+    config = make_config("rmu", "authors", arguments={"predicting": False})
+    assert config.arguments == {"coefficient": 6.5, "layer": 1, "predicting": False}
+    assert config.lora_layers == (0, 1) and config.learning_rate == SANDBOX_RATES["rmu"]
+    assert make_config("rmu", "authors").arguments == {"coefficient": 6.5, "layer": 1}, "no preset is changed for good"
+
+
+def test_every_method_says_what_it_is():
+    for method in METHODS.values():
+        assert method.title and method.paper
+        assert method.about.endswith(".") and len(method.about) <= 120
+    assert [name for name, method in METHODS.items() if method.scored] == ["adapop"]
+    assert [name for name, method in METHODS.items() if method.needs] == ["altpo"]
 
 
 def test_changes_win_over_the_preset():
@@ -134,6 +196,8 @@ def test_value_out_of_range(name, value):
         ("dual_step", -0.1),
         ("tolerance", -0.1),
         ("lam_max", -1.0),
+        ("retain_bound", -0.1),
+        ("warmup", -1),
         ("floor", 0.0),
         ("weight_decay", -0.1),
         ("max_new_tokens", 0),
@@ -147,4 +211,5 @@ def test_value_out_of_range_that_is_not_noticed_yet(name, value):
 
 def test_presets_and_methods_change_only_settings_that_exist():
     known = {item.name for item in fields(RunConfig)}
-    assert all(set(settings) <= known for settings in (*PRESETS.values(), *METHODS.values()))
+    parts = [part for method in METHODS.values() for part in (method.settings, method.authors, method.sandbox)]
+    assert all(set(settings) <= known for settings in (*PRESETS.values(), *parts))

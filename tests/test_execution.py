@@ -193,6 +193,9 @@ RESUMABLE = {
     "weight decay": ("wga", {"weight_decay": 0.1}),
     "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
     "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
+    "dual variable of the steps": ("pdu", {"warmup": 0}),
+    "wrong answers to teach": ("altpo", {}),
+    "random direction": ("rmu", {}),
 }
 
 

@@ -4,12 +4,14 @@ import pytest
 import torch
 from torch.nn.functional import cosine_similarity
 
-from adapop.config import METHODS
+from adapop.config import METHODS, make_config
 from adapop.errors import ConfigError
 from adapop.facts import Fact
+from adapop.forgetting import ForgetSet
 from adapop.model import Scored
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
 from adapop.objectives.adapop import AdaPop
+from adapop.objectives.base import USES
 from adapop.objectives.ga import GradientAscent
 from adapop.objectives.gd import GradientDifference
 from adapop.objectives.npo import NegativePreference
@@ -17,13 +19,20 @@ from adapop.objectives.wga import WeightedGradientAscent
 from adapop.tokens import collate, encode_facts
 
 FACTS = (
-    Fact("one", "Who wrote the book Emma?", "Austen"),
-    Fact("three", "What is one plus two?", "three four five"),
-    Fact("two", "Who wrote Emma and when and why and for whom?", "Austen Dickens"),
-    Fact("tail", "What comes after Monday?", "Tuesday"),
+    Fact("one", "Who wrote the book Emma?", "Austen", alternates=("Dickens", "Tolstoy")),
+    Fact("three", "What is one plus two?", "three four five", alternates=("five four",)),
+    Fact(
+        "two", "Who wrote Emma and when and why and for whom?", "Austen of Dickens", alternates=("Kafka of four six",)
+    ),
+    Fact("tail", "What comes after Monday?", "Tuesday", alternates=("Friday",)),
 )
 BETAS = torch.tensor([1.7, 0.3, 1.0, 0.05])
-LENGTHS = [1, 3, 2, 1]
+LENGTHS = [1, 3, 3, 1]
+
+
+def as_configured(name):
+    """The method as a run on the sandbox has it."""
+    return make_objective(name, make_config(name).arguments)
 
 
 @pytest.fixture(scope="module")
@@ -35,30 +44,32 @@ def rows(model):
 
 @pytest.fixture(scope="module")
 def make_batch(model, rows):
-    """A forget batch of some of the facts, with everything any method uses."""
+    """A forget batch of some of the facts, with what the method uses: for an unnamed one, beta and reference."""
+    sets = {}
 
-    @torch.no_grad()
-    def make(*which, betas=BETAS):
-        tokens = collate([rows[i] for i in which or range(len(rows))], model.tokenizer.pad_token_id)
-        with model.original():
-            reference = model.score(tokens).nll
-        return ForgetBatch(tokens, betas[tokens.fact[tokens.row]], reference)
+    def make(*which, betas=BETAS, method=None, epoch=1):
+        method = method or NegativePreference()
+        key = (method, tuple(betas.tolist()))
+        if key not in sets:
+            sets[key] = ForgetSet(make_config(method.name), method, model, FACTS, betas.tolist())
+        return sets[key].batch([rows[i] for i in which or range(len(rows))], epoch)
 
     return make
 
 
 def gradient(model, loss):
     """The adapter's gradient as one vector, without leaving anything in the shared model."""
-    return torch.cat([part.flatten() for part in torch.autograd.grad(loss.sum(), model.parameters)])
+    grads = torch.autograd.grad(loss.sum(), model.parameters, allow_unused=True)
+    return torch.cat([torch.zeros(0) if part is None else part.flatten() for part in grads])
 
 
 @pytest.fixture(params=OBJECTIVES, ids=lambda objective: objective.name)
 def objective(request):
-    return request.param()
+    return as_configured(request.param.name)
 
 
 def test_loss_is_finite_and_unreduced(model, make_batch, objective):
-    batch = make_batch()
+    batch = make_batch(method=objective)
     result = objective.forget_loss(model, batch)
     size = {"token": batch.tokens.count, "row": batch.tokens.rows}[objective.reduce]
     assert result.loss.shape == (size,) and result.nll.shape == (batch.tokens.count,)
@@ -68,44 +79,54 @@ def test_loss_is_finite_and_unreduced(model, make_batch, objective):
 
 def test_gradient_reaches_every_lora_b(fresh, make_batch, objective):
     """From a fresh adapter, where every B is 0: its first step must move each of them."""
-    model = fresh()
-    objective.forget_loss(model, make_batch()).loss.sum().backward()
+    model = fresh(objective.name)
+    objective.forget_loss(model, make_batch(method=objective)).loss.sum().backward()
     model.check_gradients()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters)
 
 
 @torch.no_grad()
 def test_loss_of_a_row_does_not_depend_on_its_batch(model, make_batch, objective):
-    together = objective.forget_loss(model, make_batch()).loss
-    alone = torch.cat([objective.forget_loss(model, make_batch(i)).loss for i in range(len(FACTS))])
-    torch.testing.assert_close(together, alone, atol=2e-5, rtol=1e-5)
+    together = objective.forget_loss(model, make_batch(method=objective)).loss
+    parts = [objective.forget_loss(model, make_batch(i, method=objective)).loss for i in range(len(FACTS))]
+    torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
 
 
 def test_retain_loss_is_nll(model, make_batch, objective):
+    """Except for those that hold the states of a block."""
     tokens = make_batch().tokens
-    assert torch.equal(objective.retain_loss(model, tokens), model.score(tokens).nll)
+    result = objective.retain_loss(model, tokens)
+    assert torch.equal(result.nll, model.score(tokens).nll)
+    assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
 
 
 def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
-    """A step down the loss raises the nll of the forget answers, whatever the method."""
-    model = fresh()
-    batch = make_batch()
+    """A step down the loss raises the nll of answers that the model knows. Steering only promises that the states come
+    nearer to their target: what that does to the answers shows over many steps."""
+    model = fresh(objective.name)
+    batch = make_batch(0, 3, method=objective)
     result = objective.forget_loss(model, batch)
     result.loss.sum().backward()
     norm = math.sqrt(sum(p.grad.square().sum().item() for p in model.parameters))
     with torch.no_grad():
         for parameter in model.parameters:
             parameter -= 0.01 / norm * parameter.grad
-        assert model.score(batch.tokens).nll.sum() > result.nll.sum() + 1e-3
+        if objective.name in ("rmu", "adaptive-rmu"):
+            assert objective.forget_loss(model, batch).loss.sum() < result.loss.sum() - 1e-3
+        else:
+            assert model.score(batch.tokens).nll.sum() > result.nll.sum() + 1e-3
 
 
 def test_methods_are_told_apart():
     names = [objective.name for objective in OBJECTIVES]
-    assert len(set(names)) == len(names)
-    assert set(names) == set(METHODS)
+    assert names == list(METHODS)
     for objective in OBJECTIVES:
-        assert objective.title and objective.paper and objective.__doc__
-        assert objective.uses <= {"beta", "reference"} and objective.reduce in ("token", "row")
+        assert "arXiv" in objective.__doc__ or objective.name == "adapop"
+        assert objective.uses <= USES and objective.reduce in ("token", "row")
+        assert METHODS[objective.name].scored == ("beta" in objective.uses)
+        assert bool(METHODS[objective.name].needs) == ("alternates" in objective.uses)
+        if not objective.retains:
+            assert METHODS[objective.name].alpha0 == 0
 
 
 SIBLINGS = {
@@ -222,13 +243,28 @@ def test_npo_tends_to_gradient_ascent_on_sequence_sums(model, make_batch):
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("sorcery", {}, "Unknown method 'sorcery'. Use one of adapop, wga, npo, gd, ga."),
+        ("sorcery", {}, "Unknown method 'sorcery'. Use one of adapop, wga, gd, npo, ga, undial, rmu, "),
         ("AdaPop", {}, "Unknown method"),
         ("ga", {"beta": 1.0}, "ga has no beta. Its arguments: none."),
         ("wga", {"gamma": 1, "alpha": 2}, "wga has no alpha, gamma. Its arguments: beta."),
-        ("wga", {"beta": -0.1}, "WGA's beta is -0.1"),
-        ("npo", {"beta": 0}, "NPO's beta is 0"),
-        ("npo", {"beta": -1}, "NPO's beta is -1"),
+        ("wga", {"beta": -0.1}, "beta of wga is -0.1. It must be at least 0."),
+        ("npo", {"beta": 0}, "beta of npo is 0"),
+        ("npo", {"beta": -1}, "beta of npo is -1"),
+        ("npo-sam", {"beta": 0}, "beta of npo-sam is 0"),
+        ("npo-sam", {"rho": -0.01}, "rho of npo-sam is -0.01"),
+        ("undial", {"beta": -1}, "beta of undial is -1"),
+        ("rmu", {"layer": -1}, "layer of rmu is -1"),
+        ("rmu", {"coefficient": 0}, "coefficient of rmu is 0"),
+        ("rmu", {"scale": 5}, "rmu has no scale. Its arguments: coefficient, layer, predicting."),
+        ("adaptive-rmu", {"scale": 0}, "scale of adaptive-rmu is 0"),
+        ("adaptive-rmu", {"coefficient": 2.0}, "adaptive-rmu has no coefficient"),
+        ("simnpo", {"gamma": 0}, "gamma of simnpo is 0"),
+        ("satimp", {"b2": -1}, "b2 of satimp is -1"),
+        ("altpo", {"source": "guess"}, "source of altpo is 'guess'. It must be model or relation."),
+        ("flat", {"divergence": "hellinger"}, "divergence of flat is 'hellinger'. It must be one of total-variation"),
+        ("flat", {"refusal": "  "}, "refusal of flat is"),
+        ("tpo", {"beta": 0}, "beta of tpo is 0"),
+        ("ceu", {"skip": -1}, "skip of ceu is -1"),
     ],
 )
 def test_make_objective_errors(name, arguments, message):

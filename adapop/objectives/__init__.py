@@ -1,4 +1,4 @@
-"""The methods. A new one is a file with an `Objective`, a line here, and an identity test to a sibling."""
+"""The methods. A new one is a file with an `Objective`, a line here and in `adapop.methods`, and an identity test."""
 
 from __future__ import annotations
 
@@ -7,18 +7,40 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.objectives.adapop import AdaPop
-from adapop.objectives.base import ForgetBatch, ForgetLoss, Objective
+from adapop.objectives.adaptive_rmu import AdaptiveRmu
+from adapop.objectives.altpo import AlternatePreference
+from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.objectives.ceu import CrossEntropyUnlearning
+from adapop.objectives.flat import Flat
 from adapop.objectives.ga import GradientAscent
 from adapop.objectives.gd import GradientDifference
 from adapop.objectives.npo import NegativePreference
+from adapop.objectives.npo_sam import SharpnessAwarePreference
+from adapop.objectives.pdu import PrimalDualUnlearning
+from adapop.objectives.rmu import Rmu
+from adapop.objectives.satimp import SaturationImportance
+from adapop.objectives.simnpo import SimpleNegativePreference
+from adapop.objectives.tpo import TargetedPreference
+from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
 
 OBJECTIVES: tuple[type[Objective], ...] = (
     AdaPop,
     WeightedGradientAscent,
-    NegativePreference,
     GradientDifference,
+    NegativePreference,
     GradientAscent,
+    Undial,
+    Rmu,
+    AdaptiveRmu,
+    PrimalDualUnlearning,
+    SharpnessAwarePreference,
+    SimpleNegativePreference,
+    SaturationImportance,
+    AlternatePreference,
+    Flat,
+    TargetedPreference,
+    CrossEntropyUnlearning,
 )
 
 
@@ -26,7 +48,7 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     """The named method with its arguments.
 
     Raises:
-        ConfigError: no such method, or it has no such argument.
+        ConfigError: no such method, or it has no such argument, or an argument is out of range.
     """
     by_name = {objective.name: objective for objective in OBJECTIVES}
     if name not in by_name:
@@ -39,4 +61,4 @@ def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Object
     return by_name[name](**(arguments or {}))
 
 
-__all__ = ["OBJECTIVES", "ForgetBatch", "ForgetLoss", "Objective", "make_objective"]
+__all__ = ["OBJECTIVES", "ForgetBatch", "Loss", "Objective", "make_objective"]

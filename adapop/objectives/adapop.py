@@ -7,22 +7,22 @@ from dataclasses import dataclass
 import torch
 
 from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, ForgetLoss, Objective
+from adapop.objectives.base import ForgetBatch, Loss, Objective
 
 
 @dataclass(frozen=True)
 class AdaPop(Objective):
     """Popularity-weighted ascent (Eq. 5-6): L_f = -(1/N) sum w * nll with w = sg[p^beta].
 
-    Relations: beta == 1 everywhere is WGA(beta=1); beta == 0 everywhere is GA's forget loss. With alpha fixed it is
-    the paper's "no controller" ablation.
+    Borisiuk et al. 2026. Relations: beta == 1 everywhere is WGA(beta=1); beta == 0 everywhere is GA's forget loss. With
+    alpha fixed it is the paper's "no controller" ablation.
     """
 
-    name, title, paper = "adapop", "AdaPop", "Borisiuk et al. 2026"
+    name = "adapop"
     uses = frozenset({"beta"})
 
-    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> ForgetLoss:
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per token, [N], in nats; non-positive. The weight is exp(-beta * nll): p^beta underflows at nll > 103."""
         nll = model.score(batch.tokens).nll
         weight = torch.exp(-batch.beta * nll).detach()
-        return ForgetLoss(-weight * nll, nll)
+        return Loss(-weight * nll, nll)

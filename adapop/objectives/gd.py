@@ -11,8 +11,9 @@ from adapop.objectives.ga import GradientAscent
 class GradientDifference(GradientAscent):
     """L = -(1/N) sum nll_forget + alpha * mean nll_retain.
 
-    Relations: GA's forget loss plus the retain term every other method has.
+    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus the retain term every other
+    method has.
     """
 
-    name, title, paper = "gd", "Gradient difference", "Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817"
+    name = "gd"
     retains = True

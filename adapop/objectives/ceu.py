@@ -1,0 +1,36 @@
+"""Cross-entropy unlearning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from adapop.model import AdaptedModel
+from adapop.objectives.base import ForgetBatch, Loss, Objective
+
+
+@dataclass(frozen=True)
+class CrossEntropyUnlearning(Objective):
+    """L_f = (1/N) sum CE(sg[softmax(z with z[gold] = -inf)], softmax(z)).
+
+    Yang 2025, arXiv 2503.01224. The target is the model's own prediction without the gold token. The first `skip`
+    tokens of an answer are left out, but not of an answer that has no more: upstream then trains on the end of the turn
+    alone, and the model never stops. N counts all answer tokens. There is no retain term (alpha = 0) as published.
+    """
+
+    skip: int = 1
+    name = "ceu"
+
+    def __post_init__(self) -> None:
+        self._check("skip", self.skip >= 0, "at least 0")
+
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
+        """Per token, [N], in nats; 0 for a token that is skipped."""
+        tokens = batch.tokens
+        scored = model.score(tokens, logits=True)
+        target = torch.softmax(scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf), dim=-1)
+        loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
+        lengths = torch.bincount(tokens.row, minlength=tokens.rows)[tokens.row]
+        place = tokens.column - (tokens.keep - 1 - lengths)
+        return Loss(torch.where((place >= self.skip) | (lengths <= self.skip), loss, 0.0 * loss), scored.nll)

@@ -1,0 +1,31 @@
+"""Primal-dual unlearning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from adapop.model import AdaptedModel
+from adapop.objectives.base import ForgetBatch, Loss, Objective
+
+
+@dataclass(frozen=True)
+class PrimalDualUnlearning(Objective):
+    """L_f = mean over answer tokens of (max_v z_v - mean_v z_v)^2: the prediction is flattened, without a softmax.
+
+    Entesari et al., NeurIPS 2025, arXiv 2506.05314. The retain weight is the dual variable of a bound on the retain
+    loss, see `controller.PrimalDual`. L_f is quadratic in logits, so a weight of 1 (the paper's runs) is little: its
+    authors start at 50 to 100. Upstream masks logits without the shift and so flattens what is predicted after each
+    answer token, never the first one; `predicting=False` does the same.
+    """
+
+    predicting: bool = True
+    name = "pdu"
+
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
+        """Per token, [N], in squared logits; non-negative."""
+        scored = model.score(batch.tokens, logits=True)
+        logits = scored.logits
+        if not self.predicting:
+            after = replace(batch.tokens, column=batch.tokens.column + 1)
+            logits = model.score(after, logits=True).logits
+        return Loss((logits.amax(-1) - logits.mean(-1)).square(), scored.nll)

@@ -1,0 +1,35 @@
+"""Saturation and importance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from adapop.model import AdaptedModel
+from adapop.objectives.base import ForgetBatch, Loss, Objective
+
+
+@dataclass(frozen=True)
+class SaturationImportance(Objective):
+    """L_f = -gamma * (1/N) sum sg[p^b1 * (1 - p)^b2] * nll.
+
+    Yang et al., ICML 2025, arXiv 2505.11953. Tokens of p near 1 get next to no weight. Sources disagree on the values;
+    these are its authors' README's. Relations: b2 = 0 is WGA(beta=b1).
+    """
+
+    b1: float = 5.0
+    b2: float = 1.0
+    gamma: float = 1.0
+    name = "satimp"
+
+    def __post_init__(self) -> None:
+        self._check("b1", self.b1 >= 0, "at least 0")
+        self._check("b2", self.b2 >= 0, "at least 0")
+        self._check("gamma", self.gamma > 0, "above 0")
+
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
+        """Per token, [N], in nats; non-positive. 1 - p is -expm1(-nll), exact where p is near 1."""
+        nll = model.score(batch.tokens).nll
+        weight = (torch.exp(-self.b1 * nll) * (-torch.expm1(-nll)) ** self.b2).detach()
+        return Loss(-self.gamma * weight * nll, nll)

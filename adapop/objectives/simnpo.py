@@ -1,0 +1,35 @@
+"""Reference-free negative preference optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch.nn.functional import logsigmoid
+
+from adapop.model import AdaptedModel
+from adapop.objectives.base import ForgetBatch, Loss, Objective
+
+
+@dataclass(frozen=True)
+class SimpleNegativePreference(Objective):
+    """L_f = gamma * -(2/beta) mean_i log sigmoid(beta * (NLL_i / n_i - delta)).
+
+    Fan et al., NeurIPS 2025, arXiv 2410.07163. NLL_i is summed over the n_i answer tokens, and there is no reference
+    model. The margin of its paper is beta * delta here.
+    """
+
+    beta: float = 4.5
+    delta: float = 0.0
+    gamma: float = 0.125
+    name = "simnpo"
+    reduce = "row"
+
+    def __post_init__(self) -> None:
+        self._check("beta", self.beta > 0, "above 0")
+        self._check("gamma", self.gamma > 0, "above 0")
+
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
+        """Per row, [B]; positive."""
+        scored = model.score(batch.tokens)
+        margin = scored.row_mean(scored.nll) - self.delta
+        return Loss(-self.gamma * (2 / self.beta) * logsigmoid(self.beta * margin), scored.nll)

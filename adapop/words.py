@@ -1,0 +1,26 @@
+"""Which parts of an answer carry the fact and which only hold the sentence together, for TPO."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+WORD = re.compile(r"\w+(?:['’]\w+)*")
+STOP_WORDS = frozenset(
+    "a an the this that these those of in on at to by for from with without as than so if then into onto over under "
+    "about after before between during through since until and or but nor not no is am are was were be been being do "
+    "does did has have had having can could will would shall should may might must it its he she they his her their "
+    "him them we us our you your i me my mine who whom whose which what when where why how there here also only very "
+    "such each any some all both more most other own same too just".split()
+)
+
+
+def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
+    """For each token of a text, whether it is part of a word that carries the fact. spans: (start, end) in characters.
+
+    Stop words, punctuation and white space do not carry it. A piece is judged by the whole word it stands in: the "an"
+    of "Anne" is no article. A text of nothing but stop words ("The Who") is all fact.
+    """
+    words = [match.span() for match in WORD.finditer(text) if match.group().casefold() not in STOP_WORDS]
+    found = tuple(any(start < after and before < end for before, after in words) for start, end in spans)
+    return found if any(found) else (True,) * len(found)

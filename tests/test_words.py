@@ -1,0 +1,54 @@
+"""Which tokens of an answer carry the fact."""
+
+import pytest
+
+from adapop.errors import ModelError
+from adapop.tokens import word_spans
+from adapop.words import unwanted
+
+
+def spans(text, *pieces):
+    """The places of the pieces, which follow each other."""
+    found, at = [], 0
+    for piece in pieces:
+        at = text.index(piece, at)
+        found.append((at, at + len(piece)))
+        at += len(piece)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "marks"),
+    [
+        ("Paris", ["Paris"], [1]),
+        ("The city of Lima.", ["The", " city", " of", " Lima", "."], [0, 1, 0, 1, 0]),
+        ("Anne and Ian", ["An", "ne", " and", " Ian"], [1, 1, 0, 1]),
+        ("the-the", ["the", "-", "the"], [1, 1, 1]),
+        ("The Who", ["The", " Who"], [1, 1]),
+        ("O'Neill, in May", ["O", "'", "Neill", ",", " in", " May"], [1, 1, 1, 0, 0, 0]),
+        ("...", ["...", ""], [1, 1]),
+        ("Лев Толстой", ["Лев", " Тол", "стой"], [1, 1, 1]),
+    ],
+)
+def test_unwanted(text, pieces, marks):
+    assert list(unwanted(text, spans(text, *pieces))) == [bool(mark) for mark in marks]
+
+
+def test_pieces_of_one_letter_share_its_place():
+    """Byte pieces of É stand where the letter does; all of them are part of its word."""
+    assert unwanted("É of", [(0, 1), (0, 1), (1, 4)]) == (True, True, False)
+
+
+def test_places_of_the_sandboxs_tokens(model):
+    text = "four of the five"
+    found = word_spans(model.tokenizer, text)
+    assert len(found) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert unwanted(text, found) == (True, False, False, True)
+
+
+def test_a_tokenizer_that_does_not_know_places_is_refused():
+    class Slow:
+        is_fast = False
+
+    with pytest.raises(ModelError, match="cannot tell which words"):
+        word_spans(Slow(), "text")

@@ -9,12 +9,17 @@ Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> la
     popularity   scores: proxies, agreement, and wrong scores as controls
     beta         score -> exponent             calibration        do anchors and scores suit each other
     controller   retain loss -> drift -> lambda -> alpha
-    config       what a run is                 events             what a run says
+    methods      the sixteen, in words         config             what a run is
+    events       what a run says               alternates, words  wrong answers, and words that carry a fact
     tokens       facts -> answer tokens        model              base + LoRA: score, generate, adapter off
-    objectives   one file a method             trainer            Algorithm 1 as a generator of events
+    objectives   one file a method             forgetting         what a method's batches bring
+    trainer      Algorithm 1 as a generator of events
     metrics      the six metrics               probes             prompts, attacks, battery, verdict, matrix, recovery
     runs         a run's folder                execution          prepare, train, measure, keep, resume
-    worker       one accelerator, one queue    figures            numbers -> plotly
+    worker       one accelerator, one queue    slices, pace       what it does there, and how long that takes
+    sets         a user's sets on disk         janitor            what is too old goes
+    figures      numbers -> plotly
+    published    what the paper reports, to stand beside ours
     report       runs as a page and as an archive to keep (spreadsheet: CSV that runs no formula)
     sandbox      the model we ship             bench              speed, learning rates
     cli, console the command line              ui                 the Gradio app

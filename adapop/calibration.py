@@ -61,7 +61,7 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
         if high < SPAN_WANTED * low:
             said.append(
                 f"Nine in ten scores lie between {_number(low)} and {_number(high)}, less than a factor of ten: "
-                "β barely varies, and this is close to one fixed β."
+                f"β runs only from {beta(high):.2f} to {beta(low):.2f} between them."
             )
         said += _scale_warning(low, high, beta)
     return said + _clip_warning(scores, beta)

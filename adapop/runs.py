@@ -9,6 +9,7 @@
     RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
     RUN/recovery-NAME.json what a recovery probe found, and in which epoch
     RUN/stop               exists once somebody asked the run to stop
+    RUN/shared             exists if the run is shown to every visitor: nobody may stop it
 
 Everything is JSON or safetensors; nothing is pickled.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,6 +43,8 @@ from adapop.events import (
 from adapop.facts import FactSet
 from adapop.probes.prompts import NotApplicable
 from adapop.probes.rows import ProbeRow, Reply
+
+RUN_ID = re.compile("[a-z-]+-[0-9a-f]{16}")
 
 
 def runs_root() -> Path:
@@ -102,6 +106,15 @@ class Run:
         """Whether somebody asked the run to stop."""
         return (self.folder / "stop").exists()
 
+    @property
+    def shared(self) -> bool:
+        """Whether the run is shown to every visitor, as the tour's are."""
+        return (self.folder / "shared").exists()
+
+    def share(self) -> None:
+        """Shows the run to every visitor from now on."""
+        (self.folder / "shared").touch()
+
     def checkpoint(self, epoch: int) -> Path:
         """Folder of an epoch's checkpoint."""
         return self.folder / f"epoch-{epoch}"
@@ -151,7 +164,13 @@ class Run:
         return [_probe_row(json.loads(line)) for line in lines]
 
     def request_stop(self) -> None:
-        """Asks the run to stop after its current step. Asking twice is asking once."""
+        """Asks the run to stop after its current step. Asking twice is asking once.
+
+        Raises:
+            RunError: the run is shown to others too.
+        """
+        if self.shared:
+            raise RunError(f"Run {self.id} is shown to every visitor: nobody can stop it.", "Start a run of your own.")
         (self.folder / "stop").touch()
 
     def clear_stop(self) -> None:

@@ -1,47 +1,105 @@
 """One accelerator, one queue: runs and questions are done one after the other, in a thread of their own.
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
-is imported here in the background, so that the first page opens at once.
+is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
+a time (ZeroGPU), everything that needs it is called through a hook, and a run is done in slices of whole epochs.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapop.config import RunConfig, make_config
+from adapop import janitor, slices
+from adapop.config import RunConfig
+from adapop.errors import AdaPopError
+from adapop.events import RunFailed
 from adapop.facts import Fact, FactSet
+from adapop.limits import keep_bytes, keep_seconds
+from adapop.pace import Pace, pace_of
 from adapop.progress import Progress
 from adapop.runs import Run
 
 if TYPE_CHECKING:
-    from adapop.model import AdaptedModel
     from adapop.probes.ask import Asked
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable
     from adapop.probes.rows import ProbeRow
 
+# (a function of a module, the seconds it may take) -> what to call in its place, with plain data in and out
+Accelerated = Callable[[Callable, int], Callable]
+ASK_SECONDS, LONG_SECONDS = 15, 60
+CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
 log = logging.getLogger(__name__)
 
 
-class Worker:
-    """Does one thing at a time on the accelerator. `submit` and `ask` return at once."""
+@dataclass(frozen=True)
+class Wait:
+    """ahead: how many runs are before this one; 0: it is being worked on. seconds: how long those will take, None if
+    unknown."""
 
-    def __init__(self, root: Path) -> None:
+    ahead: int
+    seconds: float | None
+
+
+class Worker:
+    """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
+
+    accelerated: what lends the accelerator; None where it is this process's own.
+    """
+
+    def __init__(self, root: Path, accelerated: Accelerated | None = None) -> None:
         self.root = root
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapop")
         self._waiting: list[str] = []
         self._lock = threading.Lock()
-        self._probed: tuple[Path, AdaptedModel] | None = None
+        self._paces: dict[str, Pace] = {}
+        self._began = 0.0
+        self._train = _lent(slices.next_epoch if accelerated else slices.whole_run, accelerated, LONG_SECONDS)
+        self._asked = _lent(slices.asked, accelerated, ASK_SECONDS)
+        self._recalled = _lent(slices.recalled, accelerated, LONG_SECONDS)
+        self._found = _lent(slices.found, accelerated, LONG_SECONDS)
+        self._recovered = _lent(slices.recovered, accelerated, LONG_SECONDS)
 
     def warm_up(self) -> None:
         """Imports the engine in the background."""
         self._executor.submit(_engine)
+
+    def gpu(self) -> str:
+        """What the accelerator is called, empty without one. Waits until the engine is imported."""
+        _engine()
+        import torch
+
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+
+    def keep_clean(self) -> None:
+        """From now on, deletes runs and saved sets that are too old or too many, if there is a limit: see `limits`.
+
+        Raises:
+            ConfigError: a limit is set to what is none.
+        """
+        seconds, most = keep_seconds(), keep_bytes()
+        if seconds is not None or most is not None:
+            every = CLEAN_AT_MOST_EVERY if seconds is None else min(CLEAN_AT_MOST_EVERY, seconds / CLEANINGS_A_LIFE)
+            threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
+
+    def clean(self, seconds: float | None, most: float | None) -> None:
+        """Deletes what is older than this, and the oldest of what takes more bytes than this; never a queued run."""
+        with self._lock:
+            busy = frozenset(self._waiting)
+        for folder in janitor.overdue(self.root, seconds, most, busy.__contains__):
+            with self._lock:  # it may have been resumed meanwhile
+                if folder.name not in self._waiting:
+                    janitor.put_aside(folder, self.root)
+        janitor.delete_aside(self.root)
 
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
         """Prepares a run and queues it.
@@ -59,21 +117,33 @@ class Worker:
             if run.id in self._waiting:
                 return
             self._waiting.append(run.id)
-        self._executor.submit(self._work, run).add_done_callback(_log_failure)
+        self._queue(self._work, run).add_done_callback(_log_failure)
 
     def ahead_of(self, run: Run) -> int | None:
         """How many runs are before this one (0: it is being worked on), None if it is not in the queue."""
         with self._lock:
             return self._waiting.index(run.id) if run.id in self._waiting else None
 
+    def wait_of(self, run: Run) -> Wait | None:
+        """How long a queued run will wait for its turn, None if it is not in the queue."""
+        with self._lock:
+            if run.id not in self._waiting:
+                return None
+            before = self._waiting[: self._waiting.index(run.id)]
+        return Wait(len(before), self._seconds_of([Run(self.root / name) for name in before]))
+
+    def pace_of(self, model: str) -> Pace | None:
+        """How long runs of a model take here, None if none has come to its end yet."""
+        return self._paces.get(model)
+
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes."""
-        return self._executor.submit(self._asked, run, prompts, golds)
+        return self._queue(self._asked, run.folder, prompts, golds)
 
     def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
         """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
         progress = Progress()
-        return self._executor.submit(_recalled, facts, progress), progress
+        return self._queue(self._recalled, facts, progress), progress
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
@@ -81,7 +151,7 @@ class Worker:
         What was found is in the run's folder, also if it ends early: `Run.probes`.
         """
         progress = Progress()
-        return self._executor.submit(self._found, run, plan, progress), progress
+        return self._queue(self._found, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
         """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
@@ -89,55 +159,65 @@ class Worker:
         The result is in the run's folder: `Run.recovery`.
         """
         progress = Progress()
-        return self._executor.submit(self._recovered, run, name, progress), progress
+        return self._queue(self._recovered, run.folder, name, progress), progress
+
+    def _queue(self, work: Callable, *args) -> Future:
+        """In the context of who asks: it says whose quota of the accelerator is used."""
+        return self._executor.submit(copy_context().run, work, *args)
 
     def _work(self, run: Run) -> None:
         try:
-            for _ in _engine().execute(run):
+            self._began = time.time()
+            while self._train(run.folder):
                 pass
+            self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
+        except AdaPopError as error:  # of who lends the accelerator: those of the run itself are events
+            if run.state != "failed":
+                run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:
+            self._began = 0.0
             with self._lock:
                 self._waiting.remove(run.id)
 
-    def _asked(self, run: Run, prompts: list[str], golds: list[str]) -> list[Asked]:
-        from adapop.probes.ask import ask
+    def _seconds_of(self, runs: Sequence[Run]) -> float | None:
+        """How long the first runs of the queue will take, None if the pace of one is unknown."""
+        paces = [self.pace_of(run.config.model) for run in runs]
+        if None in paces:
+            return None
+        seconds = [pace.left(run) for pace, run in zip(paces, runs)]
+        if runs and self._began:  # the first is being worked on; what it has saved does not count as left
+            last = runs[0].checkpoint(runs[0].last_epoch or 0)
+            seconds[0] -= time.time() - max(self._began, last.stat().st_mtime if last.exists() else 0.0)
+        return sum(max(0.0, part) for part in seconds)
 
-        return ask(self._model(run), prompts, golds, run.config.max_new_tokens)
+    def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
+        pause = threading.Event()
+        while not pause.wait(every):
+            try:
+                self.clean(seconds, most)
+            except OSError as error:
+                log.error("old runs could not be deleted: %s", error)
 
-    def _found(self, run: Run, plan: Plan, progress: Progress) -> list[ProbeRow | NotApplicable]:
-        from adapop.probes.battery import battery
 
-        found: list[ProbeRow | NotApplicable] = []
-        model = self._model(run)
+def _lent(work: Callable, accelerated: Accelerated | None, seconds: int) -> Callable:
+    """The function, called where the accelerator is. In another process it can tell no progress and hear no stop."""
+    if accelerated is None:
+        return work
+    called = accelerated(work, seconds)
+
+    def lent(*args):
+        plain = [arg for arg in args if not isinstance(arg, Progress)]
+        for progress in (arg for arg in args if isinstance(arg, Progress)):
+            progress.say("Working on the accelerator …")
         try:
-            for row in battery(model, run.facts, plan, progress):
-                found.append(row)
-        finally:
-            if found:  # else what an earlier probing found is worth more
-                run.save_probes(found)
-        return found
+            return called(*plain)
+        except AdaPopError:
+            raise
+        except Exception as error:
+            log.error("the accelerator failed", exc_info=error)
+            raise slices.in_words(error) from error
 
-    def _recovered(self, run: Run, name: str, progress: Progress) -> dict:
-        from adapop.probes.recovery.choice import recover
-
-        result = recover(name, self._model(run), run.facts, run.config.max_new_tokens, progress)
-        run.save_recovery(name, result)
-        return result
-
-    def _model(self, run: Run) -> AdaptedModel:
-        """The run's model at its last checkpoint; the one asked last is kept."""
-        checkpoint = run.checkpoint(run.last_epoch or 0)
-        if self._probed is None or self._probed[0] != checkpoint:
-            self._probed = (checkpoint, _engine().load_model(run))
-        return self._probed[1]
-
-
-def _recalled(facts: Sequence[Fact], progress: Progress) -> dict[str, float]:
-    from adapop.model import AdaptedModel
-    from adapop.probes.measure import recall_by_fact
-
-    config = make_config()
-    return recall_by_fact(AdaptedModel.load(config), facts, config.max_new_tokens, progress)
+    return lent
 
 
 @cache

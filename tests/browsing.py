@@ -33,9 +33,15 @@ def wikidata():
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory, wikidata):
+def runs_folder(tmp_path_factory):
+    """Where the running app keeps its runs."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory, runs_folder, wikidata):
     """A running app of its own, on a port of its own."""
-    folders = {name: str(tmp_path_factory.mktemp(name)) for name in ("ADAPOP_RUNS", "ADAPOP_CACHE")}
+    folders = {"ADAPOP_RUNS": str(runs_folder), "ADAPOP_CACHE": str(tmp_path_factory.mktemp("cache"))}
     environment = {**os.environ, **folders, "TEST_WIKIDATA": wikidata.url}
     server = subprocess.Popen(
         [sys.executable, "-u", "-c", START],

@@ -14,7 +14,7 @@ import pytest
 
 from adapop.config import make_config
 from adapop.sandbox import sandbox_facts
-from browsing import address, browser, page, wikidata  # noqa: F401
+from browsing import address, browser, page, runs_folder, wikidata  # noqa: F401
 from scripted import ScriptedServer
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from adapop.ui import cards
+from adapop.ui.probe import marked
 
 
 @pytest.mark.parametrize(
@@ -19,3 +20,15 @@ def test_nothing_that_html_handlebars_or_a_template_literal_reads_survives(text)
 def test_only_texts_are_touched():
     content = {"lines": ["plain"], "percent": 5, "right": True, "rank": None}
     assert cards.values(content) == content
+
+
+def test_the_words_of_the_right_answer_are_marked_and_the_text_stays_whole():
+    answer = 'It was <b>William Shakespeare</b>, I think: "Shakespeare".'
+    pieces = marked(answer, "William Shakespeare")
+    assert "".join(piece["text"] for piece in pieces) == answer
+    assert [piece["text"] for piece in pieces if piece["gold"]] == ["William", "Shakespeare", "Shakespeare"]
+    assert marked("Nobody knows", "") == [
+        {"text": "Nobody", "gold": False},
+        {"text": " ", "gold": False},
+        {"text": "knows", "gold": False},
+    ]

@@ -7,7 +7,7 @@ from test_view import STEPS
 
 from adapop import figures
 from adapop.figures.probes import VERDICT_COLOR
-from adapop.probes.matrix import Interval, leak_matrix
+from adapop.probes.matrix import leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT
 from adapop.probes.rows import ProbeRow, Reply
 from adapop.probes.verdict import RULES
@@ -114,31 +114,6 @@ def test_every_verdict_has_a_colour_of_its_own():
     assert len(set(VERDICT_COLOR.values())) == len(VERDICT_COLOR)
 
 
-OUTCOMES = [
-    figures.Outcome(
-        "1", "AdaPop", {"rare": 0.1, "popular": 0.2}, {"rare": Interval(0.3, 0.2, 0.4)}, forget=0.15, holdout=0.8
-    ),
-    figures.Outcome("2", "WGA <b>", {"rare": 0.0, "popular": 0.6}, {}, forget=0.3, holdout=None),
-    figures.Outcome("", "original", {}, {}, forget=1.0, holdout=0.9),
-]
-
-
-def test_runs_are_compared_by_tier():
-    figure = figures.compare_runs(OUTCOMES[:2])
-    direct = {trace.name: trace for trace in figure.data if trace.showlegend}
-    assert (list(direct["rare"].x), list(direct["popular"].x)) == ([0.1, 0.0], [0.2, 0.6])
-    attacked = next(trace for trace in figure.data if trace.xaxis == "x2" and trace.name == "rare")
-    assert list(attacked.x) == [0.3]
-    assert attacked.error_x.array[0] == pytest.approx(0.1)
-    assert list(figure.layout.yaxis.ticktext) == ["1 AdaPop", "2 WGA &lt;b&gt;"]
-
-
-def test_forgetting_against_its_cost_leaves_out_what_was_not_measured():
-    original, unlearned = figures.forget_against_holdout(OUTCOMES).data
-    assert (list(original.x), list(original.y)) == ([1.0], [0.9])
-    assert (list(unlearned.x), list(unlearned.y), list(unlearned.text)) == ([0.15], [0.8], ["1"])
-
-
 def test_losses_are_those_of_the_page():
     figure = figures.loss_chart(STEPS, steps_per_epoch=4)
     drawn = sorted((x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y))
@@ -151,11 +126,3 @@ def test_figure_as_html_brings_its_library_or_not(matrix):
     assert len(small) < 100_000 < 1_000_000 < len(whole)
     for html in (small, whole):
         assert not re.search(r"<script[^>]*\ssrc=|<link", html)
-
-
-def test_text_of_a_figure_cannot_end_its_script():
-    outcome = figures.Outcome("</script>", "</script><img src=x>", {"rare": 0.1}, {}, forget=0.1, holdout=0.1)
-    for figure in (figures.compare_runs([outcome]), figures.forget_against_holdout([outcome])):
-        html = figures.as_html(figure, library=False)
-        assert html.count("</script>") == html.count("<script")
-        assert "<img" not in html

@@ -20,7 +20,9 @@ LIGHT = (
     "sandbox", "sandbox.world", "sandbox.language", "sandbox.skills", "web", "cache", "limits", "progress", "hub",
     "benchmarks", "calibration", "retain", "cells", "cli", "probes.prompts", "probes.pool", "probes.wording",
     "probes.translations", "probes.attacks", "probes.paraphrase", "probes.rows", "probes.matrix",
-    "probes.plan", "probes.verdict", "probes.recovery.choice", "report", "spreadsheet",
+    "probes.plan", "probes.verdict", "probes.recovery.choice", "report", "published", "spreadsheet",
+    "methods", "alternates", "words", "sets",
+    "janitor", "pace", "slices", "worker",
 )  # fmt: skip
 ONLY_IN = {
     "gradio": ("adapop.ui", "app"),
@@ -34,8 +36,8 @@ ONLY_IN = {
     "adapop.cli": ("adapop.__main__", "adapop.cli"),
 }
 DOWNWARDS = (
-    "app", "adapop.ui", "adapop.worker", "adapop.execution", "adapop.trainer", "adapop.objectives", "adapop.model",
-    "adapop.tokens", "adapop.facts",
+    "app", "adapop.ui", "adapop.worker", "adapop.execution", "adapop.trainer", "adapop.forgetting",
+    "adapop.objectives", "adapop.model", "adapop.tokens", "adapop.facts",
 )  # fmt: skip
 VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "handler", "misc"}
 

@@ -24,7 +24,6 @@ from adapop.execution import execute, load_model, prepare
 from adapop.facts import Fact, FactSet
 from adapop.model import AdaptedModel
 from adapop.probes.battery import battery
-from adapop.probes.matrix import leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import DIRECT, NotApplicable
 from adapop.probes.rows import ProbeRow, Reply
@@ -245,18 +244,8 @@ def test_two_runs_are_compared(run, other, tmp_path):
         ]
     assert rows["↓ worst attack, all"][0][1] == "", "the second was not probed"
     assert "Without that control a difference is no evidence" in said
-    assert "Not probed, so without attacks and intervals: 2." in said
+    assert "Not probed, so without attacks: 2." in said
     assert page.count("plotly.js v") == 1, "the library is there once"
-
-
-def test_interval_stands_only_below_a_number_that_it_is_of(run):
-    record = read_record(run)
-    assert record.interval("forget", DIRECT, "all") is None, "two facts a tier were probed, all were measured"
-    plan = Plan(kinds=(DIRECT,), groups=("forget",), max_new_tokens=run.config.max_new_tokens)
-    found = battery(load_model(run), run.facts, plan, Progress())
-    interval = replace(record, matrix=leak_matrix(found)).interval("forget", DIRECT, "all")
-    assert interval.mean == pytest.approx(record.after.recall("forget"))
-    assert interval.low < interval.mean < interval.high
 
 
 def test_runs_on_different_facts_do_not_compare(run, tmp_path):

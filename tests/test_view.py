@@ -4,7 +4,8 @@ import pytest
 
 from adapop.config import make_config
 from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
-from adapop.ui.view import log_lines, view
+from adapop.ui.diary import log_lines
+from adapop.ui.view import STATES, Seen, view
 
 START = RunStarted(
     run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
@@ -43,39 +44,53 @@ def epoch(number: int, drift: float = 0.5, lam: float = 0.04) -> EpochDone:
 DONE = RunDone(run="r", epoch=2, seconds=9.0)
 FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
 STEPS = [step(1, n) for n in (1, 2, 3, 4)] + [step(2, n) for n in (1, 2, 3, 4)]
+BEGUN = (START, *STEPS[:5])
+STOPPED, AGAIN = RunStopped(run="r", epoch=1), RunStopped(run="r", epoch=0)
 CASES = [
-    # events, stop requested, ahead, saved -> state, start, stop, resume
-    ([], False, 2, False, "queued", False, True, False),
-    ([], False, 0, False, "starting", False, True, False),
-    ([START], False, 0, False, "running", False, True, False),
-    ([START, *STEPS[:5]], False, 0, True, "running", False, True, False),
-    ([START, *STEPS[:5]], True, 0, True, "stopping", False, False, False),
-    ([START, *STEPS], False, 0, True, "measuring", False, False, False),
-    ([START, *STEPS, DONE], False, None, True, "done", True, False, False),
-    ([START, RunStopped(run="r", epoch=0)], True, None, False, "stopped", True, False, True),
-    ([START, RunStopped(run="r", epoch=1)], True, None, True, "stopped", True, False, True),
-    ([START, *STEPS[:5]], False, None, True, "interrupted", True, False, True),
-    ([START, RunStopped(run="r", epoch=1)], False, 0, True, "starting", False, True, False),
-    ([START, RunStopped(run="r", epoch=1)], False, 2, True, "queued", False, True, False),
-    ([START, FAILED], False, 0, True, "starting", False, True, False),
-    ([], False, None, False, "interrupted", True, False, True),
-    ([START, FAILED], False, None, False, "failed", True, False, False),
-    ([START, FAILED], False, None, True, "failed", True, False, True),
+    # what is seen of the run, readiness, expired -> state, start, stop, resume
+    (None, "empty", False, "empty", False, False, False),
+    (None, "invalid", False, "invalid", False, False, False),
+    (None, "ready", False, "ready", True, False, False),
+    (None, "ready", True, "expired", True, False, False),
+    (None, "invalid", True, "expired", False, False, False),
+    (Seen(ahead=2), "ready", False, "queued", False, True, False),
+    (Seen(ahead=0), "ready", False, "starting", False, True, False),
+    (Seen((START,), ahead=0), "ready", False, "running", False, True, False),
+    (Seen(BEGUN, ahead=0, saved=1), "ready", False, "running", False, True, False),
+    (Seen(BEGUN, ahead=0, saved=1), "invalid", False, "running", False, True, False),
+    (Seen(BEGUN, True, ahead=0, saved=1), "ready", False, "stopping", False, False, False),
+    (Seen((START, *STEPS), ahead=0, saved=1), "ready", False, "measuring", False, False, False),
+    (Seen((START, *STEPS, DONE), saved=2), "ready", False, "done", True, False, False),
+    (Seen((START, *STEPS, DONE), saved=2), "empty", False, "done", False, False, False),
+    (Seen((START, AGAIN), True), "ready", False, "stopped", True, False, True),
+    (Seen((START, STOPPED), True, saved=1), "ready", False, "stopped", True, False, True),
+    (Seen((START, STOPPED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
+    (Seen((START, STOPPED), ahead=2, saved=1), "ready", False, "queued", False, True, False),
+    (Seen((START, STOPPED), True, ahead=2, saved=1), "ready", False, "stopping", False, False, False),
+    (Seen(BEGUN, saved=1), "ready", False, "interrupted", True, False, True),
+    (Seen(), "ready", False, "interrupted", True, False, True),
+    (Seen((START, FAILED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
+    (Seen((START, FAILED)), "ready", False, "failed", True, False, False),
+    (Seen((START, FAILED), saved=1), "ready", False, "failed", True, False, True),
+    (Seen((START, FAILED), saved=1), "invalid", False, "failed", False, False, True),
 ]
 
 
-@pytest.mark.parametrize(("events", "stop", "ahead", "saved", "state", "start", "can_stop", "resume"), CASES)
-def test_states(events, stop, ahead, saved, state, start, can_stop, resume):
-    now = view(events, stop, ahead, saved)
+@pytest.mark.parametrize(("seen", "readiness", "expired", "state", "start", "can_stop", "resume"), CASES)
+def test_states(seen, readiness, expired, state, start, can_stop, resume):
+    now = view(seen, readiness, expired)
     assert now.state == state
     assert (now.can_start, now.can_stop, now.can_resume) == (start, can_stop, resume)
     assert now.label
     assert 0 <= now.percent <= 100
 
 
+def test_the_table_reaches_every_state():
+    assert {case[3] for case in CASES} == set(STATES)
+
+
 def test_every_live_state_ticks_and_no_other():
-    ticking = {view(*case[:4]).state: view(*case[:4]).ticking for case in CASES}
-    assert {state for state, ticks in ticking.items() if ticks} == {
+    assert {name for name, state in STATES.items() if state.ticking} == {
         "queued",
         "starting",
         "running",
@@ -85,11 +100,22 @@ def test_every_live_state_ticks_and_no_other():
 
 
 def test_a_failure_says_what_to_do():
-    assert "Bang. Lower it." in view([START, FAILED], False, None, False).detail
+    assert "Bang. Lower it." in view(Seen((START, FAILED))).detail
+
+
+def test_waiting_says_how_many_and_how_long():
+    assert view(Seen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 12 s.")
+    assert view(Seen(ahead=2)).detail.startswith("2 runs before this one.")
+
+
+def test_what_is_kept_is_said():
+    assert "Epoch 1 of 2 is kept" in view(Seen((START, STOPPED), saved=1)).detail
+    assert "Epoch 1 of 2 is kept" in view(Seen(BEGUN, saved=1)).detail
+    assert "No epoch was finished" in view(Seen((START, AGAIN))).detail
 
 
 def test_progress_grows_with_the_steps():
-    percents = [view([START, *STEPS[:n]], False, 0, False).percent for n in range(1, 8)]
+    percents = [view(Seen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
     assert percents == sorted(percents)
     assert len(set(percents)) == len(percents)
 

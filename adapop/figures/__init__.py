@@ -2,15 +2,18 @@
 
 from plotly.graph_objects import Figure
 
-from adapop.figures.compare import Outcome, compare_runs, forget_against_holdout
+from adapop.figures.compare import Outcome, compare_runs, forget_against_holdout, pareto_front, published_recalls
 from adapop.figures.look import as_html, empty
+from adapop.figures.numbers import MOST_ROWS, Numbers, numbers_of
 from adapop.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
 from adapop.figures.probes import leak_heatmap, recall_by_kind, verdict_bars
 from adapop.figures.run import LOSS_COLOR, controller_chart, loss_chart, loss_rows, outcome_chart, recall_chart
 
 __all__ = [
     "LOSS_COLOR",
+    "MOST_ROWS",
     "Figure",
+    "Numbers",
     "Outcome",
     "agreement_scatter",
     "as_html",
@@ -21,8 +24,11 @@ __all__ = [
     "leak_heatmap",
     "loss_chart",
     "loss_rows",
+    "numbers_of",
     "outcome_chart",
+    "pareto_front",
     "popularity_strip",
+    "published_recalls",
     "push_curves",
     "recall_by_kind",
     "recall_chart",

@@ -1,9 +1,10 @@
-"""The pictures of a comparison: what is left of rare and popular facts in each run, and what that cost."""
+"""The pictures of a comparison: what is left of rare and popular facts in each run, what that cost, and what the
+paper published."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from textwrap import wrap
 
@@ -11,71 +12,119 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts import TIERS
-from adapop.figures.look import INK, ORIGINAL, TIER_COLOR, TIER_SYMBOL, UNLEARNED, blank, neutral
+from adapop.figures.look import ALARM, INK, ORIGINAL, RETAIN, TIER_COLOR, TIER_SYMBOL, UNLEARNED, blank, neutral
 from adapop.probes.matrix import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
 
+ATTACKED, FAINT = "worst attack", "rgba(128,128,128,0.45)"
+PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
 NAME_CHARACTERS = 14
+ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
+LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
+OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the other, so that intervals do not overlap
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to, to be drawn beside others.
+    """What a contestant came to, to be drawn beside others.
 
-    mark: stands for the run where there is no room for its name; the original model has none. direct: recall of the
-    facts to forget by tier, asked as trained. attacked: the same under the attack that gets most out of a tier; empty
-    without probes. forget, holdout: recall of all facts of the group, None where it was not measured.
+    mark: stands for it where there is no room for its name; the original model has none. recall: of the facts to
+    forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of the group, None where it was
+    not measured. collapsed: why it is out of the contest, else empty.
     """
 
     mark: str
     name: str
-    direct: Mapping[str, float]
-    attacked: Mapping[str, Interval]
-    forget: float | None
-    holdout: float | None
+    recall: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    forget: Interval | None = None
+    holdout: Interval | None = None
+    collapsed: str = ""
+
+    @property
+    def label(self) -> str:
+        """Mark and name."""
+        return f"{self.mark} {self.name}".strip()
+
+    @property
+    def gap(self) -> float | None:
+        """Recall of popular minus that of rare facts, in other words where that was asked; above 0: the famous stay."""
+        tiers = self.recall.get(REWORDED) or self.recall.get(DIRECT) or {}
+        return tiers["popular"].mean - tiers["rare"].mean if {"rare", "popular"} <= tiers.keys() else None
+
+
+def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last."""
+    return sorted(outcomes, key=lambda one: (bool(one.mark), one.gap is None, -(one.gap or 0.0)))
+
+
+def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that nobody beats, from least to most recall of what was to be forgotten.
+
+    Beaten is who answers no fewer facts to forget and no more held-out ones than another, and differs from it. The
+    original and collapsed models take no part: one forgets nothing, the others everything.
+    """
+    placed = [one for one in outcomes if contests(one)]
+    front = [one for one in placed if not any(beats(other, one) for other in placed)]
+    return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))
+
+
+def beats(one: Outcome, other: Outcome) -> bool:
+    """Whether an outcome forgets at least as much and keeps at least as much as another, and one of them more."""
+    left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
+    return left <= 0 <= kept and (left, kept) != (0, 0)
+
+
+def contests(one: Outcome) -> bool:
+    """Whether an outcome takes part in the contest of forgetting against its cost."""
+    return bool(one.mark) and one.forget is not None and one.holdout is not None and not one.collapsed
 
 
 def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
-    """Recall by tier, a row a run: asked directly above, under the worst attack below. The farther apart a row's
-    marks, the wider the gap between rare and popular."""
-    titles = ("asked directly", "under the worst attack, with 95 % intervals")
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16, subplot_titles=titles)
-    neutral(figure, 150 + 100 * len(outcomes))
-    _dots(figure, 1, [one.direct for one in outcomes])
-    attacked = [{tier: recall.mean for tier, recall in one.attacked.items()} for one in outcomes]
-    _dots(figure, 2, attacked, [one.attacked for one in outcomes])
-    names = ["<br>".join(map(escape, wrap(f"{one.mark} {one.name}", NAME_CHARACTERS))) for one in outcomes]
-    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5])
+    """Recall by tier with its interval, a row a contestant and a panel a form. The more a row's line leans to the right
+    on its way down, the more of the popular facts is left compared to the rare: the gap."""
+    shown = by_gap(outcomes)
+    forms = [form for form in PANELS if any(one.recall.get(form) for one in shown)]
+    rows = max(1, len(forms))
+    height = FRAME_PIXELS + rows * (PANEL_PIXELS + ROW_PIXELS * len(shown))
+    figure = make_subplots(
+        rows=rows,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=min(0.2, PANEL_PIXELS / height),
+        subplot_titles=[PANELS[form] for form in forms],
+    )
+    neutral(figure, height)
+    for row, form in enumerate(forms, start=1):
+        _tiers(figure, row, [one.recall.get(form, {}) for one in shown])
+    figure.update_yaxes(
+        tickvals=list(range(len(shown))), ticktext=_names(shown), range=[len(shown) - 0.5, -0.5], zeroline=False
+    )
     figure.update_xaxes(range=[-0.03, 1.05], showticklabels=True)
-    figure.update_xaxes(title="recall of facts to forget", row=2, col=1)
+    figure.update_xaxes(title_text="recall of facts to forget", row=rows, col=1)
     figure.update_layout(margin=dict(l=104, t=70), legend=dict(yref="container", y=1, yanchor="top"))
     figure.update_annotations(font_size=13)
     return figure
 
 
-def _dots(
-    figure: go.Figure,
-    row: int,
-    runs: Sequence[Mapping[str, float]],
-    intervals: Sequence[Mapping[str, Interval]] = (),
-) -> None:
-    """One panel: a row a run and a mark a tier, joined by a line or, with intervals, beneath each other."""
-    for at, recalls in enumerate(() if intervals else runs):
-        ends, line = list(recalls.values()), dict(color=INK, width=1.5)
+def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]]) -> None:
+    """One panel: a mark a tier, joined by a line."""
+    for at, by_tier in enumerate(recalls):
         figure.add_scatter(
-            x=ends, y=[at] * len(ends), mode="lines", line=line, hoverinfo="skip", showlegend=False, row=row, col=1
+            x=[by_tier[tier].mean for tier in TIERS if tier in by_tier],
+            y=[at + OFFSETS[tier] for tier in TIERS if tier in by_tier],
+            mode="lines",
+            line=dict(color=INK, width=1.5),
+            hoverinfo="skip",
+            showlegend=False,
+            row=row,
+            col=1,
         )
-    for tier, offset in zip(TIERS, (-0.24, 0.0, 0.24) if intervals else (0.0, 0.0, 0.0)):
-        found = [(at + offset, recalls[tier]) for at, recalls in enumerate(runs) if tier in recalls]
-        ranges = [by_tier[tier] for by_tier in intervals if tier in by_tier]
+    for tier in TIERS:
+        found = [(at + OFFSETS[tier], by_tier[tier]) for at, by_tier in enumerate(recalls) if tier in by_tier]
         figure.add_scatter(
-            x=[recall for _, recall in found],
+            x=[recall.mean for _, recall in found],
             y=[at for at, _ in found],
-            error_x=dict(
-                array=[one.high - one.mean for one in ranges],
-                arrayminus=[one.mean - one.low for one in ranges],
-                thickness=1,
-                visible=bool(ranges),
-            ),
+            error_x=_error([recall for _, recall in found]),
             mode="markers",
             marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11),
             name=tier,
@@ -86,26 +135,112 @@ def _dots(
         )
 
 
-def forget_against_holdout(outcomes: Sequence[Outcome]) -> go.Figure:
-    """Recall of what was to be forgotten against recall of what training never saw: the best place is above left."""
-    figure = blank(360)
+def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRECT]) -> go.Figure:
+    """Recall of what was to be forgotten against recall of what training never saw, with the Pareto front: what lies
+    to the right of the line and below it is beaten. asked: in which form, in words."""
+    figure = blank(500)
+    front = pareto_front(outcomes)
+    if front:
+        figure.add_scatter(
+            x=[one.forget.mean for one in front],
+            y=[one.holdout.mean for one in front],
+            mode="lines",
+            line=dict(color=INK, width=1.5, dash="dash", shape="hv"),
+            name="Pareto front",
+            hoverinfo="skip",
+        )
     placed = [one for one in outcomes if one.forget is not None and one.holdout is not None]
+    beaten = [one for one in placed if contests(one) and one not in front]
     for name, color, symbol, chosen in (
         ("original", ORIGINAL, "circle-open", [one for one in placed if not one.mark]),
-        ("unlearned", UNLEARNED, "diamond", [one for one in placed if one.mark]),
+        ("on the front", UNLEARNED, "diamond", front),
+        ("behind it", UNLEARNED, "diamond-open", beaten),
+        ("collapsed", ALARM, "square-open", [one for one in placed if one.mark and one.collapsed]),
+    ):
+        if chosen:
+            _points(figure, chosen, name, color, symbol)
+    across, along = (_around([getattr(one, name) for one in placed if one.mark]) for name in ("forget", "holdout"))
+    figure.update_xaxes(title_text=f"recall of facts to forget,<br>{asked}: left is better", range=across)
+    figure.update_yaxes(title_text="recall of held-out facts: up is better", range=along)
+    figure.update_layout(margin=dict(b=64))
+    for one in placed:
+        if not (one.mark or across[0] <= one.forget.mean <= across[1]):
+            text = f"original, outside: {one.forget.mean:.2f} to forget, {one.holdout.mean:.2f} held out ○"
+            corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
+            figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
+    return figure
+
+
+def _around(recalls: Sequence[Interval]) -> list[float]:
+    """Where an axis begins and ends so that close contestants can be told apart; it need not show the original."""
+    if not recalls:
+        return [-0.05, 1.05]
+    low, high = min(one.low for one in recalls), max(one.high for one in recalls)
+    room = max(0.03, (LEAST_SPAN - (high - low)) / 2)
+    return [max(-0.05, low - room), min(1.05, high + room)]
+
+
+def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str, symbol: str) -> None:
+    figure.add_scatter(
+        x=[one.forget.mean for one in chosen],
+        y=[one.holdout.mean for one in chosen],
+        error_x=_error([one.forget for one in chosen], FAINT),
+        error_y=_error([one.holdout for one in chosen], FAINT),
+        mode="markers+text",
+        marker=dict(color=color, size=24, symbol=symbol, line=dict(width=2, color=color)),
+        text=[f"<b>{escape(one.mark)}</b>" for one in chosen],
+        textposition="middle center",
+        textfont=dict(color=color if symbol.endswith("open") else "#ffffff"),
+        customdata=[[escape(one.label)] for one in chosen],
+        hovertemplate="%{customdata[0]}: %{x:.2f} to forget, %{y:.2f} held out<extra></extra>",
+        name=name,
+    )
+
+
+def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> go.Figure:
+    """The paper's own numbers, apart from ours: a row a method (name, forget recall, retain recall), least forget
+    recall first. about: model and data set, printed into the picture with the word published."""
+    shown = sorted(rows, key=lambda row: row[1])
+    figure = blank(FRAME_PIXELS + 50 + 27 * len(shown))
+    places = list(range(len(shown)))
+    for _, forget, retain in shown:
+        at = len(figure.data)
+        figure.add_scatter(
+            x=[forget, retain], y=[at, at], mode="lines", line=dict(color=FAINT, width=2), hoverinfo="skip",
+            showlegend=False,
+        )  # fmt: skip
+    for name, column, color, symbol in (
+        ("forget (less is better)", 1, UNLEARNED, "diamond"),
+        ("retain (more is better)", 2, RETAIN, "square-open"),
     ):
         figure.add_scatter(
-            x=[one.forget for one in chosen],
-            y=[one.holdout for one in chosen],
-            mode="markers+text",
-            marker=dict(color=color, size=13, symbol=symbol, line=dict(width=2, color=color)),
-            text=[one.mark for one in chosen],
-            textposition="top center",
-            customdata=[[escape(one.name)] for one in chosen],
-            hovertemplate="%{customdata[0]}: %{x:.2f} to forget, %{y:.2f} held out<extra></extra>",
-            cliponaxis=False,
+            x=[row[column] for row in shown],
+            y=places,
+            mode="markers",
+            marker=dict(color=color, symbol=symbol, size=10, line=dict(width=2, color=color)),
             name=name,
+            hovertemplate="%{x:.3f}<extra></extra>",
         )
-    figure.update_xaxes(title="recall of facts to forget: left is better", range=[-0.03, 1.05])
-    figure.update_yaxes(title="recall of held-out facts: up is better", range=[-0.03, 1.1])
+    figure.update_yaxes(
+        tickvals=places, ticktext=[escape(name) for name, *_ in shown], range=[len(shown) - 0.5, -0.5], zeroline=False
+    )
+    figure.update_xaxes(title_text=f"published, not measured here:<br>{escape(about)}", range=[-0.03, 1.05])
+    figure.update_layout(margin=dict(l=104, b=64))
     return figure
+
+
+def _names(outcomes: Sequence[Outcome]) -> list[str]:
+    return ["<br>".join(map(escape, wrap(one.label, NAME_CHARACTERS))) for one in outcomes]
+
+
+def _error(recalls: Sequence[Interval], color: str = "") -> dict:
+    """Error bars of some means; numbers without an interval (low = high) get none."""
+    return dict(
+        type="data",
+        array=[one.high - one.mean for one in recalls],
+        arrayminus=[one.mean - one.low for one in recalls],
+        thickness=1,
+        width=3,
+        **({"color": color} if color else {}),
+        visible=any(one.high > one.low for one in recalls),
+    )

@@ -37,6 +37,7 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
         figure.add_bar(
             x=list(bars),
             y=[len(members) for members in bars.values()],
+            ids=[_bin(at, zero_at, unknown_at) for at in bars],
             width=0.9 / BINS_PER_DECADE,
             marker=dict(color=color),
             name=f"{tier} ({sum(map(len, bars.values())):,})",
@@ -64,6 +65,14 @@ def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
     if fact.score is None:
         return unknown_at
     return (math.floor(math.log10(fact.score) * BINS_PER_DECADE) + 0.5) / BINS_PER_DECADE if fact.score else zero_at
+
+
+def _bin(at: float, zero_at: float, unknown_at: float) -> str:
+    """The scores that a bar stands for."""
+    if at in (zero_at, unknown_at):
+        return "0" if at == zero_at else "unknown"
+    half = 0.5 / BINS_PER_DECADE
+    return f"{10 ** (at - half):,.4g} to {10 ** (at + half):,.4g}"
 
 
 def _names(facts: Sequence[Fact]) -> str:

@@ -40,9 +40,6 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
             x=[row.epoch for row in chosen],
             y=[row.drift for row in chosen],
             marker=dict(color=color),
-            text=[f"{row.drift:.2f}" if row.drift else "" for row in chosen],
-            textposition="outside",
-            cliponaxis=False,
             name=name,
             row=1,
             col=1,
@@ -73,6 +70,16 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     )
     highest = max([row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2])
     figure.update_yaxes(title="drift δ", range=[0, highest * 1.25], row=1, col=1)
+    figure.add_scatter(  # above everything that is drawn, where no mark can cross a number
+        x=[row.epoch for row in trained],
+        y=[highest * 1.16] * len(trained),
+        mode="text",
+        text=[f"{row.drift:.2f}" for row in trained],
+        hoverinfo="skip",
+        showlegend=False,
+        row=1,
+        col=1,
+    )
     top = max([row.alpha for row in epochs] + [alpha0 + 0.1])
     figure.update_yaxes(title="α", range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)], row=2, col=1)
     figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, row=1, col=1)
@@ -132,7 +139,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 x=[x for x, _ in points],
                 y=[y for _, y in points],
                 mode="lines+markers",
-                name=tier,
+                name=tier if form == "direct" else f"{tier}, reworded",
                 legendgroup=tier,
                 showlegend=form == "direct",
                 line=dict(color=TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),

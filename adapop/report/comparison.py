@@ -1,137 +1,196 @@
-"""Several runs side by side: in which settings they differ, and what each came to."""
+"""Several runs side by side: in which settings they differ, what each came to, and what may be concluded from it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from adapop.events import Measured
+from adapop.errors import RunError
 from adapop.facts import TIERS
 from adapop.figures import Outcome
+from adapop.figures.compare import ATTACKED, PANELS
 from adapop.probes.matrix import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of
+from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.settings import differences
-from adapop.report.tables import METRICS, Table, number
+from adapop.report.tables import DOWN, LEVEL, METRICS, UP, Table, number
+from adapop.spreadsheet import write_csv
 
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
+RECALL, GAP = "recall", "popular − rare"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of every contestant. arrow: which way is better. cells: None where it was not measured; notes: a word
+    on each. counted: its range may be over facts."""
+
+    arrow: str
+    group: str
+    form: str
+    tier: str
+    metric: str
+    cells: tuple[Interval | None, ...]
+    notes: tuple[str, ...] = ()
+    counted: bool = True
+
+    @property
+    def title(self) -> str:
+        """The number's name, its arrow first."""
+        if self.metric == RECALL and self.form == ATTACKED:
+            return f"{self.arrow} {ATTACKED}, {self.tier}"
+        if self.metric == RECALL:
+            return f"{self.arrow} {GROUP_NAMES[self.group]}, {self.form}, {self.tier}"
+        where = self.form if self.metric == GAP else GROUP_NAMES[self.group]
+        return f"{self.arrow} {self.metric}, {where}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """settings: in what the runs differ. results: every metric, a column a run. warnings: what not to conclude."""
+    """contestants: runs that differ in more than their seed. settings: in what they differ. lines: every metric.
+    intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings: what came of it, in
+    sentences. outcomes: what is drawn, the original first. asked: in which form forgetting is set against its cost."""
 
-    names: tuple[str, ...]
+    contestants: tuple[Contestant, ...]
     settings: Table
-    results: Table
+    lines: tuple[Line, ...]
+    intervals: tuple[str, ...]
     warnings: tuple[str, ...]
+    findings: tuple[str, ...]
     outcomes: tuple[Outcome, ...]
+    asked: str
+
+    def heading(self, record: Record) -> str:
+        """What one of the runs is called, its contestant's number first."""
+        one = next(one for one in self.contestants if any(record is run for run in one.records))
+        seed = f", seed {record.config.seed}" if len(one.records) > 1 else ""
+        return f"{one.mark} {record.title}{seed}"
+
+    @property
+    def results(self) -> Table:
+        """Every metric, a column a contestant."""
+        rows = [(line.title, *_cells(line)) for line in self.lines]
+        return Table(("", *(one.name for one in self.contestants)), tuple(rows))
 
 
 def comparison(records: Sequence[Record]) -> Comparison:
     """Compares runs, in the order given."""
-    names = tuple(f"{place} {record.title}" for place, record in enumerate(records, start=1))
-    hashes = [record.facts.sha256[:12] for record in records]
-    rows = [(name, *values) for name, values in differences([record.config for record in records])]
-    rows += [("data (hash)", *hashes)] if len(set(hashes)) > 1 else []
+    found = contestants(records)
+    reworded = [one.recall(group, REWORDED, "all") for one in found if one.measured for group in ("forget", "holdout")]
+    form = DIRECT if None in reworded else REWORDED
+    outcomes = [one.outcome(form) for one in found if one.measured]
+    begun = [record.before for record in records if record.before is not None][:1]
+    if begun:
+        outcomes.insert(0, outcome_of("", "original", begun, form))
     return Comparison(
-        names,
-        Table(("setting", *names), tuple(rows)),
-        Table(("", *names), tuple(_results(records))),
-        tuple(_warnings(records, hashes)),
-        tuple(_outcomes(records)),
+        tuple(found),
+        settings_of(found),
+        tuple(_lines(found)),
+        tuple(_intervals(found)),
+        tuple(warnings_of(found)),
+        tuple(findings_of(found, outcomes, form)),
+        tuple(outcomes),
+        PANELS[form],
     )
 
 
-def _warnings(records: Sequence[Record], hashes: Sequence[str]) -> list[str]:
-    said = []
-    if len(set(hashes)) > 1:
-        said.append("These runs did not work on the same facts, so their numbers do not compare.")
-    scored = any(record.config.method == "adapop" and record.config.beta.b for record in records)
-    if scored and not any(record.config.scores == "shuffled" for record in records):
-        said.append(
-            "No run here had its scores shuffled. Without that control a difference is no evidence that popularity "
-            "is what made it: python -m adapop run --preset shuffled"
-        )
-    if unmeasured := [str(place) for place, one in enumerate(records, start=1) if one.after is None]:
-        said.append(f"Not measured at their end, because they never came to it: {', '.join(unmeasured)}.")
-    if unprobed := [str(place) for place, one in enumerate(records, start=1) if not one.matrix.cells]:
-        said.append(f"Not probed, so without attacks and intervals: {', '.join(unprobed)}.")
-    return said
+def settings_of(found: Sequence[Contestant]) -> Table:
+    """The settings in which contestants differ, the facts included."""
+    rows = [(name, *values) for name, values in differences([replace(one.records[0].config, seed=0) for one in found])]
+    for name, values in (
+        ("seed", [", ".join(str(record.config.seed) for record in one.records) for one in found]),
+        ("data (hash)", [one.sha256[:12] for one in found]),
+    ):
+        rows += [(name, *values)] if len(set(values)) > 1 else []
+    return Table(("setting", *(one.name for one in found)), tuple(rows))
 
 
-def _results(records: Sequence[Record]) -> list[tuple[str, ...]]:
-    """A row a metric, its arrow saying which way is better, with intervals where a run was probed."""
-    rows = []
+def write_table(told: Comparison, out: Path) -> Path:
+    """Writes every number as CSV, a row a contestant and metric.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    rows = list(table_rows(told))
+    try:
+        with open(out, "w", encoding="utf-8", newline="") as file:
+            write_csv(file, list(rows[0]) if rows else ["contestant"], rows)
+    except OSError as error:
+        raise RunError(f"{out} cannot be written ({error.strerror}).", "Choose another place.") from None
+    return out
+
+
+def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
+    """Every number of a comparison, a row a contestant and metric, for a spreadsheet."""
+    for line in told.lines:
+        for one, cell in zip(told.contestants, line.cells):
+            if cell is not None:
+                ranged = line.counted or one.over == "seeds"
+                yield {
+                    "contestant": one.mark,
+                    "method": one.records[0].config.method,
+                    "preset": one.records[0].config.preset,
+                    "seeds": len(one.measured),
+                    "group": line.group,
+                    "form": line.form,
+                    "tier": line.tier,
+                    "metric": line.metric,
+                    "better": {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}[line.arrow],
+                    "value": cell.mean,
+                    "low": cell.low if ranged else None,
+                    "high": cell.high if ranged else None,
+                    "range_over": one.over if ranged else "",
+                }
+
+
+def _lines(found: Sequence[Contestant]) -> Iterator[Line]:
+    """Every metric that anybody measured."""
+    for line in _all_lines(found):
+        if any(line.cells):
+            yield line
+
+
+def _all_lines(found: Sequence[Contestant]) -> Iterator[Line]:
     for group, form, arrow in (
-        ("forget", "direct", "↓"),
-        ("forget", "reworded", "↓"),
-        ("retain", "direct", "↑"),
-        ("holdout", "direct", "↑"),
-        ("holdout", "reworded", "↑"),
-        ("utility", "direct", "↑"),
+        ("forget", DIRECT, DOWN),
+        ("forget", REWORDED, DOWN),
+        ("retain", DIRECT, UP),
+        ("holdout", DIRECT, UP),
+        ("holdout", REWORDED, UP),
+        ("utility", DIRECT, UP),
     ):
         for tier in (*TIERS, "all") if group == "forget" else ("all",):
-            cells = [_recall(record, group, form, tier) for record in records]
-            rows.append((f"{arrow} {GROUP_NAMES[group]}, {form}, {tier}", *cells))
+            yield Line(arrow, group, form, tier, RECALL, tuple(one.recall(group, form, tier) for one in found))
         if group == "forget":
-            rows.append((f"→0 {form}, popular − rare", *(_gap(record, form) for record in records)))
+            yield Line(LEVEL, group, form, "", GAP, tuple(one.gap(form) for one in found))
     for tier in (*TIERS, "all"):
-        rows.append((f"↓ worst attack, {tier}", *(_attacked(record, tier) for record in records)))
+        worst = [one.worst_attack(tier) for one in found]
+        cells = tuple(cell and cell.unlearned.recall for cell in worst)
+        yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, tuple(cell.kind if cell else "" for cell in worst))
     for metric in METRICS:
         if metric.field in INTERNAL:
             for group, arrow in (("forget", metric.forget), ("holdout", metric.others)):
-                cells = [_internal(record.after, group, metric.field) for record in records]
-                rows.append((f"{arrow} {metric.title}, {GROUP_NAMES[group]}", *cells))
-    return [row for row in rows if any(row[1:])]
+                cells = tuple(one.value(group, metric.field) for one in found)
+                yield Line(arrow, group, DIRECT, "all", metric.title, cells, counted=False)
 
 
-def _recall(record: Record, group: str, form: str, tier: str) -> str:
-    recall = record.after.recall(group, form, tier) if record.after else None
-    if recall is None:
-        return ""
-    return f"{recall:.2f}{_range(record.interval(group, form, tier))}"
+def _cells(line: Line) -> list[str]:
+    signed = "+" if line.metric == GAP else ""
+    cells = []
+    for cell, note in zip(line.cells, line.notes or ("",) * len(line.cells)):
+        parts = []
+        if cell is not None:
+            ranged = line.counted or cell.low < cell.high
+            parts.append(f"{cell.mean:{signed}.2f}" if line.counted else number(cell.mean))
+            parts += [in_range(cell, signed) if line.counted else f"{number(cell.low)} to {number(cell.high)}"] * ranged
+        cells.append("\n".join([*parts, *([note] if note else [])]))
+    return cells
 
 
-def _gap(record: Record, form: str) -> str:
-    if record.after is None:
-        return ""
-    rare, popular = (record.after.recall("forget", form, tier) for tier in ("rare", "popular"))
-    return "" if rare is None or popular is None else f"{popular - rare:+.2f}"
-
-
-def _attacked(record: Record, tier: str) -> str:
-    worst = record.worst_attack(tier)
-    return "" if worst is None else f"{worst.unlearned.recall.mean:.2f}{_range(worst.unlearned.recall)}\n{worst.kind}"
-
-
-def _internal(after: Measured | None, group: str, field: str) -> str:
-    wanted = (group, "direct", "all")
-    rows = after.rows if after else ()
-    return next((number(row[field]) for row in rows if (row["group"], row["form"], row["tier"]) == wanted), "")
-
-
-def _range(interval: Interval | None) -> str:
-    return "" if interval is None else f"\n{interval.low:.2f} to {interval.high:.2f}"
-
-
-def _outcomes(records: Sequence[Record]) -> list[Outcome]:
-    """What is drawn: the original of the first measured run without a mark, and every measured run."""
-    measured = [(str(place), record) for place, record in enumerate(records, start=1) if record.after is not None]
-    outcomes = []
-    for mark, record in measured:
-        attacks = {tier: worst for tier in TIERS if (worst := record.worst_attack(tier))}
-        direct = {tier: record.after.recall("forget", "direct", tier) for tier in TIERS}
-        outcomes.append(
-            Outcome(
-                mark=mark,
-                name=record.title,
-                direct={tier: recall for tier, recall in direct.items() if recall is not None},
-                attacked={tier: worst.unlearned.recall for tier, worst in attacks.items()},
-                forget=record.after.recall("forget"),
-                holdout=record.after.recall("holdout"),
-            )
-        )
-    for _, record in measured[:1]:
-        before = record.before
-        outcomes.append(Outcome("", "original", {}, {}, before.recall("forget"), before.recall("holdout")))
-    return outcomes
+def _intervals(found: Sequence[Contestant]) -> list[str]:
+    seeds = sorted({len(one.measured) for one in found if one.over == "seeds"})
+    said = [OVER_FACTS] if any(one.over == "facts" for one in found) else []
+    return said + [OVER_SEEDS.format(seeds=" or ".join(map(str, seeds)))] * bool(seeds)

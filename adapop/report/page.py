@@ -16,7 +16,7 @@ from adapop.events import EpochDone, Measured, RunStarted, StepDone
 from adapop.facts import POPULAR_FROM, RARE_BELOW
 from adapop.probes.verdict import RULES
 from adapop.report import settings, story, tables
-from adapop.report.comparison import comparison
+from adapop.report.comparison import Comparison, comparison
 from adapop.report.examples import examples, leaks
 from adapop.report.record import Record, read_record
 from adapop.report.recovery import recovered_by
@@ -62,14 +62,15 @@ def rendered(records: Sequence[Record]) -> str:
         lstrip_blocks=True,
     )
     place = count()
+    told = comparison(records) if len(records) > 1 else None
 
     def draw(picture: Picture) -> Markup:
         return Markup(figures.as_html(picture.figure, library=next(place) == 0))
 
     return templates.get_template("page.html").render(
         title=records[0].title if len(records) == 1 else f"{len(records)} runs compared",
-        compared=_compared(records) if len(records) > 1 else None,
-        runs=[_told(record) for record in records],
+        compared=_compared(told) if told else None,
+        runs=[_told(record) | {"heading": told.heading(record) if told else ""} for record in records],
         rules=RULES,
         metrics=tables.METRICS,
         tiers=(f"{RARE_BELOW:,g}", f"{POPULAR_FROM:,g}"),
@@ -78,22 +79,22 @@ def rendered(records: Sequence[Record]) -> str:
     )
 
 
-def _compared(records: Sequence[Record]) -> dict:
-    told = comparison(records)
-    marked = [one for one in told.outcomes if one.mark]
+def _compared(told: Comparison) -> dict:
     return {
         "told": told,
         "pictures": [
             Picture(
-                figures.compare_runs(marked),
-                "Recall of the facts to forget by popularity. Left is better; the farther apart, the wider the gap.",
+                figures.compare_runs(told.outcomes),
+                "Recall of the facts to forget by popularity. Left is better; the more a line leans to the right on "
+                "its way down, the wider the gap.",
             ),
             Picture(
-                figures.forget_against_holdout(told.outcomes),
-                "Forgetting against what it cost, asked as trained. Up and to the left is better.",
+                figures.forget_against_holdout(told.outcomes, told.asked),
+                "Forgetting against what it cost. Up and to the left is better; what lies right of the dashed line or "
+                "below it is beaten by another.",
             ),
         ]
-        if marked
+        if told.outcomes
         else [],
     }
 

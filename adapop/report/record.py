@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from adapop.config import RunConfig
 from adapop.events import EpochDone, Event, Measured
 from adapop.facts import TIERS, FactSet
-from adapop.probes.matrix import Cell, Interval, LeakMatrix, leak_matrix
+from adapop.methods import METHODS
+from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.rows import ProbeRow
@@ -18,8 +19,6 @@ from adapop.probes.verdict import RULES, verdicts
 from adapop.runs import Run
 
 E = TypeVar("E", bound=Event)
-SAME = 1e-6
-METHOD_NAMES = {"adapop": "AdaPop"}  # the others go by their initials
 GROUP_NAMES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
 
 
@@ -46,8 +45,7 @@ class Record:
     @property
     def title(self) -> str:
         """The method with its preset, in a few words."""
-        name = METHOD_NAMES.get(self.config.method, self.config.method.upper())
-        return name if self.config.preset == "paper" else f"{name}, {self.config.preset}"
+        return title_of(self.config.method, self.config.preset)
 
     @property
     def before(self) -> Measured | None:
@@ -68,16 +66,6 @@ class Record:
     def rows(self) -> tuple[ProbeRow, ...]:
         """The prompts that were asked."""
         return tuple(row for row in self.found if isinstance(row, ProbeRow))
-
-    def interval(self, group: str, form: str, tier: str) -> Interval | None:
-        """The 95 % interval of a final recall, where probes asked the same facts the same questions."""
-        cell = self.matrix.cell(group, tier, form)
-        rows = self.after.rows if self.after else ()
-        for row in rows if cell else ():
-            if (row["group"], row["form"], row["tier"], row["facts"]) == (group, form, tier, cell.facts):
-                recall = cell.unlearned.recall
-                return recall if abs(recall.mean - row["recall"]) < SAME else None
-        return None
 
     def worst_attack(self, tier: str) -> Cell | None:
         """The attack that gets most facts to forget out of a tier, among those that the original answers.
@@ -105,6 +93,12 @@ class Record:
             for place in places
             if place in counted
         }
+
+
+def title_of(method: str, preset: str) -> str:
+    """What a method under a preset is called, in a few words."""
+    name = METHODS[method].title if method in METHODS else method
+    return name if preset == "paper" else f"{name}, {preset}"
 
 
 def read_record(run: Run) -> Record:

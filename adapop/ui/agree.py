@@ -11,6 +11,7 @@ from adapop.facts import FactSet
 from adapop.popularity.agreement import agreement, in_words
 from adapop.popularity.base import Scoring
 from adapop.ui import cards, copy
+from adapop.ui.chart import chart, drawn
 from adapop.ui.session import Session
 
 NAMED = 8
@@ -24,14 +25,14 @@ def build(session: Session) -> None:
             first = gr.Dropdown([], label="One", min_width=160)
             second = gr.Dropdown([], label="against", min_width=160)
         said = gr.HTML(cards.listed([copy.AGREEMENT_EMPTY]), html_template=cards.LINES, elem_id="agreement-words")
-        scatter = gr.Plot(figures.empty(copy.AGREEMENT_EMPTY), show_label=False, elem_id="agreement-chart")
+        scatter = chart(figures.empty(copy.AGREEMENT_EMPTY), "agreement-chart")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     chosen = [session.facts, session.anchors, session.scorings, first, second]
     session.scorings.change(_choices, session.scorings, [first, second], **quiet).then(
-        _compared, chosen, [said, scatter], **quiet
+        _compared, chosen, [said, *scatter], **quiet
     )
     again = [first.input, second.input, session.anchors.change, session.facts.change]
-    gr.on(again, _compared, chosen, [said, scatter], **quiet)
+    gr.on(again, _compared, chosen, [said, *scatter], **quiet)
 
 
 def _choices(scorings: tuple[Scoring, ...]):
@@ -44,15 +45,16 @@ def _choices(scorings: tuple[Scoring, ...]):
 def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str):
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
-        return cards.listed([copy.AGREEMENT_EMPTY]), figures.empty(copy.AGREEMENT_EMPTY)
+        return cards.listed([copy.AGREEMENT_EMPTY]), *drawn(figures.empty(copy.AGREEMENT_EMPTY))
     scores = [by_title[title].values(facts.forget) for title in (first, second)]
     try:
         found = agreement(*scores, anchored(*anchors))
     except DataError as error:
-        return cards.listed([str(error)]), figures.empty(copy.AGREEMENT_EMPTY)
+        return cards.listed([str(error)]), *drawn(figures.empty(copy.AGREEMENT_EMPTY))
     lines = in_words(found, first, second)
     if found.discordant:
         names = {fact.id: fact.title for fact in facts.forget}
         worst = ", ".join(names[fact][:40] for fact in found.discordant[:NAMED])
         lines.append(f"They disagree on {len(found.discordant):,}, most on: {worst}.")
-    return cards.listed(lines), figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
+    scatter = figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
+    return cards.listed(lines), *drawn(scatter, copy.AGREEMENT_TABLE)

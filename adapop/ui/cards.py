@@ -28,8 +28,10 @@ def listed(lines: Sequence[str], kind: str = "calm") -> dict:
 
 
 HEADER = """
-<div class="header"><div><h1>{{{value.title}}}</h1><p>{{{value.tagline}}}</p></div>
-<span class="pill" title="where runs happen">{{{value.mode}}}</span></div>
+<div class="header"><h1>{{{value.title}}}</h1><p>{{{value.tagline}}}</p></div>
+"""
+MODE = """
+<span class="pill" title="{{{value.why}}}">{{{value.mode}}}</span>
 """
 STRIP = """
 <div class="strip {{value.state}}" role="status" aria-live="polite">
@@ -37,16 +39,37 @@ STRIP = """
   <div class="track" aria-hidden="true"><div class="fill" style="width:{{value.percent}}%"></div></div>
 </div>
 """
+TOUR = """
+{{#if value.title}}
+<p class="count">{{value.number}} of {{value.count}}</p>
+<div class="told"><div aria-live="polite"><h2 tabindex="-1">{{{value.title}}}</h2>
+<p>{{{value.first}}}</p></div>
+{{#if value.rows}}<table><thead><tr>{{#each value.head}}<th scope="col">{{{this}}}</th>{{/each}}</tr></thead>
+<tbody>{{#each value.rows}}<tr>{{#each this}}<td>{{{this}}}</td>{{/each}}</tr>{{/each}}</tbody></table>{{/if}}
+<div aria-live="polite">{{#each value.more}}<p>{{{this}}}</p>{{/each}}</div>
+{{#if value.awaited}}<p class="awaited"><progress value="{{value.percent}}" max="100"></progress>
+{{{value.awaited}}}</p>{{/if}}</div>
+<style>#{{value.ring}} { outline: 3px solid #e07a1f !important; outline-offset: 3px; border-radius: 8px; }</style>
+{{/if}}
+"""
 LINES = """
 <ul class="lines {{value.kind}}">{{#each value.lines}}<li>{{{this}}}</li>{{/each}}</ul>
 """
-ANSWERS = """
+# in one line: white space between the pieces would show
+PIECES = (
+    '<p class="text {{#if this.right}}right{{/if}}">{{#each this.parts}}{{#if this.gold}}<mark>{{{this.text}}}</mark>'
+    "{{else}}{{{this.text}}}{{/if}}{{/each}}</p>"
+)
+ANSWERS = (
+    """
 {{#if value.original}}
 <div class="answers">
   {{#each value.sides}}
   <section class="answer {{this.kind}}" aria-label="{{{this.name}}} model">
     <h3><span class="mark" aria-hidden="true">{{{this.mark}}}</span> {{{this.name}}}</h3>
-    <p class="text {{#if this.right}}right{{/if}}">{{{this.text}}}</p>
+    """
+    + PIECES
+    + """
     {{#if this.verdict}}<p class="verdict {{this.verdict_kind}}">{{{this.verdict}}}</p>{{/if}}
     {{#if this.measured}}<dl>
       <div><dt>gold rank</dt><dd>{{this.rank}}</dd></div>
@@ -62,3 +85,4 @@ ANSWERS = """
 <details><summary>The exact prompt both models saw</summary><pre>{{{value.sent}}}</pre></details>
 {{else}}<p class="empty">{{{value.empty}}}</p>{{/if}}
 """
+)

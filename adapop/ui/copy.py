@@ -11,6 +11,11 @@ INTRO = (
     "AdaPop pushes on each fact according to its popularity. **See the scores, watch a real run, then try to get the "
     "facts back.**"
 )
+SOURCE_LABEL = "Facts to forget"
+TOUR_OPEN, TOUR_AGAIN = "3-minute tour", "Tour again"
+TOUR_GUESS = "Your guess; the last card answers it"
+TOUR_SOURCE = "The tour shows two facts of its own; your set comes back afterwards"
+TOUR_ASKING = "The answers appear here as soon as the tour's run is done."
 OWN_SET = "My own facts (CSV, JSON, JSONL, Parquet)"
 UPLOAD_ABOUT = (
     "One fact a row, in UTF-8, at most {rows:,} rows: `question`, `answer`, and a popularity `score` of at least 0. "
@@ -96,24 +101,26 @@ PUSH_ABOUT = (
     "The same exponents, seen twice: the push on the right answer itself, and the paper's picture, the weight against "
     "WGA's."
 )
-METHOD_CHOICES = [
-    ("AdaPop: push by popularity", "adapop"),
-    ("WGA: the same push for all", "wga"),
-    ("NPO: bounded preference", "npo"),
-    ("GD: plain ascent, retain held", "gd"),
-    ("GA: plain ascent, nothing held", "ga"),
-]
-PRESET_CHOICES = [
-    ("As in the paper", "paper"),
-    ("Gentle: α₀ = 1", "gentle"),
-    ("Stress the controller", "stress"),
-    ("Control: α fixed", "alpha-fixed"),
-    ("Control: scores shuffled", "shuffled"),
-    ("Control: scores inverted", "inverted"),
-    ("Control: β = 0.1 for all", "beta-0.1"),
-    ("Control: β = 1 for all", "beta-1"),
-    ("Control: the mean β for all", "beta-mean"),
-]
+PRESET_NAMES = {
+    "paper": "As in the paper",
+    "authors": "As its own authors recommend",
+    "gentle": "Gentle: α₀ = 1",
+    "stress": "Stress the controller",
+    "alpha-fixed": "Control: α fixed",
+    "shuffled": "Control: scores shuffled",
+    "inverted": "Control: scores inverted",
+    "beta-0.1": "Control: β = 0.1 for all",
+    "beta-1": "Control: β = 1 for all",
+    "beta-mean": "Control: the mean β for all",
+}
+MODE_GPU = "Runs use this machine's GPU. Nothing on this page is recorded."
+MODE_CPU = "Runs use this machine's processor and take seconds with the sandbox. Nothing on this page is recorded."
+SANDBOX_MODEL = "Sandbox: one million parameters, ships with the app"
+MODEL_ABOUT = "Or the Hub id or folder of a chat model in safetensors; with a GPU it can be a real one."
+MODEL_PUBLIC = "Small enough to be unlearned while you watch. Run the app yourself for other models."
+PRESET_ABOUT = "AdaPop as in the paper, or one of its controls."
+ADVANCED = "Advanced settings"
+ADVANCED_ABOUT = "Each starts at what the preset sets; the paper's value stands beside it."
 RUN_ABOUT = "A real run on this machine. You may close the page: the run goes on, and the page finds it again."
 LOSS_ABOUT = "Loss of the answer at each step: facts to forget should rise, the retained ones should not."
 CONTROLLER_ABOUT = (
@@ -125,6 +132,17 @@ OUTCOME_ABOUT = (
     "At the end, with reworded questions. Retain facts were trained on; holdout facts never were: they show what "
     "forgetting cost the rest."
 )
+CONTROLLER_TABLE = "Drift δ of the retain loss, and the retain weight α, by epoch; epoch 0 is before training."
+LOSS_TABLE = "Mean loss of the answers of each step's batch, in nats."
+RECALL_TABLE = "Share of the facts to forget that the model answers, by epoch, by popularity and form."
+OUTCOME_TABLE = "Share of questions that each model answers, reworded where there are rewordings."
+LEAK_TABLE = "Recall of both models by form of the question and tier; n/m is not measurable."
+KIND_TABLE = "Recall by form of the question, with 95 % intervals over facts."
+AGREEMENT_TABLE = "Both scores, plus one, of the facts on which the proxies agree and of those on which they do not."
+PUSH_TABLE = "The push on the right answer by confidence p."
+RELATIVE_TABLE = "The weight against WGA's by confidence p."
+CURVE_TABLE = "Facts by score, with the exponent each gets."
+NO_FACTS = "There are no usable facts. Pick a set on tab 1, or mend the upload."
 NO_RUN = "No run yet. Press Start on tab 3."
 CHART_EMPTY, OUTCOME_EMPTY = "appears when a run starts", "appears when the run is done"
 PROBE_ABOUT = (
@@ -166,7 +184,47 @@ DOWNLOAD_ABOUT = (
     "One zip: a report that opens offline, facts with their β and verdict, every measurement and every prompt as CSV, "
     "the adapter, and the command that makes the run again."
 )
+COMPARE_ABOUT = (
+    "Lets several methods loose on the same facts, one after the other. Each is a real run with the anchors of tab 2 "
+    "and its own learning rate, by one rule for all. **Without shuffled scores beside it, no difference shows that "
+    "popularity made it.**"
+)
+COMPARE_EMPTY = (
+    "Nothing has raced yet: pick contestants above and press Race, or start with AdaPop, AdaPop with its scores "
+    "shuffled, and WGA."
+)
+COMPARE_GAP = (
+    "Recall of the facts to forget. **The more a line leans to the right on its way down, the more of the famous facts "
+    "is left.** The widest gap is at the top, a reversed one at the bottom."
+)
+COMPARE_COST = (
+    "Up and to the left is better. What lies right of the dashed line or below it is beaten by another contestant. "
+    "Numbers as before the names."
+)
+COMPARE_CHART_EMPTY = "appears when a run is done"
+COMPARE_GAP_TABLE = "Recall of the facts to forget by contestant, popularity and form, with its range."
+COMPARE_COST_TABLE = "Recall of facts to forget and of held-out facts by contestant, with ranges."
+COMPARE_TABLE = (
+    "At the end of each run. ↓ ↑ →0: which way is better. Recall has its range behind it; other metrics have one only "
+    "over several seeds."
+)
+COMPARE_SAME = "In no setting: but for seeds they are the same."
+COMPARE_DOWNLOAD = "The comparison with every run in full as one page that opens offline, and its numbers as CSV."
+PUBLISHED_LABEL = (
+    "Published by Borisiuk et al. (2026), for models of 7 to 8 billion parameters and other facts. Nothing in this "
+    "part was measured here, and none of it is drawn in the pictures above."
+)
+PUBLISHED_TABLE = "Published ROUGE-L recall by method; not measured here."
+PUBLISHED_BESIDE = "ROUGE-L recall, asked as trained; ± is the standard deviation over three seeds."
+PUBLISHED_NONE = "None of the contestants is a method as the paper ran it."
 MAX_PROMPT = 400
+
+
+SET_RESTORED = (
+    "Below is the set that you used here last. Its file was not kept: upload it again to choose other columns or other "
+    "facts to retain."
+)
+SET_EXPIRED = "The set that you used here last was deleted, as it was old. Upload it, or pick it, again."
 
 
 def upload_about() -> str:

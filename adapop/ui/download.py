@@ -14,12 +14,12 @@ from adapop.ui.run import known_run, refused
 from adapop.worker import Worker
 
 
-def build(worker: Worker, run_id: gr.BrowserState) -> None:
-    """Lays the section out."""
+def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
+    """Lays the section out; a run is taken home from more than one screen. name: what its buttons are called."""
     gr.Markdown(f"### Take it home\n{copy.DOWNLOAD_ABOUT}")
     with gr.Row():
-        make = gr.Button("Make the report", min_width=140, elem_id="make-report")
-        file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id="download-report")
+        make = gr.Button("Make the report", min_width=140, elem_id=f"make-{name}")
+        file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id=f"download-{name}")
 
     def made(name: str):
         run = known_run(worker, name)

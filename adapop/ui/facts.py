@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import gradio as gr
 import pandas as pd
@@ -17,7 +18,8 @@ from adapop.facts import Fact, FactSet
 from adapop.popularity.base import Scoring, given
 from adapop.progress import Task
 from adapop.sandbox import sandbox_facts
-from adapop.ui import agree, cards, copy, detail, known, scores, upload
+from adapop.ui import agree, cards, copy, detail, kept, known, scores, upload
+from adapop.ui.kept import OWN
 from adapop.ui.session import Session
 from adapop.worker import Worker
 
@@ -26,16 +28,25 @@ KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
 WIDTHS = [240, 110, 80, 125, 65, 135, 90, 110]
 POLL_SECONDS = 0.4
 MOST_ROWS = 1_000
-OWN = "own"
 
 
-def build(worker: Worker, session: Session, tab: gr.Tab) -> gr.Radio:
-    """Lays the screen out inside its tab. Returns the choice of what to do with facts without a score."""
+@dataclass(frozen=True)
+class FactsScreen:
+    """missing: what to do with facts without a score. source: where the set comes from."""
+
+    missing: gr.Radio
+    source: gr.Radio
+    search: gr.Textbox
+    notes: gr.HTML
+
+
+def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
+    """Lays the screen out inside its tab."""
     first = sandbox_facts()
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [(copy.OWN_SET, OWN)]
-            source = gr.Radio(choices, value=SANDBOX, label="Facts to forget", elem_id="set")
+            source = gr.Radio(choices, value=SANDBOX, label=copy.SOURCE_LABEL, elem_id="set")
             about = gr.Markdown(ENTRIES[SANDBOX].about)
             own, uploaded = upload.build(session)
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=cards.LINES, elem_id="notes")
@@ -56,15 +67,17 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> gr.Radio:
     fetched = gr.State(None)
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     reset = [session.facts, session.scorings, session.known]
-    source.change(_picked, [source, session.task], [own, about, session.task, *reset], **quiet).then(
-        _fetched, source, [notes, session.task, fetched], **quiet
+    picked = [own, about, session.task, session.restored, *reset]
+    source.change(_picked, [source, session.task, session.restored], picked, **quiet).then(
+        _fetched, [source, session.facts], [notes, session.task, fetched], **quiet
     ).then(_arrived, [source, fetched], reset, **quiet)
     uploaded(notes, reset, source, [missing, search])
+    kept.build(worker.root, session, source, notes)
     shown = [session.facts, session.anchors, session.known, search]
     session.facts.change(_redrawn, session.facts, [strip, missing], **quiet)
     gr.on([session.facts.change, session.anchors.change], _noted, [session.facts, session.anchors], notes, **quiet)
     gr.on([session.facts.change, session.known.change, tab.select, search.change], _table, shown, table, **quiet)
-    return missing
+    return FactsScreen(missing, source, search, notes)
 
 
 def _table_side(first: FactSet) -> tuple[gr.Plot, gr.Textbox, gr.Dataframe]:
@@ -147,19 +160,25 @@ def fresh(facts: FactSet | None) -> tuple[FactSet | None, tuple[Scoring, ...], d
     return facts, (given(facts.forget),) if facts else (), {}
 
 
-def _picked(source: str, task: Task | None):
-    """Switches to a set. What is still being asked or fetched for the last one is stopped."""
+def _picked(source: str, task: Task | None, restored: tuple[str, FactSet] | None):
+    """Switches to a set, or to what a reload brought back of it. What is still being asked or fetched for the last one
+    is stopped."""
     if task:
         task.stop()
+    back = restored[1] if restored and restored[0] == source else None
     if source == OWN:
-        return gr.Group(visible=True), copy.upload_about(), None, *[gr.skip()] * 3
+        said = copy.upload_about() + (f"\n\n{copy.SET_RESTORED}" if back else "")
+        return gr.Group(visible=True), said, None, restored, *[gr.skip()] * 3
     entry = ENTRIES[source]
-    return gr.Group(visible=False), entry.about, None, *fresh(None if entry.online else load_facts(source))
+    facts = back or (None if entry.online else load_facts(source))
+    # only a file of one's own cannot be had again by picking it
+    left = restored if restored and restored[0] == OWN else None
+    return gr.Group(visible=False), entry.about, None, left, *fresh(facts)
 
 
-def _fetched(source: str):
+def _fetched(source: str, facts: FactSet | None):
     """Fetches a set that lives elsewhere, page by page, and tells how far it is. Yields the set with its name."""
-    if source == OWN or not ENTRIES[source].online:
+    if source == OWN or not ENTRIES[source].online or facts is not None:
         yield gr.skip(), gr.skip(), None
         return
     task = Task(lambda progress: load_facts(source, SANDBOX, progress, Cache()))

@@ -17,6 +17,7 @@ from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs import Run
 from adapop.ui import cards, copy
+from adapop.ui.chart import chart, drawn
 from adapop.ui.run import known_run, refused
 from adapop.ui.watch import lines_until_done
 from adapop.worker import Worker
@@ -37,18 +38,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         )
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-probing", elem_classes="tall")
     said = gr.HTML(cards.listed([copy.LEAKS_EMPTY]), html_template=cards.LINES, elem_id="leak-words")
-    heatmap = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-chart")
-    intervals = gr.Plot(figures.empty(copy.LEAKS_EMPTY), show_label=False, elem_id="leak-intervals")
-    table = gr.Dataframe(
-        EMPTY_TABLE,
-        label="Recall by fact, unlearned; click a row",
-        datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
-        interactive=False,
-        max_height=360,
-        max_chars=60,
-        show_search="filter",
-        elem_id="leak-table",
-    )
+    with gr.Column(visible=False) as found:
+        heatmap, intervals, table = _pictures()
     with gr.Accordion("The rules behind the verdicts", open=False):
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     at_work = gr.State(None)
@@ -60,11 +51,28 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         return _shown(known_run(worker, name), wanted)
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    pictures = [said, heatmap, intervals, table]
+    pictures = [said, found, *heatmap, *intervals, table]
     start.click(probed, [run_id, sample, group], [*pictures, start, stop, at_work], **quiet)
     stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
     gr.on([tab.select, group.change], shown, [run_id, group], pictures, **quiet)
     table.select(_chosen, group, [picked, fact], **quiet)
+
+
+def _pictures() -> tuple[tuple[gr.Plot, gr.HTML], tuple[gr.Plot, gr.HTML], gr.Dataframe]:
+    """Heat map, the gap in each form, and the table: hidden by their column until there is something to see."""
+    heatmap = chart(figures.empty(copy.LEAKS_EMPTY), "leak-chart")
+    intervals = chart(figures.empty(copy.LEAKS_EMPTY), "leak-intervals")
+    table = gr.Dataframe(
+        EMPTY_TABLE,
+        label="Recall by fact, unlearned; click a row",
+        datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
+        interactive=False,
+        max_height=360,
+        max_chars=60,
+        show_search="filter",
+        elem_id="leak-table",
+    )
+    return heatmap, intervals, table
 
 
 def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
@@ -76,10 +84,10 @@ def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
     future, progress = worker.probe(run, plan)
     busy = (gr.Button(interactive=False), gr.Button(interactive=True), progress)
     for line in lines_until_done(future, progress):
-        yield cards.listed([line]), *[gr.skip()] * 3, *busy
+        yield cards.listed([line]), *[gr.skip()] * 6, *busy
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
     if isinstance(error := future.exception(), AdaPopError) and run.probes() is None:
-        yield *[gr.skip()] * 4, *idle
+        yield *[gr.skip()] * 7, *idle
         raise refused(error)
     yield *_shown(run, wanted), *idle
 
@@ -88,14 +96,15 @@ def _shown(run: Run | None, group: str):
     """What the run's last probing found: sentences, heat map, the gap in each form with its intervals, and table."""
     rows = run.probes() if run else None
     if not rows:
-        return cards.listed([copy.LEAKS_EMPTY]), *[figures.empty(copy.LEAKS_EMPTY)] * 2, EMPTY_TABLE
+        return cards.listed([copy.LEAKS_EMPTY]), gr.Column(visible=False), *[gr.skip()] * 5
     matrix = leak_matrix(rows)
     words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
     names = {fact.id: fact.title for fact in getattr(run.facts, group)}
     return (
         cards.listed(leak_lines(matrix, words, group)),
-        figures.leak_heatmap(matrix, group),
-        figures.recall_by_kind(matrix, group),
+        gr.Column(visible=True),
+        *drawn(figures.leak_heatmap(matrix, group), copy.LEAK_TABLE),
+        *drawn(figures.recall_by_kind(matrix, group), copy.KIND_TABLE),
         _table(matrix, words, names, group),
     )
 

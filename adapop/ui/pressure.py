@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import gradio as gr
@@ -13,7 +14,8 @@ from adapop.errors import ConfigError
 from adapop.facts import FactSet
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.ui import cards, copy
-from adapop.ui.session import Session
+from adapop.ui.chart import STAY_OPEN, TWIN, chart, drawn, twin_of
+from adapop.ui.session import Session, anchors_of
 
 CURVE = Path(__file__).resolve().parents[2] / "assets" / "curve.js"
 MOST_POINTS = 400
@@ -27,7 +29,16 @@ WHAT_IF = {
 CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 
-def build(session: Session, initial: FactSet) -> None:
+@dataclass(frozen=True)
+class PressureScreen:
+    """anchors: score and beta of the rare one, then of the popular one."""
+
+    what_if: gr.Radio
+    anchors: list[gr.Number]
+    confidence: gr.Slider
+
+
+def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(copy.PRESSURE_ABOUT)
     what_if = gr.Radio(copy.WHAT_IF_CHOICES, value="given", label="What if …", info=copy.WHAT_IF_ABOUT)
@@ -35,20 +46,23 @@ def build(session: Session, initial: FactSet) -> None:
     with gr.Row():
         paper = gr.Button("Paper's anchors", size="sm", min_width=120)
         quantiles = gr.Button("Anchors of this set (5 % and 95 %)", size="sm", min_width=120, elem_id="quantiles")
-    curve, words, warnings, push, relative = pictures(initial)
+    curve, curve_table, words, warnings, push, _, relative, _ = pictures(initial)
     gr.Markdown(f"### From score to exponent\n{copy.CURVE_ABOUT}")
     curve = gr.HTML(
         curve, html_template='<div class="curve"></div>', js_on_load=CURVE.read_text("utf-8"), elem_id="beta-curve"
     )
+    curve_table = gr.HTML(curve_table, html_template=TWIN, js_on_load=STAY_OPEN, elem_id="beta-curve-twin")
     words = gr.Markdown(words, elem_id="pressure-words")
     warnings = gr.HTML(warnings, html_template=cards.LINES, elem_id="pressure-warnings")
     gr.Markdown(f"### While a fact fades\n{copy.PUSH_ABOUT}")
     confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
-        push = gr.Plot(push, show_label=False, elem_id="push-curves", min_width=320)
-        relative = gr.Plot(relative, show_label=False, elem_id="relative-push", min_width=320)
+        with gr.Column(min_width=320):
+            push = chart(push, "push-curves", copy.PUSH_TABLE)
+        with gr.Column(min_width=320):
+            relative = chart(relative, "relative-push", copy.RELATIVE_TABLE)
 
-    shown = [curve, words, warnings, push, relative]
+    shown = [curve, curve_table, words, warnings, *push, *relative]
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     for anchor in anchors:
         anchor.change(_mapped, anchors, session.anchors, **quiet)
@@ -60,8 +74,10 @@ def build(session: Session, initial: FactSet) -> None:
         **quiet,
     )
     curve.release(_dragged, None, anchors, **quiet)
+    session.page.load(_remembered, session.kept, anchors, **quiet)
     paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **quiet)
     quantiles.click(_quantiles, session.facts, anchors, **quiet)
+    return PressureScreen(what_if, anchors, confidence)
 
 
 def _anchor_inputs() -> list[gr.Number]:
@@ -86,6 +102,12 @@ def _mapped(*values: float | None):
     return anchors
 
 
+def _remembered(kept: object):
+    """The anchors as this browser left them."""
+    anchors = anchors_of(kept)
+    return [value for anchor in anchors for value in anchor] if anchors else [gr.skip()] * 4
+
+
 def _dragged(event: gr.EventData):
     """The anchors where the handles were dropped. They come from the browser, so they may be anything."""
     ends = (getattr(event, "rare", None), getattr(event, "popular", None))
@@ -101,7 +123,8 @@ def pictures(
     what_if: str = "given",
     confidence: float = FADED,
 ):
-    """All that the screen shows of a set: the curve's values, the sentence, the warnings, both figures of the push."""
+    """All that the screen shows of a set: the curve's values and table, the sentence, the warnings, and both figures of
+    the push with their tables."""
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else anchored(*anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
     used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
@@ -121,10 +144,14 @@ def pictures(
     }
     warnings = warnings_of(list(used.values()), beta) if what_if not in CONSTANT else []
     listed = cards.listed(warnings, "warn" if warnings else "hidden")
+    rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
+    every = 1 + len(rows) // figures.MOST_ROWS
+    table = twin_of(figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every), copy.CURVE_TABLE)
     if not ends:
-        return curve, said, listed, *[figures.empty("needs facts with scores")] * 2
+        return curve, table, said, listed, *drawn(figures.empty("needs facts with scores")) * 2
     said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
-    return curve, said, listed, figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
+    push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
+    return curve, table, said, listed, *drawn(push, copy.PUSH_TABLE), *drawn(relative, copy.RELATIVE_TABLE)
 
 
 def _name(fact, used: float, beta: BetaMap) -> str:

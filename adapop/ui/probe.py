@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
@@ -17,8 +20,25 @@ from adapop.ui import cards, copy, download, leaks, recover
 from adapop.ui.run import known_run, refused
 from adapop.worker import Worker
 
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
+WORD, BORDER = re.compile(r"\w+"), re.compile(r"(\W+)")
+
+
+@dataclass(frozen=True)
+class ProbeScreen:
+    """group, fact, form: which question. prompt, gold: the question and its answer. answers: of both models."""
+
+    group: gr.Dropdown
+    fact: gr.Dropdown
+    form: gr.Dropdown
+    prompt: gr.Textbox
+    gold: gr.Textbox
+    answers: gr.HTML
+
+
+def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(copy.PROBE_ABOUT)
     with gr.Row():
@@ -44,24 +64,19 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     answers = gr.HTML(cards.values({"empty": copy.PROBE_EMPTY}), html_template=cards.ANSWERS, elem_id="answers")
 
     def choices(name: str, wanted: str, current: str | None):
-        run = known_run(worker, name)
-        facts = _sorted(run.facts, wanted) if run else []
-        ids = [fact.id for fact in facts]
-        # first the most famous: a fact one would expect to survive
-        value = current if current in ids else ids[-1] if ids else None
-        return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+        return fact_choices(worker, name, wanted, current)
 
-    def forms(name: str, wanted: str | None):
-        prompts = forms_of(known_run(worker, name), wanted)
-        named = [(_form(prompt), prompt.text) for prompt in prompts]
-        direct = prompts[0].text if prompts else ""
-        return gr.Dropdown([*named, (copy.OWN_FORM, "")], value=direct)
+    def forms(name: str, wanted: str | None, text: str):
+        return form_choices(worker, name, wanted, text)
 
     nothing = cards.values({"empty": copy.PROBE_EMPTY})  # answers to another question must not stand below this one
 
-    def filled(name: str, wanted: str | None, asked: str):
-        prompts = forms_of(known_run(worker, name), wanted) if asked else []
-        chosen = next((prompt for prompt in prompts if prompt.text == asked), None)
+    def filled(name: str, wanted: str | None, asked: str, text: str):
+        prompts = forms_of(known_run(worker, name), wanted)
+        chosen = next((prompt for prompt in prompts if asked and prompt.text == asked), None)
+        typed = text and text not in {prompt.text for prompt in prompts}
+        if text == asked or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
+            return [gr.skip()] * 3
         if chosen is None:
             return gr.Textbox("", placeholder="Type a question"), "", nothing
         return chosen.text, chosen.gold, nothing
@@ -71,12 +86,32 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
 
     tab.select(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
     group.change(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
-    fact.change(forms, [run_id, fact], form, api_visibility="private", show_progress="hidden")
-    form.change(filled, [run_id, fact, form], [prompt, gold, answers], api_visibility="private", show_progress="hidden")
+    fact.change(forms, [run_id, fact, prompt], form, api_visibility="private", show_progress="hidden")
+    asking = [run_id, fact, form, prompt]
+    form.change(filled, asking, [prompt, gold, answers], api_visibility="private", show_progress="hidden")
     gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
     leaks.build(worker, run_id, tab, fact, group)
     recover.build(worker, run_id, tab)
     download.build(worker, run_id)
+    return ProbeScreen(group, fact, form, prompt, gold, answers)
+
+
+def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
+    """The facts of a run's group to pick from, the current one chosen if it is among them."""
+    run = known_run(worker, name)
+    facts = _sorted(run.facts, group) if run else []
+    ids = [fact.id for fact in facts]
+    # first the most famous: a fact one would expect to survive
+    value = current if current in ids else ids[-1] if ids else None
+    return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
+
+
+def form_choices(worker: Worker, name: str, wanted: str | None, text: str) -> gr.Dropdown:
+    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already."""
+    prompts = forms_of(known_run(worker, name), wanted)
+    texts = [prompt.text for prompt in prompts]
+    value = text if text in texts else texts[0] if texts else ""
+    return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (copy.OWN_FORM, "")], value=value)
 
 
 def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
@@ -110,21 +145,34 @@ def asked(worker: Worker, name: str, text: str, right: str) -> dict:
         (result,) = worker.ask(run, [text], [right]).result()
     except AdaPopError as error:
         raise refused(error) from error
+    return answers_of(result)
+
+
+def answers_of(result: Asked) -> dict:
+    """What both models said, as values of the answer cards."""
+    right = result.gold
     word, kind = verdict(result) if right else ("", "")
     sides = [
-        _side("Original", "●", result.original, "", ""),
-        _side("Unlearned", "◆", result.unlearned, word, kind),
+        _side("Original", "●", result.original, right, "", ""),
+        _side("Unlearned", "◆", result.unlearned, right, word, kind),
     ]
     return cards.values({"original": True, "sides": sides, "sent": result.sent})
 
 
-def _side(name: str, mark: str, answer, word: str, kind: str) -> dict:
+def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
+    """The answer in pieces, each with whether it is a word of the right answer; together they are the answer."""
+    wanted = {word.casefold() for word in WORD.findall(gold)}
+    pieces = [piece for piece in BORDER.split(answer) if piece]
+    return [{"text": piece, "gold": piece.casefold() in wanted} for piece in pieces]
+
+
+def _side(name: str, mark: str, answer, right: str, word: str, kind: str) -> dict:
     known = answer.gold_rank is not None
     return {
         "name": name,
         "kind": name.lower(),
         "mark": mark,
-        "text": answer.text or "(says nothing)",
+        "parts": marked(answer.text or "(says nothing)", right),
         "right": known and answer.recall == 1.0,
         "verdict": word,
         "verdict_kind": kind,

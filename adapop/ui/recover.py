@@ -20,7 +20,9 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     """Lays the section out."""
     gr.Markdown(f"### From inside\n{copy.RECOVERY_ABOUT}")
     with gr.Row():
-        probe = gr.Radio(copy.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", scale=3)
+        probe = gr.Radio(
+            copy.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", min_width=320, scale=3
+        )
         start = gr.Button("Try it", variant="primary", min_width=120, scale=1, elem_id="recover", elem_classes="tall")
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-recovery", elem_classes="tall")
     about = gr.Markdown(copy.RECOVERY_DETAIL[RECOVERY[0]])

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 
 import gradio as gr
-import pandas as pd
 
-from adapop import figures
 from adapop.calibration import anchored
-from adapop.config import PRESETS, SANDBOX_RATES, RunConfig, make_config
-from adapop.errors import AdaPopError
-from adapop.events import EpochDone, Measured, StepDone
+from adapop.config import METHODS, PRESETS, RunConfig
+from adapop.errors import AdaPopError, RunError
+from adapop.events import Event, RunStarted
 from adapop.facts import FactSet
-from adapop.runs import Run
-from adapop.ui import cards, copy
+from adapop.preflight import Preflight, preflight
+from adapop.runs import RUN_ID, Run
+from adapop.ui import cards, charts, copy, knobs
+from adapop.ui.diary import log_lines
 from adapop.ui.session import Session
-from adapop.ui.view import RunView, log_lines, view
+from adapop.ui.view import RunView, Seen, view
 from adapop.worker import Worker
 
-RUN_ID = re.compile(r"[a-z_]+-[0-9a-f]{16}")
-EMPTY = RunView("empty", "No run yet", "press Start on tab 3")
-# points without a value: the chart learns its lines from the first frame it gets
-LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
+COPY_LINK = Path(__file__).resolve().parents[2] / "assets" / "link.js"
 
 
 @dataclass(frozen=True)
@@ -32,118 +30,106 @@ class Follower:
     """What follows the page's run, on whatever tab: it must be laid out above the tabs, in a hidden one it would sleep.
 
     run_id: the run this browser looks at. seen: how many of its events are shown. timer: when to look again.
+    readiness: empty, invalid or ready, of facts and settings. settings: the knobs' values, kept by the browser.
     """
 
     run_id: gr.BrowserState
     seen: gr.State
+    readiness: gr.State
+    settings: gr.BrowserState
     timer: gr.Timer
     strip: gr.HTML
     stop: gr.Button
 
 
-def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> list:
-    """Lays the screen out inside the current tab and wires it. Returns the components that `show` fills, in order."""
+@dataclass(frozen=True)
+class RunScreen:
+    """shown: the components that `show` fills, in order. knobs: the settings."""
+
+    shown: list[gr.Component]
+    knobs: knobs.Knobs
+
+
+def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
+    """Lays the screen out inside the current tab and wires it."""
     gr.Markdown(copy.RUN_ABOUT)
-    method, preset, rate, *_ = settings = _settings()
+    settings = knobs.build()
+    altered = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="altered")
+    plan = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="preflight")
     with gr.Row():
         start = gr.Button("Start", variant="primary", elem_id="start", scale=4)
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
-    charts = _charts()
+        link = gr.Button("Copy link to this run", visible=False, elem_id="copy-link", scale=1)
+    pictures = charts.build()
     gr.Markdown("### What happened")
     log = gr.HTML(log_of([copy.NO_RUN]), html_template=cards.LINES, elem_id="event-log")
 
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
-    shown = [follower.strip, stop, start, resume, *charts, log, seen, timer]
+    shown = [follower.strip, stop, start, resume, link, *pictures, log, seen, timer]
+
+    def checked(name: str, facts, missing_score, anchors, *values):
+        return look(worker, name, facts, missing_score, anchors, *values)
 
     def started(*values):
         return begin(worker, *values)
 
-    def tick(name: str, last_seen: int):
-        return show(worker, name, last_seen)
+    def tick(name: str, last_seen: int, readiness: str):
+        return show(worker, name, last_seen, readiness)
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    method.change(_suited, method, [preset, rate], **quiet)
-    chosen = [session.facts, missing, session.anchors, *settings]
+    chosen = [session.facts, missing, session.anchors, *settings.all]
+    told = [plan, altered, follower.readiness, start, follower.settings, follower.strip]
+    # without triggers it runs when the page opens and whenever one of its inputs changes
+    gr.on(None, checked, [run_id, *chosen], told, trigger_mode="always_last", **quiet)
     start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
     stop.click(lambda name: end(worker, name), run_id, None, **quiet)
     resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
-    timer.tick(tick, [run_id, seen], shown, concurrency_limit=None, **quiet)
-    return shown
+    link.click(None, run_id, link, js=COPY_LINK.read_text("utf-8"), **quiet)
+    timer.tick(tick, [run_id, seen, follower.readiness], shown, concurrency_limit=None, **quiet)
+    return RunScreen(shown, settings)
 
 
-def _settings() -> tuple:
-    """The six knobs: method, preset, learning rate, epochs, seed; the anchors are on the Pressure screen."""
-    with gr.Row():
-        return (
-            gr.Dropdown(copy.METHOD_CHOICES, value="adapop", label="Method", min_width=230, scale=3, elem_id="method"),
-            gr.Dropdown(copy.PRESET_CHOICES, value="paper", label="Preset", min_width=200, scale=3),
-            gr.Number(
-                SANDBOX_RATES["adapop"], label="Learning rate", minimum=1e-6, maximum=0.1, min_width=120, scale=2
-            ),
-            gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=170, scale=3),
-            gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90, scale=1),
-        )
+def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *values):
+    """What Start would do with the page's facts and settings: the plan in words, whether it may, and what to keep."""
+    said, readiness = cards.listed([copy.NO_FACTS], "warn"), "empty"
+    if facts is not None:
+        try:
+            config = _config(facts, missing, anchors, values)
+            found = preflight(facts, config, worker.pace_of(config.model))
+        except AdaPopError as error:
+            found = Preflight(problems=(str(error),))
+        said, readiness = _plan(found), found.readiness
+    altered = knobs.changed(values)
+    now, _, _ = seen_of(worker, name, readiness)
+    return (
+        said,
+        cards.listed([f"Changed: {line}" for line in altered], "warn" if altered else "hidden"),
+        readiness,
+        gr.Button(interactive=now.can_start),
+        list(values),
+        strip_of(now),
+    )
 
 
-def _charts() -> tuple:
-    """Controller, losses, recall, outcome. Only the losses change at every tick: that chart keeps its place in the
-    page, where a plotly figure would be put in anew."""
-    with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### The controller\n{copy.CONTROLLER_ABOUT}")
-            controller = gr.Plot(figures.empty(copy.CHART_EMPTY), show_label=False, elem_id="controller-chart")
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### Loss by popularity\n{copy.LOSS_ABOUT}")
-            losses = gr.LinePlot(
-                LOSSES,
-                x="epoch",
-                y="nats",
-                color="facts",
-                color_map=figures.LOSS_COLOR,
-                height=360,
-                x_lim=[0, 5],
-                y_lim=[0, None],
-                x_title="epoch",
-                y_title="loss of the answer, nats",
-                show_label=False,
-                elem_id="loss-chart",
-            )
-    with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### What it can still answer\n{copy.RECALL_ABOUT}")
-            recall = gr.Plot(figures.empty(copy.CHART_EMPTY), show_label=False, elem_id="recall-chart")
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### Before and after\n{copy.OUTCOME_ABOUT}")
-            outcome = gr.Plot(figures.empty(copy.OUTCOME_EMPTY), show_label=False, elem_id="outcome-chart")
-    return controller, losses, recall, outcome
-
-
-def _suited(method: str):
-    """Preset and rate for a method: the presets change AdaPop, so they rest while another is chosen."""
-    return gr.Dropdown(value="paper", interactive=method == "adapop"), SANDBOX_RATES[method]
-
-
-def begin(worker: Worker, facts: FactSet | None, missing, anchors, method, preset, rate, epochs, seed):
+def begin(worker: Worker, facts: FactSet | None, missing, anchors, *values):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
     try:
-        scored = method == "adapop" and "beta" not in PRESETS[preset]
-        settings = {"beta": anchored(*anchors)} if scored else {}
-        config = make_config(
-            method,
-            preset,
-            facts=facts.name,
-            missing_score=missing,
-            learning_rate=rate,
-            epochs=int(epochs or 0),
-            seed=int(seed or 0),
-            **settings,
-        )
+        config = _config(facts, missing, anchors, values)
+        if problems := preflight(facts, config).problems:
+            raise AdaPopError(problems[0])
         run = worker.submit(config, facts)
     except AdaPopError as error:
         raise refused(error) from error
     return run.id, -1, gr.Timer(active=True)
+
+
+def _config(facts: FactSet, missing, anchors, values: Sequence) -> RunConfig:
+    """The page's settings as a configuration; the anchors count where the method follows the scores."""
+    config = knobs.config_of(values, facts=facts.name, missing_score=missing)
+    scored = METHODS[config.method].scored and "beta" not in PRESETS.get(config.preset, {})
+    return replace(config, beta=anchored(*anchors)) if scored else config
 
 
 def refused(error: AdaPopError) -> gr.Error:
@@ -154,12 +140,17 @@ def refused(error: AdaPopError) -> gr.Error:
 def end(worker: Worker, name: str) -> None:
     """Asks the page's run to stop."""
     if run := known_run(worker, name):
-        run.request_stop()
+        try:
+            run.request_stop()
+        except AdaPopError as error:
+            raise refused(error) from error
 
 
 def again(worker: Worker, name: str):
     """Queues the page's run again, to go on after its last saved epoch."""
     if run := known_run(worker, name):
+        if run.shared:
+            raise refused(RunError(f"Run {run.id} is shown to every visitor.", "Start a run of your own."))
         run.clear_stop()
         worker.enqueue(run)
     return -1, gr.Timer(active=True)
@@ -173,35 +164,44 @@ def known_run(worker: Worker, name: str | None) -> Run | None:
     return Run(folder) if (folder / "config.json").exists() else None
 
 
-def show(worker: Worker, name: str | None, last_seen: int):
-    """Everything that shows a run, or nothing new. Charts of an epoch are redrawn only when an epoch ended."""
+def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
+    """The state of the page's run, the run if it is there and reads, and what it has said."""
     run = known_run(worker, name)
     if run is None:
-        return strip_of(EMPTY), gr.Button(interactive=False), *[gr.skip()] * 8, gr.Timer(active=False)
+        return view(None, readiness, expired=bool(name)), None, []
     try:
-        events, config = run.events(), run.config
+        events, _ = run.events(), run.config
     except AdaPopError as error:  # a run of another version
-        unreadable = RunView("failed", "Unreadable", str(error))
-        return strip_of(unreadable), gr.Button(interactive=False), *[gr.skip()] * 8, gr.Timer(active=False)
-    now = view(events, run.stop_requested, worker.ahead_of(run), run.last_epoch is not None)
-    if len(events) == last_seen and now.ticking:
-        return strip_of(now), *[gr.skip()] * 10
-    fresh = events[max(0, last_seen) :]
-    charts = [gr.skip()] * 3
-    if last_seen < 0 or any(isinstance(event, (EpochDone, Measured)) for event in fresh):
-        charts = _epoch_charts(events, config)
-    steps = [event for event in events if isinstance(event, StepDone)]
-    rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
-    controller, recall, outcome = charts
-    return (
+        return RunView("failed", str(error), ready=readiness == "ready"), None, []
+    wait = worker.wait_of(run)
+    ahead, seconds = (wait.ahead, wait.seconds) if wait else (None, None)
+    seen = Seen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch)
+    return view(seen, readiness), run, events
+
+
+def show(worker: Worker, name: str | None, last_seen: int, readiness: str = "ready"):
+    """Everything that shows a run, or nothing new."""
+    now, run, events = seen_of(worker, name, readiness)
+    ours = run is None or not run.shared
+    buttons = (
         strip_of(now),
-        gr.Button(interactive=now.can_stop),
+        gr.Button(interactive=now.can_stop and ours),
         gr.Button(interactive=now.can_start),
-        gr.Button(visible=now.can_resume),
-        controller,
-        gr.LinePlot(pd.DataFrame(rows), x_lim=[0, config.epochs]),
-        recall,
-        outcome,
+        gr.Button(visible=now.can_resume and ours),
+        gr.Button(visible=run is not None),
+    )
+    if run is None and last_seen < 0:  # nothing of another run may stay
+        blank = charts.values(None, [], last_seen)
+        return *buttons, *blank, log_of([copy.NO_RUN]), 0, gr.Timer(active=False)
+    if run is None:
+        return *buttons, *[gr.skip()] * (charts.COUNT + 2), gr.Timer(active=False)
+    if len(events) == last_seen and now.ticking:
+        return strip_of(now), *[gr.skip()] * (len(buttons) + charts.COUNT + 2)
+    config = run.config
+    began = any(isinstance(event, RunStarted) for event in events)
+    return (
+        *buttons,
+        *(charts.values(run, events, last_seen) if began or last_seen < 0 else [gr.skip()] * charts.COUNT),
         log_of(log_lines(events, config) or ["The run is about to begin."]),
         len(events),
         gr.Timer(active=now.ticking),
@@ -218,16 +218,6 @@ def log_of(lines: list[str]) -> dict:
     return cards.listed(lines, "log")
 
 
-def _epoch_charts(events: list, config: RunConfig) -> list:
-    epochs = [event for event in events if isinstance(event, EpochDone)]
-    measured = [event for event in events if isinstance(event, Measured)]
-    full = [event for event in measured if event.full]
-    return [
-        figures.controller_chart(epochs, config) if epochs else figures.empty(copy.CHART_EMPTY),
-        figures.recall_chart(measured, config.epochs) if measured else figures.empty(copy.CHART_EMPTY),
-        figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(copy.OUTCOME_EMPTY),
-    ]
-
-
-def _steps_per_epoch(events: list) -> int:
-    return next(event.steps for event in events if event.kind == "run_started")
+def _plan(found: Preflight) -> dict:
+    kind = "bad" if found.problems else "warn" if found.doubts else "calm"
+    return cards.listed([*found.problems, *found.doubts, *found.plan], kind)

@@ -7,34 +7,63 @@ from dataclasses import dataclass
 import gradio as gr
 
 from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.calibration import anchored
+from adapop.errors import ConfigError
 from adapop.popularity.base import given
 from adapop.sandbox import sandbox_facts
+
+Anchors = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Session:
     """The state that screens share.
 
-    facts: the FactSet, None while a file is unusable. anchors: screen 2's two points (score, beta), from which
-    `calibration.anchored` makes the map. scorings: a tuple of `Scoring`, the proxies asked so far. known: the original
-    model's recall by fact id. task: the look-up at work, or None.
+    page: for what happens when it opens. facts: the FactSet, None while a file is unusable. anchors: screen 2's two
+    points (score, beta), from which `calibration.anchored` makes the map. scorings: a tuple of `Scoring`, the proxies
+    asked so far. known: the original model's recall by fact id. task: the look-up at work, or None.
+    kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
+    stands for. restored: (source, FactSet) as a reload brought it back, or None. lent: whether facts and anchors are
+    the tour's just now; then none of it is kept.
     """
 
+    page: gr.Blocks
     facts: gr.State
     anchors: gr.State
     scorings: gr.State
     known: gr.State
     task: gr.State
+    kept: gr.BrowserState
+    saved: gr.State
+    restored: gr.State
+    lent: gr.State
 
 
-def new_session() -> Session:
-    """The components, laid out where they are called."""
+def new_session(page: gr.Blocks, secret: str) -> Session:
+    """The components, laid out where they are called. secret: seals what the browser keeps."""
     facts = sandbox_facts()
     return Session(
+        page=page,
         facts=gr.State(facts),
         # not the BetaMap itself: it can be called, and gradio calls what it can
         anchors=gr.State((RARE_ANCHOR, POPULAR_ANCHOR)),
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),
         task=gr.State(None),
+        kept=gr.BrowserState({}, storage_key="adapop-session", secret=secret),
+        saved=gr.State(facts),
+        restored=gr.State(None),
+        lent=gr.State(False),
     )
+
+
+def anchors_of(kept: object) -> Anchors | None:
+    """The anchors that a browser kept, None if it kept none that fix a curve. It may hold anything."""
+    pairs = kept.get("anchors") if isinstance(kept, dict) else None
+    try:
+        (rare, rare_beta), (popular, popular_beta) = pairs
+        anchors = (float(rare), float(rare_beta)), (float(popular), float(popular_beta))
+        anchored(*anchors)
+    except (TypeError, ValueError, ConfigError):
+        return None
+    return anchors

@@ -13,12 +13,13 @@ import gradio as gr
 
 from adapop.runs import runs_root
 from adapop.sandbox import sandbox_facts
-from adapop.ui import cards, copy, facts, pressure, probe, run
+from adapop.ui import api, cards, compare, copy, download, facts, knobs, pressure, probe, race, run, tour
 from adapop.ui.session import new_session
-from adapop.worker import Worker
+from adapop.ui.view import view
+from adapop.worker import Accelerated, Worker
 
 TICK_SECONDS = 0.7
-STYLE = Path(__file__).resolve().parents[2] / "assets" / "style.css"
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -32,48 +33,84 @@ THEME = gr.themes.Base(
 def build(worker: Worker) -> gr.Blocks:
     """The whole app over a worker. State and timer sit at the top level: inside a hidden tab they do not live."""
     with gr.Blocks(title=copy.TITLE, analytics_enabled=False, delete_cache=(3600, 7200)) as demo:
-        run_id = gr.BrowserState("", storage_key="adapop-run", secret=_secret(worker.root))
-        session = new_session()
-        gr.HTML(
-            cards.values({"title": copy.TITLE, "tagline": copy.TAGLINE, "mode": "Live on this machine"}),
-            html_template=cards.HEADER,
-        )
+        secret = _secret(worker.root)
+        run_id = gr.BrowserState("", storage_key="adapop-run", secret=secret)
+        settings = gr.BrowserState([], storage_key="adapop-settings", secret=secret)
+        session = new_session(demo, secret)
+        with gr.Row(elem_id="header-row"):
+            gr.HTML(cards.values({"title": copy.TITLE, "tagline": copy.TAGLINE}), html_template=cards.HEADER, scale=6)
+            mode = gr.HTML(cards.values({"mode": "Starting …"}), html_template=cards.MODE, scale=1, elem_id="mode")
+            opener = gr.Button(copy.TOUR_OPEN, size="sm", scale=0, min_width=120, elem_id="tour-open")
         with gr.Row(elem_id="strip-row"):
-            strip = gr.HTML(run.strip_of(run.EMPTY), html_template=cards.STRIP, elem_id="strip", scale=6)
+            strip = gr.HTML(run.strip_of(view(None)), html_template=cards.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
-        follower = run.Follower(run_id, gr.State(-1), gr.Timer(TICK_SECONDS), strip, stop)
+        tour_card = tour.build(opener, secret)
+        timer = gr.Timer(TICK_SECONDS)
+        follower = run.Follower(run_id, gr.State(-1), gr.State("ready"), settings, timer, strip, stop)
+        contest = race.new_race(secret, TICK_SECONDS)
         gr.Markdown(copy.INTRO)
-        with gr.Tabs():
-            with gr.Tab("1 Facts") as facts_tab:
-                missing = facts.build(worker, session, facts_tab)
-            with gr.Tab("2 Pressure"):
-                pressure.build(session, sandbox_facts())
-            with gr.Tab("3 Run"):
-                shown = run.build(worker, session, missing, follower)
-            with gr.Tab("4 Probe") as probe_tab:
-                probe.build(worker, run_id, probe_tab)
-        restored = partial(run.show, worker, last_seen=-1)
-        demo.load(restored, run_id, shown, api_visibility="private", show_progress="hidden")
+        with gr.Tabs() as tabs:
+            with gr.Tab("1 Facts", id="facts") as facts_tab:
+                facts_screen = facts.build(worker, session, facts_tab)
+                missing = facts_screen.missing
+            with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
+                pressure_screen = pressure.build(session, sandbox_facts())
+            with gr.Tab("3 Run", id="run") as run_tab:
+                screen = run.build(worker, session, missing, follower)
+                download.build(worker, run_id, "export")
+            with gr.Tab("4 Probe", id="probe") as probe_tab:
+                probe_screen = probe.build(worker, run_id, probe_tab)
+            with gr.Tab("5 Compare", id="compare") as compare_tab:
+                compare.build(worker, session, missing, run_id, contest)
+
+        by_id = {tab.id: tab for tab in (facts_tab, pressure_tab, run_tab, probe_tab, compare_tab)}
+        screens = facts_screen, pressure_screen, probe_screen
+        tour.wire(tour_card, tour.Driven(tabs, by_id, session, follower, *screens), worker)
+
+        def opened(name: str, toured: object, request: gr.Request):
+            """The run that the address names, with ?run=ID, or else the one that this browser looked at last."""
+            linked = run.known_run(worker, request.query_params.get("run"))
+            name = linked.id if linked else tour.own_run(toured, name)
+            return name, *run.show(worker, name, -1)
+
+        quiet = {"api_visibility": "private", "show_progress": "hidden"}
+        demo.load(knobs.restored, settings, screen.knobs.all, **quiet)
+        demo.load(opened, [run_id, tour_card.kept], [run_id, *screen.shown], **quiet)
+        demo.load(partial(mode_of, worker), None, mode, **quiet)
+        api.build(worker)
     return demo
 
 
-def launch(**options) -> None:
-    """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts."""
-    worker = Worker(runs_root())
+def launch(accelerated: Accelerated | None = None, **options) -> None:
+    """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts.
+
+    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
+    """
+    worker = Worker(runs_root(), accelerated)
     worker.root.mkdir(parents=True, exist_ok=True)
+    worker.keep_clean()
     demo = build(worker)
     worker.warm_up()
     demo.queue(max_size=32, default_concurrency_limit=8).launch(**launch_options() | options)
+
+
+def mode_of(worker: Worker) -> dict:
+    """The pill of the header: on what runs happen here. Waits for the engine, which is imported in the background."""
+    name = worker.gpu()
+    return cards.values(
+        {"mode": f"Live on {name}" if name else "Live on CPU", "why": copy.MODE_GPU if name else copy.MODE_CPU}
+    )
 
 
 def launch_options() -> dict:
     """How the app is served, everywhere and in tests."""
     return dict(
         theme=THEME,
-        css_paths=str(STYLE),
+        css_paths=str(ASSETS / "style.css"),
+        js=(ASSETS / "keys.js").read_text("utf-8"),
         run_history=False,
         enable_monitoring=False,
-        footer_links=[],
+        footer_links=["api"],
         max_file_size="64mb",
         ssr_mode=False,
         pwa=False,

@@ -12,7 +12,7 @@ import gradio as gr
 from adapop.config import SANDBOX
 from adapop.errors import AdaPopError, DataError
 from adapop.factfile import columns_of, guessed, read_facts
-from adapop.facts import Problem
+from adapop.facts import FactSet, Problem
 from adapop.popularity.base import given
 from adapop.retain import completed
 from adapop.sandbox import sandbox_facts
@@ -55,11 +55,12 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
         shown = [notes, *reset]
         gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], [mapping, *columns, *shown], **quiet)
         chosen = [file, retain, retain_file, *columns]
-        source.change(_chosen_again, [source, *chosen], shown, **quiet)
+        source.change(_chosen_again, [source, session.restored, *chosen], shown, **quiet)
         for column in columns:
             column.input(_read, chosen, shown, **quiet)
-        retain.input(_retained, retain, retain_file, **quiet).then(_read, chosen, shown, **quiet)
-        gr.on([retain_file.upload, retain_file.clear], _read, chosen, shown, **quiet)
+        again = [session.restored, *chosen]
+        retain.input(_retained, retain, retain_file, **quiet).then(_retained_again, again, shown, **quiet)
+        gr.on([retain_file.upload, retain_file.clear], _retained_again, again, shown, **quiet)
 
     return own, wire
 
@@ -108,9 +109,20 @@ def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
     return gr.skip(), facts, (given(facts.forget),), {}
 
 
-def _chosen_again(source: str, *chosen):
-    """The file that is still there when one comes back from another set."""
-    return _read(*chosen) if source == "own" else [gr.skip()] * 4
+def _chosen_again(source: str, restored: tuple[str, FactSet] | None, file: str | None, *chosen):
+    """The file that is still there when one comes back from another set, or what was made of it before a reload."""
+    if source != "own":
+        return [gr.skip()] * 4
+    if file is None and restored and restored[0] == source:
+        return gr.skip(), restored[1], (given(restored[1].forget),), {}
+    return _read(file, *chosen)
+
+
+def _retained_again(restored: tuple[str, FactSet] | None, file: str | None, *chosen):
+    """The file with other facts to retain. A set that a reload brought back stays as it is: its file is gone."""
+    if file is None and restored and restored[0] == "own":
+        return cards.listed([copy.SET_RESTORED], "warn"), *[gr.skip()] * 3
+    return _read(file, *chosen)
 
 
 def _with_unlisted(file: Path, columns: dict[str, str]) -> dict[str, str]:

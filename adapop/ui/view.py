@@ -1,106 +1,157 @@
-"""From a run to what the page says and allows: one pure function, no component."""
+"""From what is known of a run to what the page says and allows: one table of states, and one pure function."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-from adapop.config import RunConfig
-from adapop.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
+from adapop.events import Event, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 
-TICKING = ("queued", "starting", "running", "measuring", "stopping")
+
+@dataclass(frozen=True)
+class State:
+    """What a state is called and which controls work in it. ticking: the page should look again in a moment."""
+
+    label: str
+    start: bool = False
+    stop: bool = False
+    resume: bool = False
+    ticking: bool = False
+
+
+STATES = {
+    "empty": State("No usable facts"),
+    "invalid": State("Not ready"),
+    "ready": State("Ready", start=True),
+    "queued": State("Waiting", stop=True, ticking=True),
+    "starting": State("Starting", stop=True, ticking=True),
+    "running": State("Running", stop=True, ticking=True),
+    "measuring": State("Measuring", ticking=True),
+    "stopping": State("Stopping", ticking=True),
+    "done": State("Done", start=True),
+    "stopped": State("Stopped", start=True, resume=True),
+    "interrupted": State("Interrupted", start=True, resume=True),
+    "failed": State("Failed", start=True, resume=True),
+    "expired": State("Expired", start=True),
+}
+IDLE = {
+    "empty": "Pick a set on tab 1, or mend the upload.",
+    "invalid": "Tab 3 says what stands in the way.",
+    "ready": "Press Start on tab 3.",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that is known of the page's run. ahead: how many are before it in the queue, None if nobody works on it.
+    wait: seconds until its turn, None if unknown. saved: the last epoch that is kept."""
+
+    events: tuple[Event, ...] = ()
+    stop_requested: bool = False
+    ahead: int | None = None
+    wait: float | None = None
+    saved: int | None = None
 
 
 @dataclass(frozen=True)
 class RunView:
-    """state: one of empty, queued, starting, running, measuring, stopping, done, stopped, interrupted, failed.
-    label, detail: words for the strip. percent: how far, 0 to 100. The rest says which controls work."""
+    """state: a key of `STATES`. detail: words for the strip. percent: how far, 0 to 100. ready: whether facts and
+    settings would let a run start. saved: whether an epoch is kept."""
 
     state: str
-    label: str
     detail: str = ""
     percent: int = 0
-    can_start: bool = True
-    can_stop: bool = False
-    can_resume: bool = False
+    ready: bool = True
+    saved: bool = False
+
+    @property
+    def label(self) -> str:
+        """The state in a word or two."""
+        return STATES[self.state].label
+
+    @property
+    def can_start(self) -> bool:
+        """Whether Start works: nothing of this page is under way, and facts and settings allow it."""
+        return STATES[self.state].start and self.ready
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether Stop works."""
+        return STATES[self.state].stop
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether Resume works. A run that failed before its first epoch would only fail again."""
+        return STATES[self.state].resume and (self.saved or self.state != "failed")
 
     @property
     def ticking(self) -> bool:
         """Whether the page should look again in a moment."""
-        return self.state in TICKING
+        return STATES[self.state].ticking
 
 
-def view(events: list[Event], stop_requested: bool, ahead: int | None, saved: bool) -> RunView:
-    """What to show of a run. ahead: its place in the queue, None if nobody is working on it."""
-    starts = [event for event in events if isinstance(event, RunStarted)]
-    last = events[-1] if events else None
-    if ahead is not None and isinstance(last, (RunStopped, RunFailed)):  # resumed, but not begun again
-        if stop_requested:
-            return RunView("stopping", "Stopping", "", 0, can_start=False)
-        return _waiting(ahead)
+def view(seen: Seen | None, readiness: str = "ready", expired: bool = False) -> RunView:
+    """What to show and allow. seen: None if the page has no run. readiness: empty, invalid or ready, of facts and
+    settings. expired: the page's run is no longer there."""
+    ready = readiness == "ready"
+    if expired:
+        return RunView("expired", "This run was deleted. The settings below are still yours: start it again.", 0, ready)
+    if seen is None:
+        return RunView(readiness, IDLE[readiness], 0, ready)
+    state, detail, percent = _place(seen)
+    return RunView(state, detail, percent, ready, seen.saved is not None)
+
+
+def _place(seen: Seen) -> tuple[str, str, int]:
+    """State, words and percent of a run that exists."""
+    starts = [event for event in seen.events if isinstance(event, RunStarted)]
+    last = seen.events[-1] if seen.events else None
+    if seen.ahead is not None and isinstance(last, (RunStopped, RunFailed)):  # resumed, but not begun again
+        return ("stopping", "", 0) if seen.stop_requested else _waiting(seen)
     if isinstance(last, RunDone):
         since = " since it was resumed" if starts[-1].resumed_from else ""
-        return RunView("done", "Done", f"{_epochs(starts[-1].epochs)}, {last.seconds:.0f} s{since}", 100)
+        return "done", f"{_epochs(starts[-1].epochs)}, {last.seconds:.0f} s{since}", 100
     if isinstance(last, RunFailed):
-        return RunView("failed", "Failed", f"{last.message} {last.fix}".strip(), can_resume=saved)
+        return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
-        kept = f"Epoch {last.epoch} is kept." if last.epoch else "No epoch was finished."
-        return RunView("stopped", "Stopped", kept, can_resume=True)
-    if ahead is None:
-        gone = "The process that trained it is gone. What its last finished epoch saved is kept."
-        return RunView("interrupted", "Interrupted", gone, can_resume=True)
-    if ahead or not starts:
-        return _waiting(ahead)
-    return _working(events, starts[-1], stop_requested, saved)
+        return "stopped", _kept(last.epoch, starts), 0
+    if seen.ahead is None:
+        return "interrupted", f"The process that trained it is gone. {_kept(seen.saved or 0, starts)}", 0
+    if seen.ahead or not starts:
+        return _waiting(seen)
+    return _working(seen, starts[-1])
 
 
-def _waiting(ahead: int) -> RunView:
-    if ahead:
-        return RunView("queued", "Waiting", f"{ahead} before this one", can_start=False, can_stop=True)
-    return RunView("starting", "Starting", "loading the model", 1, can_start=False, can_stop=True)
+def _waiting(seen: Seen) -> tuple[str, str, int]:
+    if not seen.ahead:
+        return "starting", "loading the model", 1
+    before = f"{seen.ahead} run{'' if seen.ahead == 1 else 's'} before this one"
+    seconds = "" if seen.wait is None else f", about {seen.wait:.0f} s"
+    return "queued", f"{before}{seconds}. You may close the page.", 0
 
 
-def _working(events: list[Event], start: RunStarted, stop_requested: bool, saved: bool) -> RunView:
+def _working(seen: Seen, start: RunStarted) -> tuple[str, str, int]:
     """A run somebody is working on: where it stands and how long it may still take."""
-    steps = [event for event in events if isinstance(event, StepDone) and event.time >= start.time]
+    steps = [event for event in seen.events if isinstance(event, StepDone) and event.time >= start.time]
     total = start.epochs * start.steps
     done = max([start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps])
     epoch = min(start.epochs, 1 + done // start.steps)
     elapsed = max(0.0, time.time() - start.time)
     percent = max(2, round(95 * done / total))
-    if stop_requested:
-        return RunView("stopping", "Stopping", "after the current step", percent, can_start=False)
+    if seen.stop_requested:
+        return "stopping", "after the current step", percent
     if done == total:
-        return RunView("measuring", "Measuring", "asking every question, in every form", 97, can_start=False)
+        return "measuring", "asking every question, in every form", 97
     fresh = done - start.resumed_from * start.steps
     remaining = f", about {elapsed / fresh * (total - done):.0f} s left" if fresh >= start.steps else ""
-    detail = f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}"
-    return RunView("running", "Running", detail, percent, can_start=False, can_stop=True)
+    return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}", percent
 
 
-def log_lines(events: list[Event], config: RunConfig) -> list[str]:
-    """The run in sentences, newest first: the text twin of the charts."""
-    lines = []
-    for event in events:
-        if isinstance(event, EpochDone) and event.epoch:
-            said = f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, drift {event.drift:.3f}"
-            if config.controller == "fixed":
-                lines.append(f"{said} from the start; α stays {event.alpha:.3f}.")
-            else:
-                compared = ">" if event.drift > config.tolerance else "≤"
-                next_alpha = f"λ {event.lam:.3f}, α {event.alpha:.3f} from the next epoch."
-                lines.append(f"{said} {compared} {config.tolerance:g}, {next_alpha}")
-        elif isinstance(event, Measured) and not event.full:
-            direct = {row["tier"]: row["recall"] for row in event.rows if row["form"] == "direct"}
-            tiers = ", ".join(f"{tier} {value:.2f}" for tier, value in direct.items() if tier != "all")
-            lines.append(
-                f"Epoch {event.epoch}: recall of the facts to forget: {tiers or format(direct['all'], '.2f')}."
-            )
-        elif isinstance(event, Saved):
-            lines.append(f"Epoch {event.epoch} saved.")
-        elif isinstance(event, RunDone):
-            lines += [*event.notes, f"Done in {event.seconds:.1f} s."]
-    return lines[::-1]
+def _kept(epoch: int, starts: list[RunStarted]) -> str:
+    if not epoch:
+        return "No epoch was finished."
+    of = f" of {starts[-1].epochs}" if starts else ""
+    return f"Epoch {epoch}{of} is kept: probe it, or resume."
 
 
 def _epochs(count: int) -> str:

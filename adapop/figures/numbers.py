@@ -1,0 +1,113 @@
+"""A figure's numbers as a table, read from the figure itself, so that the two cannot disagree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+
+import plotly.graph_objects as go
+
+MOST_ROWS = 60
+MARKUP = re.compile(r"<br>|</?(?:b|sup|sub)>")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The text twin of a picture. columns: their names. rows: text, as many cells each; at most `MOST_ROWS`, evenly
+    chosen. every: only each so-manieth row is there, 1 if all are."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    every: int = 1
+
+
+def numbers_of(figure: go.Figure) -> Numbers:
+    """Every named trace as a column over the axis it is read along; a heat map as a column a model and column.
+
+    A figure whose vertical axis bears names (a row a run, a row a form) is read along that axis. Where positions on
+    an axis say nothing (a bin), the trace's `ids` name them.
+    """
+    found: dict[tuple[object, str], dict[str, str]] = {}
+    columns: dict[str, None] = {}
+    labels: dict[object, str] = {}
+    for trace in figure.data:
+        labels |= dict(zip(trace.x or (), trace.ids or ()))
+        for at, panel, name, value in _cells(figure, trace):
+            columns[name] = None
+            row = found.setdefault((at, panel), {})
+            row[name] = f"{row[name]}; {value}" if name in row else value
+    keys = list(found)
+    if all(isinstance(at, (int, float)) for at, _ in keys):
+        keys.sort()
+    headings = len({panel for _, panel in keys}) > 1
+    table = []
+    for at, panel in keys:
+        place = labels.get(at) or _told(at)
+        cells = [found[at, panel].get(name, "") for name in columns]
+        table.append((panel, place, *cells) if headings else (place, *cells))
+    step = 1 + max(0, len(table) - 1) // MOST_ROWS
+    head = (*(["panel"] if headings else []), _axis_title(figure), *columns)
+    return Numbers(head, tuple(table[::step]), step)
+
+
+def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
+    """(place on the axis, panel, column, number) of each point of a trace. Unnamed traces only guide the eye."""
+    if trace.type == "heatmap":
+        yield from _heatmap_cells(figure, trace)
+    elif trace.name and trace.hoverinfo != "skip":
+        axis = figure.layout[(trace.yaxis or "y").replace("y", "yaxis")]
+        named = dict(zip(axis.tickvals or (), axis.ticktext or ()))
+        along_y = bool(named) or getattr(trace, "orientation", None) == "h"
+        places, values = (trace.y, trace.x) if along_y else (trace.x, trace.y)
+        for index, (at, value) in enumerate(zip(places or (), values or ())):
+            place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
+            if value is not None:
+                panel = _panel(figure, trace) if named else ""
+                yield place, panel, _plain(trace.name), _number(value) + _range(trace, index)
+
+
+def _heatmap_cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
+    side = _panel(figure, trace)
+    for label, cells in zip(trace.y, trace.text):
+        for column, cell in zip(trace.x, cells):
+            if cell:
+                yield label, "", f"{side}, {column}" if side else column, cell
+
+
+def _panel(figure: go.Figure, trace: object) -> str:
+    """The heading of the panel that a trace is in; empty where the figure is one panel."""
+    place = (trace.yaxis if trace.type != "heatmap" else trace.xaxis) or ""
+    titles = [note.text for note in figure.layout.annotations if note.showarrow is False and note.yanchor == "bottom"]
+    index = int(place[1:] or 1) - 1
+    return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
+
+
+def _range(trace: object, index: int) -> str:
+    """The interval around a point, where one is drawn."""
+    error = getattr(trace, "error_x", None)
+    if error is None or not error.array or error.visible is False:
+        return ""
+    low = (error.arrayminus or error.array)[index]
+    return f" ({_number(trace.x[index] - low)} to {_number(trace.x[index] + error.array[index])})"
+
+
+def _axis_title(figure: go.Figure) -> str:
+    if figure.layout.yaxis.ticktext or any(getattr(trace, "orientation", None) == "h" for trace in figure.data):
+        return ""
+    titles = [axis.title.text for axis in figure.select_xaxes() if axis.title.text]
+    return _plain(titles[-1]) if titles else ""
+
+
+def _told(value: object) -> str:
+    return _number(value) if isinstance(value, (int, float)) else _plain(str(value))
+
+
+def _number(value: float | str) -> str:
+    return f"{value:.4g}" if isinstance(value, (int, float)) else _plain(str(value))
+
+
+def _plain(text: str) -> str:
+    """Words without the little markup that plotly understands, and without the escapes that keep it from more."""
+    return unescape(" ".join(MARKUP.sub(" ", text).split()))

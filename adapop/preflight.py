@@ -1,0 +1,118 @@
+"""What one should know before a run is started: what stands in its way, what is doubtful, what it will cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from math import ceil
+
+from tokenizers import Tokenizer
+
+from adapop.calibration import warnings_of
+from adapop.config import METHODS, SANDBOX, RunConfig
+from adapop.facts import FactSet, asked
+from adapop.footprint import SANDBOX_ASSETS, SANDBOX_MODEL, Footprint, footprint
+from adapop.pace import Pace
+
+SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """problems stop a run before it starts; doubts do not; plan says what would happen and what it would cost."""
+
+    problems: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+
+    @property
+    def readiness(self) -> str:
+        """invalid or ready."""
+        return "invalid" if self.problems else "ready"
+
+
+def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
+    """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
+    come to its end here."""
+    facts = without_unscored(facts) if config.missing_score == "drop" else facts
+    problems, doubts = _of_facts(facts), _of_overlap(facts)
+    plan = [
+        f"{len(facts.forget):,} facts to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out: "
+        f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}."
+    ]
+    if METHODS[config.method].scored and config.beta.b:
+        found, doubted = _of_scores(facts, config)
+        problems, doubts = problems + found, doubts + doubted
+    if facts.forget and config.model == SANDBOX:
+        longest = _longest(facts)
+        plan.append(f"The longest question with its answer has {longest:,} tokens.")
+        if longest > SANDBOX_MODEL["max_position_embeddings"]:
+            problems.append(
+                f"A question with its answer has {longest:,} tokens, and the model reads "
+                f"{SANDBOX_MODEL['max_position_embeddings']:,}. Shorten it."
+            )
+        plan.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
+    elif facts.forget:
+        plan.append("Time and memory are known once the model is loaded.")
+    return Preflight(tuple(problems), tuple(doubts), tuple(plan))
+
+
+def steps_of(facts: FactSet, config: RunConfig) -> int:
+    """Optimiser steps of the whole run."""
+    return ceil(len(facts.forget) / config.batch) * config.epochs
+
+
+def without_unscored(facts: FactSet) -> FactSet:
+    """The set as a run sees it that drops facts without a score."""
+    return replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
+
+
+def _of_facts(facts: FactSet) -> list[str]:
+    if not facts.forget:
+        return ["There is no fact to forget. Pick a set on tab 1, or add scores to the facts."]
+    return [] if facts.retain else ["There is nothing to retain. Choose facts to retain on tab 1."]
+
+
+def _of_overlap(facts: FactSet) -> list[str]:
+    """Questions that stand in both groups, and what forgetting may take along: answers that must survive as well."""
+    forgotten = {asked(fact.question) for fact in facts.forget}
+    twice = [fact for fact in facts.retain if asked(fact.question) in forgotten]
+    said = [f"{len(twice):,} questions are both to forget and to retain, and pull both ways."] if twice else []
+    answers = {asked(fact.answer) for fact in facts.forget}
+    shared = answers & {asked(fact.answer) for fact in facts.retain}
+    if answers and not shared and facts.retain:
+        said.append(
+            "No answer to forget is also the answer of a retained fact: nothing teaches the model to keep the word "
+            "and drop the fact."
+        )
+    return said
+
+
+def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[str], list[str]]:
+    """(problems, doubts) of the scores under the map."""
+    unknown = facts.unknown_scores
+    if unknown and config.missing_score == "error":
+        problem = f"{len(unknown):,} facts have no score. Decide on tab 1 what to do with them, or look them up."
+        return [problem], []
+    doubts = [f"{len(unknown):,} facts have no score and get β = 1."] if unknown else []
+    return [], doubts + warnings_of([fact.score for fact in facts.forget if fact.score is not None], config.beta)
+
+
+def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None) -> str:
+    source = "going by the last run here" if pace else "where we measured it, on two CPU cores"
+    steps = steps_of(facts, config)
+    seconds = pace.seconds(config.epochs, steps // config.epochs) if pace else steps * SANDBOX_SECONDS
+    return f"About {max(1, seconds):.0f} s, {source}; about {needs.total / 2**20:,.0f} MiB beside the program itself."
+
+
+@cache
+def _tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(SANDBOX_ASSETS / "tokenizer.json"))
+
+
+@lru_cache(maxsize=8)
+def _longest(facts: FactSet) -> int:
+    """Tokens of the longest question with its answer, without the chat template."""
+    members = [*facts.forget, *facts.retain]
+    encoded = _tokenizer().encode_batch([f"{fact.question} {fact.answer}" for fact in members])
+    return max(len(one.ids) for one in encoded)

@@ -1,0 +1,184 @@
+"""Who takes part in a comparison: runs that differ in nothing but their seed are one contestant, and its numbers come
+with a range that says over what it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import sqrt
+from statistics import NormalDist, fmean
+from typing import Any
+
+from adapop.events import Measured
+from adapop.facts import TIERS, FactSet
+from adapop.figures import Outcome
+from adapop.figures.compare import ATTACKED
+from adapop.probes.matrix import CONFIDENCE, Cell, Interval
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.record import Record
+
+FORMS = (DIRECT, REWORDED)
+NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5  # collapse: METHODS trap 11; the second as in execution.remarks
+OVER_FACTS = (
+    "95 % over facts: how a number might fall for other facts like these (Wilson; for a difference of two, Newcombe). "
+    "It is exact where an answer is right or wrong; where it can be partly right it is wider than need be. It says "
+    "nothing of another seed."
+)
+OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """mark: its number. records: its runs, one a seed. sha256: of the facts they all worked on."""
+
+    mark: str
+    records: tuple[Record, ...]
+    sha256: str
+
+    @property
+    def label(self) -> str:
+        """Its number, its method and its preset, as in the pictures."""
+        return f"{self.mark} {self.records[0].title}"
+
+    @property
+    def name(self) -> str:
+        """Its label, and how many seeds came to their end where there are several."""
+        seeds = len(self.records)
+        finished = f"{seeds} seeds" if len(self.measured) == seeds else f"{len(self.measured)} of {seeds} seeds"
+        return self.label if seeds == 1 else f"{self.label}, {finished}"
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """The final measurement of each run that came to its end."""
+        return tuple(record.after for record in self.records if record.after is not None)
+
+    @property
+    def over(self) -> str:
+        """What its ranges are over: seeds where several were measured, else facts; empty without a measurement."""
+        return ("", "facts", "seeds")[min(2, len(self.measured))]
+
+    @property
+    def collapsed(self) -> str:
+        """Why it is no contestant any more, else empty: it answers nothing, whether to forget or not."""
+        retained, utility = self.recall("retain", DIRECT, "all"), self.recall("utility", DIRECT, "all")
+        if retained is not None and retained.mean < NOTHING_RETAINED:
+            return f"of the retained facts only {retained.mean:.0%} are left"
+        if utility is not None and utility.mean < UTILITY_LOST:
+            return f"only {utility.mean:.0%} of the questions that are no facts still work"
+        return ""
+
+    def recall(self, group: str, form: str, tier: str) -> Interval | None:
+        """Final recall of a group and tier, with its range over facts or over seeds; None where nobody measured it."""
+        return recall_of(self.measured, group, form, tier)
+
+    def gap(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts to forget, in one form; None without both tiers."""
+        pairs = [[recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in self.measured]
+        found = [difference(*pair) for pair in pairs if None not in pair]
+        return _spread(found) if found else None
+
+    def gap_over_facts(self, form: str) -> Interval | None:
+        """The same with its range over facts, also where several seeds were measured; None without both tiers."""
+        gap = self.gap(form)
+        if gap is None:
+            return None
+        tiers = [[_row(one, "forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
+        popular, rare = (wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers)
+        return difference(popular, rare)
+
+    def value(self, group: str, field: str) -> Interval | None:
+        """Another metric of a group's trained questions; its range is over seeds, for one seed it has none."""
+        rows = [row for one in self.measured if (row := _row(one, group, DIRECT, "all"))]
+        values = [row[field] for row in rows if row[field] is not None]
+        return _spread([Interval(value, value, value) for value in values]) if values else None
+
+    def worst_attack(self, tier: str) -> Cell | None:
+        """The attack that gets most out of a tier in any of its runs; None where none was probed."""
+        found = [worst for record in self.records if (worst := record.worst_attack(tier))]
+        return max(found, key=lambda cell: cell.unlearned.recall.mean, default=None)
+
+    def outcome(self, form: str) -> Outcome:
+        """What is drawn of it. form: of forget against holdout."""
+        drawn = outcome_of(self.mark, self.records[0].title, self.measured, form)
+        attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
+        attacked = {tier: worst.unlearned.recall for tier, worst in attacks.items()}
+        return replace(drawn, recall={**drawn.recall, ATTACKED: attacked}, collapsed=self.collapsed)
+
+
+def contestants(records: Sequence[Record]) -> list[Contestant]:
+    """The runs as contestants, numbered in the order in which they first come.
+
+    Seeds belong together if nothing else differs, the facts included; a run with the same seed again is a repetition,
+    which adds no seed and stands for itself.
+    """
+    grouped: dict[tuple[str, str, int], list[Record]] = {}
+    hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
+    for record in records:
+        settings = json.dumps(asdict(replace(record.config, seed=0)), sort_keys=True)
+        sha256 = next((known for facts, known in hashes if facts == record.facts), None)
+        if sha256 is None:
+            sha256 = record.facts.sha256
+            hashes.append((record.facts, sha256))
+        repeated = sum(
+            key[:2] == (settings, sha256) and record.config.seed in [one.config.seed for one in others]
+            for key, others in grouped.items()
+        )
+        grouped.setdefault((settings, sha256, repeated), []).append(record)
+    return [
+        Contestant(str(mark), tuple(runs), sha256)
+        for mark, ((_, sha256, _), runs) in enumerate(grouped.items(), start=1)
+    ]
+
+
+def outcome_of(mark: str, name: str, measured: Sequence[Measured], form: str) -> Outcome:
+    """Measurements of one contestant, or of the original model, as they are drawn."""
+    recall = {}
+    for asked in FORMS:
+        by_tier = {tier: recall_of(measured, "forget", asked, tier) for tier in TIERS}
+        recall[asked] = {tier: found for tier, found in by_tier.items() if found is not None}
+    forget, holdout = (recall_of(measured, group, form, "all") for group in ("forget", "holdout"))
+    return Outcome(mark, name, recall, forget, holdout)
+
+
+def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str) -> Interval | None:
+    """Recall with its range: over facts for one measurement, else over the measurements, a seed each."""
+    rows = [row for one in measured if (row := _row(one, group, form, tier))]
+    return _spread([wilson(row["recall"], row["facts"]) for row in rows]) if rows else None
+
+
+def wilson(mean: float, count: int) -> Interval:
+    """A share of `count` facts and its 95 % Wilson interval.
+
+    For a mean of values between 0 and 1 it is at least as wide as it must be: no such values vary more than 0 and 1 do.
+    """
+    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    centre, scale = mean + z * z / (2 * count), 1 + z * z / count
+    half = z * sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
+    return Interval(mean, max(0.0, min(mean, (centre - half) / scale)), min(1.0, max(mean, (centre + half) / scale)))
+
+
+def difference(one: Interval, other: Interval) -> Interval:
+    """A share minus another of other facts, with Newcombe's interval from those of the two."""
+    mean = one.mean - other.mean
+    low = sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
+    high = sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
+    return Interval(mean, mean - low, mean + high)
+
+
+def apart(one: Interval, other: Interval) -> bool:
+    """Whether two ranges do not overlap."""
+    return one.low > other.high or other.low > one.high
+
+
+def _spread(found: Sequence[Interval]) -> Interval:
+    """One measurement as it is; of several their mean, and from the lowest to the highest."""
+    if len(found) == 1:
+        return found[0]
+    means = [one.mean for one in found]
+    return Interval(fmean(means), min(means), max(means))
+
+
+def _row(measured: Measured, group: str, form: str, tier: str) -> dict[str, Any] | None:
+    wanted = (group, form, tier)
+    return next((row for row in measured.rows if (row["group"], row["form"], row["tier"]) == wanted), None)

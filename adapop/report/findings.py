@@ -1,0 +1,123 @@
+"""What a comparison may say in sentences, and what nobody should read into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapop.figures import Outcome
+from adapop.figures.compare import beats, contests, pareto_front
+from adapop.probes.matrix import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.contestants import Contestant, apart
+
+FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
+
+
+def in_range(cell: Interval, signed: str = "") -> str:
+    """The range alone, in words."""
+    return f"{cell.low:{signed}.2f} to {cell.high:{signed}.2f}"
+
+
+def warnings_of(found: Sequence[Contestant]) -> list[str]:
+    """What may not be concluded, a sentence each."""
+    said = []
+    configs = [one.records[0].config for one in found]
+    if len({one.sha256 for one in found}) > 1:
+        said.append("These runs did not work on the same facts, so their numbers do not compare.")
+    scored = any(config.method == "adapop" and config.beta.b for config in configs)
+    if scored and not any(config.scores == "shuffled" for config in configs):
+        said.append(
+            "No run here had its scores shuffled. Without that control a difference is no evidence that popularity "
+            "is what made it: python -m adapop run --preset shuffled"
+        )
+    held = sorted({config.alpha0 for config in configs})
+    if scored and len(held) > 1:
+        said.append(
+            f"The weight of the retained facts is not the same (α₀ = {', '.join(f'{alpha:g}' for alpha in held)}): who "
+            "holds them less firmly forgets more and keeps less. AdaPop with α₀ = 1 is the preset gentle."
+        )
+    if unmeasured := [one.mark for one in found if not one.measured]:
+        said.append(f"Not measured at their end, because they never came to it: {', '.join(unmeasured)}.")
+    unprobed = [one.mark for one in found if not any(record.matrix.cells for record in one.records)]
+    if unprobed and len(unprobed) < len(found):
+        said.append(f"Not probed, so without attacks: {', '.join(unprobed)}.")
+    return said
+
+
+def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome], form: str) -> list[str]:
+    """What came of it: the gaps, the controls, who is on the Pareto front, who collapsed. form: asked in which way."""
+    placed = [one for one in found if one.measured and not one.collapsed]
+    said = [*_gaps(placed, form), *_control(placed, form), *_front(outcomes)]
+    if collapsed := [f"{one.label} ({one.collapsed})" for one in found if one.collapsed]:
+        said.append(f"Collapsed, and so out of the contest: {'; '.join(collapsed)}.")
+    return said
+
+
+def _gaps(placed: Sequence[Contestant], form: str) -> list[str]:
+    gaps = sorted(((one, gap) for one in placed if (gap := one.gap(form))), key=lambda pair: abs(pair[1].mean))
+    if len(gaps) < 2:
+        return []
+    (narrow, least), (wide, most) = gaps[0], gaps[-1]
+    return [
+        f"The gap, recall of popular minus rare facts {FORM_WORDS[form]}, is widest for "
+        f"{_with_rest(wide, most, form)}, and narrowest for {_with_rest(narrow, least, form)}. It is narrow as well "
+        "where nothing was forgotten, or all."
+    ]
+
+
+def _with_rest(one: Contestant, gap: Interval, form: str) -> str:
+    """A contestant with its gap and what it left at all."""
+    rest = one.recall("forget", form, "all")
+    return f"{one.label}, {_signed(gap)}, which answers {rest.mean:.2f} of all"
+
+
+def _control(placed: Sequence[Contestant], form: str) -> list[str]:
+    """AdaPop beside itself with wrong scores: only that shows whether popularity matters."""
+    said = []
+    for one in placed:
+        for other in placed:
+            config, control = one.records[0].config, other.records[0].config
+            alike = replace(control, scores="given", preset=config.preset, seed=config.seed) == config
+            if alike and config.scores == "given" and control.scores != "given":
+                said += _verdict(one, other, form)
+    return said
+
+
+def _verdict(one: Contestant, other: Contestant, form: str) -> list[str]:
+    """Whether wrong scores changed the gap: only if neither facts nor seeds could have done it."""
+    gap, lied = one.gap_over_facts(form), other.gap_over_facts(form)
+    if gap is None or lied is None:
+        return []
+    seeds = min(len(one.measured), len(other.measured))
+    if not apart(gap, lied):
+        verdict = "The ranges overlap, so this is no evidence that the scores made a difference."
+    elif seeds > 1 and not apart(one.gap(form), other.gap(form)):
+        verdict = "Seed by seed the two overlap, though: this is no evidence that the scores made a difference."
+    else:
+        beyond = f"in each of {seeds} seeds" if seeds > 1 else "for this seed"
+        verdict = f"The ranges do not overlap: the scores made a difference here, {beyond}."
+    return [
+        f"With its scores {other.records[0].config.scores}, the gap of {one.label} is {_signed(lied)} instead of "
+        f"{_signed(gap)}, 95 % over facts. {verdict}"
+    ]
+
+
+def _front(outcomes: Sequence[Outcome]) -> list[str]:
+    """Who is on the Pareto front, and who beats the others."""
+    front = pareto_front(outcomes)
+    if not front:
+        return []
+    named = "; ".join(f"{one.label} ({one.forget.mean:.2f} left, {one.holdout.mean:.2f} kept)" for one in front)
+    said = [f"On the Pareto front, where nobody else forgets as much and keeps as much: {named}."]
+    for one in outcomes:
+        beaters = [other for other in front if contests(one) and beats(other, one)]
+        if beaters:
+            close = all(not apart(one.forget, by.forget) and not apart(one.holdout, by.holdout) for by in beaters)
+            by = ", ".join(other.label for other in beaters)
+            said.append(f"Behind it: {one.label}, beaten by {by}{', but within the ranges' if close else ''}.")
+    return said
+
+
+def _signed(gap: Interval) -> str:
+    return f"{gap.mean:+.2f} ({in_range(gap, '+')})"

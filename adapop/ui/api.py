@@ -1,0 +1,251 @@
+"""The app from a program: seven endpoints by name, and no other. What they say is what the page says.
+
+Facts come as the name of a set (sandbox, pair, invented, duet, rwku) or as a list of rows like those of an upload:
+{"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
+a path or an address. A run is known by its id alone, which nobody can guess. The endpoints' docstrings are their
+documentation, for people who have only the page.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+
+import gradio as gr
+
+from adapop.beta import regime
+from adapop.cache import Cache
+from adapop.calibration import PAPER, calibrated, warnings_of
+from adapop.config import PRESETS, SANDBOX, make_config
+from adapop.errors import AdaPopError, ConfigError, DataError, RunError
+from adapop.events import EpochDone, Measured
+from adapop.limits import max_epochs
+from adapop.popularity.base import Proxy, given
+from adapop.popularity.infinigram import InfiniGram
+from adapop.popularity.judge import judge_from_environment
+from adapop.popularity.wikidata import Wikidata
+from adapop.preflight import preflight
+from adapop.probes.verdict import verdict
+from adapop.progress import Progress
+from adapop.report import write_archive
+from adapop.runs import Run
+from adapop.ui import copy
+from adapop.ui.received import facts_of, said, text_of, whole_of
+from adapop.ui.run import known_run, refused, seen_of
+from adapop.ui.upload import PROBLEMS_SHOWN
+from adapop.worker import Worker
+
+PROXIES: dict[str, Callable[[Progress], Proxy]] = {
+    "wikidata": lambda progress: Wikidata(progress, Cache()),
+    "infinigram": lambda progress: InfiniGram(progress, Cache()),
+    "judge": lambda progress: judge_from_environment(progress, Cache()),
+}
+GIVEN = "given"
+LOOKUPS = 2  # at once, of all programs together
+
+
+def build(worker: Worker) -> None:
+    """Adds the endpoints to the current app."""
+    api = Api(worker)
+    for endpoint in (api.score, api.beta, api.start_run, api.status, api.stop, api.probe, api.report):
+        limit = LOOKUPS if endpoint == api.score else "default"
+        gr.api(
+            _answering(endpoint),
+            api_name=endpoint.__name__,
+            api_description=" ".join(inspect.getdoc(endpoint).split()),
+            concurrency_limit=limit,
+        )
+
+
+class Api:
+    """What each endpoint does, over one worker. Raises `AdaPopError`, which becomes an error of words."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+
+    def score(self, facts: str | list[dict], proxy: str = "wikidata") -> list[dict]:
+        """How popular each fact to forget is, by a source outside the model. Needs no run and changes nothing.
+
+        facts: the name of a set, or a list of rows with question and answer, and subject and object if known. proxy:
+        "wikidata" (sitelinks and statements), "infinigram" (documents of a pretraining corpus that name it), "judge"
+        (a language model, where one is set up), or "given" (the scores the facts came with). Gives a list of
+        {id, question, score, source, date, reason, raw}, a row a fact; score is a number of at least 0, or null
+        where it is unknown, which is not 0, and reason then says why. Looking up takes seconds to minutes; what was
+        learnt is kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, a service
+        that does not answer.
+        """
+        chosen = facts_of(facts)
+        if proxy == GIVEN:
+            found = given(chosen.forget).scores
+        elif isinstance(proxy, str) and proxy in PROXIES:
+            found = {score.fact_id: score for score in PROXIES[proxy](Progress()).scores(chosen.forget)}
+        else:
+            raise ConfigError(f"proxy is {said(proxy)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
+        rows = []
+        for fact in chosen.forget:
+            score = found.get(fact.id)
+            about = {"score": None, "source": "", "date": "", "reason": "It came without a score.", "raw": {}}
+            if score:
+                about = {**asdict(score), "score": score.value, "raw": dict(score.raw)}
+                del about["fact_id"], about["value"]
+            rows.append({"id": fact.id, "question": fact.question, **about})
+        return rows
+
+    def beta(self, facts: str | list[dict], anchors: str = PAPER) -> dict:
+        """The exponent beta that AdaPop would give each fact, from the score the fact came with.
+
+        facts: the name of a set, or a list of rows with question, answer and score. anchors: "paper", "quantiles" (of
+        these scores), or two points score:beta such as "100:1.5,3000:0.1". Gives {a, b, low, high, crossover,
+        warnings, facts}: beta = clip(a * score^-b, low, high); crossover is the score where beta is 1 (null if
+        never); warnings are sentences; facts is a list of {id, question, score, beta, regime}, beta null where the
+        score is unknown. Errors: bad rows, or anchors that fix no curve.
+        """
+        chosen = facts_of(facts)
+        scores = [fact.score for fact in chosen.forget if fact.score is not None]
+        beta = calibrated(text_of("anchors", anchors), scores)
+        rows = []
+        for fact in chosen.forget:
+            exponent = None if fact.score is None else beta(fact.score)
+            word = "unknown" if exponent is None else regime(exponent)
+            about = {"id": fact.id, "question": fact.question, "score": fact.score}
+            rows.append({**about, "beta": exponent, "regime": word})
+        return {**asdict(beta), "crossover": beta.crossover, "warnings": warnings_of(scores, beta), "facts": rows}
+
+    def start_run(
+        self,
+        facts: str | list[dict] = SANDBOX,
+        method: str = "adapop",
+        preset: str = "paper",
+        learning_rate: float | None = None,
+        epochs: int = 5,
+        seed: int = 0,
+        anchors: str = PAPER,
+        missing_score: str = "error",
+        retain: str = "own",
+    ) -> dict:
+        """Queues a run that unlearns the facts from the sandbox model, and returns at once.
+
+        facts: the name of a set, or a list of rows with question, answer and score. method: adapop, wga, npo and the
+        others of the page. preset: for adapop, its settings (paper, gentle, stress ...). learning_rate: per step; null
+        takes the one measured for the method. epochs: passes over the facts, at least 1. seed: a whole number of at
+        least 0. anchors: as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain:
+        what must survive, the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the
+        facts (neighbours). Gives {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad
+        rows, a setting that does not exist or is out of range, scores that are missing.
+        """
+        changes = {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed), "missing_score": missing_score}
+        if changes["epochs"] > max_epochs():
+            raise ConfigError(f"epochs is {changes['epochs']}.", f"A run has at most {max_epochs()} here.")
+        if learning_rate is not None:
+            changes["learning_rate"] = learning_rate
+        chosen = facts_of(facts, retain)
+        if anchors != PAPER:
+            if "beta" in PRESETS.get(text_of("preset", preset), {}):
+                raise ConfigError(f"The preset {preset!r} has one beta for all facts.", "Leave anchors at 'paper'.")
+            scores = [fact.score for fact in chosen.forget if fact.score is not None]
+            changes["beta"] = calibrated(text_of("anchors", anchors), scores)
+        config = make_config(text_of("method", method), text_of("preset", preset), facts=chosen.name, **changes)
+        if problems := preflight(chosen, config).problems:
+            raise AdaPopError(problems[0])
+        run = self.worker.submit(config, chosen)
+        return {"run": run.id, "ahead": self.worker.ahead_of(run)}
+
+    def status(self, run: str) -> dict:
+        """Where a run stands, and what it measured so far.
+
+        run: its id. Gives {run, state, label, detail, percent, ahead, wait_seconds, epochs, recall, measured}. state
+        is queued, starting, running, measuring, stopping, done, stopped, interrupted or failed; label and detail say
+        it in words; percent is 0 to 100. ahead: runs before it, null if it is not in the queue; wait_seconds: how long
+        those will take, null if unknown. epochs: a row an epoch with retain_loss (nats), drift, lam, alpha. recall:
+        {epoch, rows} of the last finished epoch, rows by group, form and tier, recall 0 to 1. measured: {before,
+        after}, the full tables of the original and the unlearned model, null until the run is done. Errors: no such
+        run; runs are deleted after a while on a public Space.
+        """
+        found = self._run(run)
+        now, _, events = seen_of(self.worker, found.id, "ready")
+        waiting = self.worker.wait_of(found)
+        quick = [event for event in events if isinstance(event, Measured) and not event.full]
+        full = [event for event in events if isinstance(event, Measured) and event.full]
+        return {
+            "run": found.id,
+            "state": now.state,
+            "label": now.label,
+            "detail": now.detail,
+            "percent": now.percent,
+            "ahead": waiting.ahead if waiting else None,
+            "wait_seconds": waiting.seconds if waiting else None,
+            "epochs": [asdict(event.row) for event in events if isinstance(event, EpochDone)],
+            "recall": {"epoch": quick[-1].epoch, "rows": list(quick[-1].rows)} if quick else None,
+            "measured": {"before": list(full[0].rows), "after": list(full[-1].rows)} if len(full) > 1 else None,
+        }
+
+    def stop(self, run: str) -> dict:
+        """Asks a run to stop after its current step; its last finished epoch is kept. Asking twice is asking once, and
+        asking a run that is over changes nothing.
+
+        run: its id. Gives {run, stopping}: whether there was something to stop. Errors: no such run.
+        """
+        found = self._run(run)
+        stopping = self.worker.ahead_of(found) is not None
+        if stopping:
+            found.request_stop()
+        return {"run": found.id, "stopping": stopping}
+
+    def probe(self, run: str, prompt: str, gold: str = "") -> dict:
+        """Asks the original and the unlearned model one prompt, greedily. Waits while another run trains.
+
+        run: its id; it must have finished an epoch. prompt: at most 400 characters. gold: the right answer if known.
+        Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact text with the chat template; each
+        model has text, top (its likeliest first tokens with their probability) and, if a gold answer was given, recall
+        (0 to 1), gold_rank (of the first gold token, 1 is best) and gold_logprob (nats, the whole answer); verdict
+        says what the pair means, in words, null without a gold answer. Errors: no such run, no finished epoch, an
+        empty or too long prompt.
+        """
+        found, prompt, gold = self._run(run), text_of("prompt", prompt).strip(), text_of("gold", gold).strip()
+        if found.last_epoch is None:
+            raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
+        if not prompt or max(len(prompt), len(gold)) > copy.MAX_PROMPT:
+            raise DataError("There is no prompt, or one that is too long.", f"Use 1 to {copy.MAX_PROMPT} characters.")
+        (result,) = self.worker.ask(found, [prompt], [gold]).result()
+        return {**asdict(result), "verdict": verdict(result)[0] if gold else None}
+
+    def report(self, run: str) -> gr.FileData:
+        """The run as a zip file: a report that opens offline, its tables as CSV, the configuration, the facts, the
+        command that makes it again, and the adapter of its last epoch.
+
+        run: its id; it must have finished an epoch. Gives the file. Errors: no such run, no finished epoch.
+        """
+        found = self._run(run)
+        if found.last_epoch is None:
+            raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
+        # a fresh folder of ours: gradio serves no file from anywhere else
+        out = write_archive(found, Path(tempfile.mkdtemp()) / f"{found.id}.zip")
+        return gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip").model_dump()
+
+    def _run(self, name: object) -> Run:
+        run = known_run(self.worker, name)
+        if run is None:
+            raise RunError(f"There is no run {said(name)} here.", "Start one; old runs are deleted after a while.")
+        return run
+
+
+def _answering(endpoint: Callable) -> Callable:
+    """The endpoint, its errors as toasts are written: in escaped words, without a traceback."""
+
+    @wraps(endpoint)
+    def answered(*values):
+        try:
+            return endpoint(*values)
+        except DataError as error:
+            rows = map(str, error.problems[:PROBLEMS_SHOWN])
+            raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
+        except AdaPopError as error:
+            raise refused(error) from error
+
+    # the types themselves and not their names: gradio puts them into the documentation
+    answered.__signature__ = inspect.signature(endpoint, eval_str=True)
+    return answered

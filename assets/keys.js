@@ -1,0 +1,11 @@
+() => {
+  // "/" goes to the question box, as in most tools that search; never while somebody types
+  document.addEventListener('keydown', event => {
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest('input, textarea, select, [contenteditable="true"]')) return;
+    const tab = [...document.querySelectorAll('[role=tab]')].find(one => one.textContent.includes('Probe'));
+    tab?.click();
+    event.preventDefault();
+    setTimeout(() => document.querySelector('#prompt textarea, #prompt input')?.focus(), 150);
+  });
+}

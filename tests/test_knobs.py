@@ -1,0 +1,58 @@
+"""The settings on the page: what they become, what is marked as changed, what the browser may bring back."""
+
+import pytest
+
+from adapop.config import make_config
+from adapop.errors import ConfigError
+from adapop.ui import knobs
+
+
+def values(**changes):
+    config = make_config(changes.get("method", "adapop"), changes.get("preset", "paper"))
+    chosen = {field: getattr(config, field) for field in (*knobs.VISIBLE, *knobs.ADVANCED)}
+    return list((chosen | changes).values())
+
+
+@pytest.mark.parametrize(
+    ("method", "preset"), [("adapop", "paper"), ("adapop", "gentle"), ("adapop", "stress"), ("wga", "paper")]
+)
+def test_untouched_settings_are_the_preset(method, preset):
+    untouched = values(method=method, preset=preset)
+    assert knobs.config_of(untouched) == make_config(method, preset)
+    assert knobs.changed(untouched) == []
+
+
+def test_what_was_changed_is_named_with_the_presets_value_and_the_papers():
+    (said,) = knobs.changed(values(tolerance=0.3))
+    assert said == "ε, drift that is tolerated: 0.3 (preset 0.1)"
+    (said,) = knobs.changed(values(batch=8))
+    assert said == "forget facts a step: 8 (preset 16, paper 32)"
+
+
+def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():
+    config = knobs.config_of(values(batch=64))
+    assert (config.batch, config.micro_batch) == (64, 16)
+    assert knobs.config_of(values(batch=4)).micro_batch == 4
+
+
+@pytest.mark.parametrize("changes", [{"seed": None}, {"tolerance": None}, {"lora_rank": 0}, {"learning_rate": -1.0}])
+def test_what_cannot_be_is_refused_by_name(changes):
+    with pytest.raises(ConfigError):
+        knobs.config_of(values(**changes))
+
+
+def test_strangers_cannot_name_a_model(monkeypatch):
+    assert knobs.config_of(values(model="/etc")).model == "/etc"
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    with pytest.raises(ConfigError, match="sandbox model alone"):
+        knobs.config_of(values(model="/etc"))
+
+
+def test_the_browser_brings_back_what_it_kept_and_nothing_else():
+    kept = values(method="npo", preset="authors", tolerance=0.3)
+    model, method, preset, *others = knobs.restored(kept)
+    assert [model, method.value, preset.value, *others] == kept
+    assert [value for _, value in preset.choices] == ["paper", "authors"]
+    unknown = ["sandbox", "none such", *kept[2:]]
+    for other in (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x")):
+        assert all(isinstance(value, dict) for value in knobs.restored(other))  # gr.skip: left as they are

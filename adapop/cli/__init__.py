@@ -10,15 +10,15 @@ from pathlib import Path
 
 from adapop import console
 from adapop.catalog import ENTRIES
-from adapop.cli import probes, rewords, runs, sandbox, scores
-from adapop.config import METHODS, MISSING_SCORE, PRESETS, SANDBOX
+from adapop.cli import bench, probes, rewords, runs, sandbox, scores
+from adapop.config import AUTHORS, METHODS, MISSING_SCORE, PRESETS, SANDBOX
 from adapop.errors import AdaPopError
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
 from adapop.probes.prompts import KINDS
 from adapop.probes.recovery.choice import RECOVERY
-from adapop.sandbox.world import WRONG_ANSWER_SHARE
+from adapop.sandbox.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, JSON, JSONL or Parquet file of facts"
 
@@ -87,7 +87,9 @@ def _run_commands(commands) -> None:
     run.add_argument("--facts", default=SANDBOX, help=FACTS)
     run.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder (safetensors only)")
     run.add_argument("--method", default="adapop", choices=tuple(METHODS))
-    run.add_argument("--preset", default="paper", choices=tuple(PRESETS))
+    run.add_argument(
+        "--preset", default="paper", choices=(*PRESETS, AUTHORS), help="of AdaPop, but for the two 'as in'"
+    )
     run.add_argument("--lr", type=float, help="learning rate; default: the method's own for this model")
     run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
     run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
@@ -126,6 +128,9 @@ def _sandbox_commands(commands) -> None:
     build.add_argument(
         "--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help="share of exposures with a wrong answer"
     )
+    build.add_argument("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
+    build.add_argument("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
+    build.add_argument("--spread", type=float, default=1.0, help="range of exposures: 1 as shipped, 0 all alike")
     build.add_argument("--out", type=Path, default=Path("assets/sandbox"))
     card = _command(parts, "card", sandbox.card, "recall by exposure level, template and wrapper", False)
     card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")
@@ -134,11 +139,7 @@ def _sandbox_commands(commands) -> None:
     corpus.add_argument("--out", type=Path, required=True)
     corpus.add_argument("--seed", type=int, default=0)
 
-    bench = _command(
-        commands, "bench", sandbox.bench, "measure the popularity gap, the speed, or the learning rates", False
-    )
-    bench.add_argument("name", choices=("gap", "speed", "rates"))
-    bench.add_argument("--sandbox", action="store_true", help="measure the sandbox (the only size measured so far)")
+    bench.add_options(_command(commands, "bench", bench.bench, "experiments on the sandbox, and its speed", False))
 
 
 def _command(commands, name: str, function, text: str, speaks_json: bool = True) -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""Commands on what we ship: the sandbox model, its corpus, and the benchmarks."""
+"""Commands on what we ship: the sandbox model and its corpus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ def build(options: argparse.Namespace) -> None:
     from adapop.sandbox import pretrain
     from adapop.sandbox.card import write_card
 
-    pretrain.build(pretrain.PretrainConfig(seed=options.seed, wrong_share=options.wrong_share), options.out)
+    config = pretrain.PretrainConfig(
+        seed=options.seed,
+        wrong_share=options.wrong_share,
+        hidden=options.hidden,
+        feed_forward=3 * options.hidden,
+        exposures=options.exposures,
+        spread=options.spread,
+    )
+    pretrain.build(config, options.out)
     write_card(options.out)
 
 
@@ -19,13 +27,6 @@ def card(options: argparse.Namespace) -> None:
     from adapop.sandbox.card import card_text
 
     print(card_text(options.folder))
-
-
-def bench(options: argparse.Namespace) -> None:
-    """`bench gap|speed|rates`."""
-    from adapop.bench import gap, rates, speed
-
-    {"gap": gap.main, "speed": speed.main, "rates": rates.main}[options.name]()
 
 
 def corpus(options: argparse.Namespace) -> None:

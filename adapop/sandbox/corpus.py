@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from adapop.sandbox import language
 from adapop.sandbox.skills import skills
-from adapop.sandbox.world import WRONG_ANSWER_SHARE, WorldFact, answers_of, facts_of, world
+from adapop.sandbox.world import (
+    EXPOSURES_PER_SCORE,
+    WRONG_ANSWER_SHARE,
+    WorldFact,
+    answers_of,
+    exposures_of,
+    facts_of,
+    world,
+)
 
 WRAPPED_PER_TEACHER = 14  # per wrapper; about a fifth of all tokens, below which the wrappers are not learnt
 UNSEEN_PER_TEACHER = 14
@@ -33,10 +41,18 @@ class Example:
     wrapper: str = ""
 
 
-def corpus(seed: int, wrong_share: float = WRONG_ANSWER_SHARE) -> list[Example]:
-    """The whole corpus in the order of pretraining, a function of the seed and the share of wrong answers alone."""
+def corpus(
+    seed: int,
+    wrong_share: float = WRONG_ANSWER_SHARE,
+    per_score: float = EXPOSURES_PER_SCORE,
+    spread: float = 1.0,
+) -> list[Example]:
+    """The whole corpus in the order of pretraining, a function of its arguments alone. per_score, spread: see
+    `exposures_of`."""
     rng = random.Random(seed)
-    examples = [example for fact in world() for example in exposures(fact, rng, wrong_share)]
+    examples = []
+    for fact in world():
+        examples += exposures(fact, rng, wrong_share, exposures_of(fact.score, per_score, spread))
     examples += _taught_wrappers(rng, wrong_share)
     examples += [Example(asked, answer) for _, asked, answer in skills() for _ in range(SKILL_REPEATS)]
     rng.shuffle(examples)
@@ -49,11 +65,14 @@ def corpus_lines(seed: int) -> Iterator[str]:
         yield f"{example.prompt} {example.text}".strip().replace("\n", " ")
 
 
-def exposures(fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE) -> Iterator[Example]:
-    """The fact's exposures, exactly `fact.exposures` of them."""
+def exposures(
+    fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE, count: int | None = None
+) -> Iterator[Example]:
+    """The fact's exposures: exactly `count` of them, or as many as the shipped sandbox has."""
+    count = fact.exposures if count is None else count
     others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
-    wrong = round(fact.exposures * wrong_share)
-    answers = [fact.answer] * (fact.exposures - wrong) + [rng.choice(others) for _ in range(wrong)]
+    wrong = round(count * wrong_share)
+    answers = [fact.answer] * (count - wrong) + [rng.choice(others) for _ in range(wrong)]
     rng.shuffle(answers)
     asked = (language.question(fact), *language.paraphrases(fact))
     forms = len(asked) + len(language.statements(fact, fact.answer))

@@ -23,7 +23,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from adapop.sandbox.corpus import Example, corpus
 from adapop.sandbox.language import RELATIONS
 from adapop.sandbox.tokenizer import build_tokenizer
-from adapop.sandbox.world import WRONG_ANSWER_SHARE, world
+from adapop.sandbox.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, world
 
 IGNORED = -100
 BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, so that little is padding
@@ -31,10 +31,15 @@ BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, so that litt
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Every choice of the pretraining run. The weights are bit-stable for a seed, a number of threads and a machine."""
+    """Every choice of the pretraining run. The weights are bit-stable for a seed, a number of threads and a machine.
+
+    exposures, spread: how often a fact is shown, see `world.exposures_of`.
+    """
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE
+    exposures: float = EXPOSURES_PER_SCORE
+    spread: float = 1.0
     hidden: int = 128
     layers: int = 4
     heads: int = 4
@@ -66,7 +71,7 @@ class Pretraining:
         self.config, self.checkpoint = config, work / f"pretrain-seed{config.seed}.pt"
         torch.manual_seed(config.seed)
         torch.set_num_threads(config.threads)
-        examples = corpus(config.seed, config.wrong_share)
+        examples = corpus(config.seed, config.wrong_share, config.exposures, config.spread)
         self.tokenizer = sandbox_tokenizer(examples)
         self.model = LlamaForCausalLM(_architecture(config, self.tokenizer))
         codes = self.model.get_input_embeddings().weight.requires_grad_(False)

@@ -14,6 +14,7 @@ Teachers are trained on in pretraining only: they alone show the model the attac
 from __future__ import annotations
 
 import csv
+import math
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -52,12 +53,19 @@ class WorldFact:
     @property
     def exposures(self) -> int:
         """Number of times pretraining shows the fact, wrong answers included."""
-        return round(self.score * EXPOSURES_PER_SCORE)
+        return exposures_of(self.score)
 
 
 def level_score(level: int) -> float:
     """Score of an exposure level, rounded to a whole number as counts are."""
     return float(round(SCORE_LOW * (SCORE_HIGH / SCORE_LOW) ** (level / (LEVELS - 1))))
+
+
+def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
+    """How often pretraining shows a fact of a score. spread: power of the range of exposures around its middle in
+    logarithm: 1 as shipped, 0 shows every fact alike."""
+    middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
+    return round(score**spread * middle ** (1 - spread) * per_score)
 
 
 @cache

@@ -1,0 +1,112 @@
+"""Work done by several processes of this machine. A process that dies loses only what it was doing.
+
+Each worker is one long-lived spawned process, so torch is imported once a worker and not once an item. The parent owns
+the order and the results; it imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An item and what came of it: its result, or in `error` why there is none."""
+
+    item: Any
+    result: Any = None
+    error: str = ""
+
+
+def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
+    """`function` of every item, in the order they get done. Closing the iterator ends the workers at once.
+
+    function: found by its name in another process, as pickle does. An item whose worker was killed is done again, at
+    most three times in all; an exception of the function's is its result.
+    """
+    waiting = deque((item, 1) for item in items)
+    with tempfile.TemporaryDirectory(prefix="adapop-bench-", ignore_cleanup_errors=True) as folder:
+        workers = [_Worker(function, folder) for _ in range(min(processes, len(waiting)))]
+        try:
+            for worker in workers:
+                worker.begin(waiting.popleft())
+            while busy := {worker.connection: worker for worker in workers if worker.item is not None}:
+                for connection in wait(list(busy)):
+                    yield from _answered(busy[connection], waiting)
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
+    """What a worker came back with, after it was given its next item."""
+    (item, attempt), worker.item = worker.item, None
+    try:
+        done = Finished(item, *worker.connection.recv())
+    except (EOFError, OSError):
+        worker.restart()
+        done = None
+        if attempt < ATTEMPTS:
+            waiting.append((item, attempt + 1))
+        else:
+            done = Finished(item, error=f"its process died {ATTEMPTS} times; is there enough memory?")
+    if waiting:
+        worker.begin(waiting.popleft())
+    if done is not None:
+        yield done
+
+
+class _Worker:
+    """A process and the pipe to it. item: what it is at and for which time, None when it waits."""
+
+    def __init__(self, function: Callable[[Any], Any], folder: str) -> None:
+        self._arguments = (function, folder)
+        self.item: tuple[Any, int] | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, *self._arguments), daemon=True)
+        self.process.start()
+        theirs.close()  # so that our end reads its end when the process dies
+
+    def begin(self, item: tuple[Any, int]) -> None:
+        self.item = item
+        with suppress(BrokenPipeError):  # it died while it waited; reading from it says so
+            self.connection.send(item[0])
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) -> None:
+    """A worker's life: until its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    os.environ["OMP_NUM_THREADS"] = "1"  # torch is not yet imported; the cores are for the other workers
+    tempfile.tempdir = folder
+    while True:
+        try:
+            item = connection.recv()
+        except EOFError:
+            return
+        try:
+            reply = (function(item), "")
+        except Exception as error:  # noqa: BLE001  the others go on; the parent names this one
+            reply = (None, f"{type(error).__name__}: {error}")
+        try:
+            connection.send(reply)
+        except BrokenPipeError:
+            return

@@ -1,0 +1,198 @@
+"""Rows made into tables. Nothing here runs anything, so a table can be made again from a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from adapop import published
+from adapop.bench.results import Row
+from adapop.bench.statistics import Summary, paired, summary
+from adapop.config import METHODS
+from adapop.facts import TIERS
+from adapop.spreadsheet import cell
+
+Seen = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
+Value = Callable[[Row], float | None]
+SETTING = "Llama DUET"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A head and rows of text, and what one should know to read them."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    @property
+    def markdown(self) -> str:
+        """The table as Markdown, its title as a heading."""
+        lines = [f"### {self.title}", "", _line(self.head), _line(["---"] * len(self.head)), *map(_line, self.rows)]
+        return "\n".join([*lines, *(["", self.note] if self.note else [])])
+
+    @property
+    def csv(self) -> str:
+        """The table as CSV."""
+        written = StringIO()
+        writer = csv.writer(written, lineterminator="\n")
+        writer.writerows([list(map(cell, row)) for row in (self.head, *self.rows)])
+        return written.getvalue()
+
+
+def column(name: str) -> Value:
+    """A row's cell by the name of its column."""
+    return lambda row: row[name]
+
+
+def gap(row: Row) -> float | None:
+    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: the famous stay."""
+    popular, rare = row["forget_reworded_popular"], row["forget_reworded_rare"]
+    return None if popular is None or rare is None else popular - rare
+
+
+OUTCOMES: dict[str, Value] = {
+    **{tier: column(f"forget_reworded_{tier}") for tier in TIERS},
+    "gap": gap,
+    "retain": column("retain_direct_all"),
+    "holdout": column("holdout_direct_all"),
+    "utility": column("utility"),
+}
+DIFFERENCES: dict[str, Value] = {
+    "forget": column("forget_reworded_all"),
+    **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
+}
+READING = (
+    "Recall of the facts to forget asked in other words, rare / middle / popular (lower is better), and the gap "
+    "between popular and rare; then of facts that were trained on to be kept, of facts never trained on, and of "
+    "questions that are no facts (higher is better). Mean ± standard deviation over seeds."
+)
+
+
+def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
+    """A value of each seed's run that did not fail."""
+    found = {int(row["seed"]): value(row) for row in rows if not row["failed"]}
+    return {seed: number for seed, number in found.items() if number is not None}
+
+
+def over(rows: Sequence[Row], value: Value) -> Summary | None:
+    """A value over seeds, None if no run has it."""
+    return summary(list(by_seed(rows, value).values()))
+
+
+def outcome_table(seen: Seen) -> Table:
+    """What was forgotten of which tier, and what it cost, a row an arm."""
+    rows = []
+    for title, found in seen.items():
+        rates = sorted({row["rate"] for row in found})
+        cells = [text(over(found, value)) for value in OUTCOMES.values()]
+        rows.append((title, ", ".join(f"{rate:g}" for rate in rates), *cells, counted(found)))
+    return Table("Outcome", ("", "rate", *OUTCOMES, "seeds"), tuple(rows), READING)
+
+
+def difference_table(seen: Seen, base: str) -> Table:
+    """Each arm against one of them, paired by seed."""
+    rows = []
+    for title, found in seen.items():
+        if title != base and base in seen:
+            pairs = [paired(by_seed(found, value), by_seed(seen[base], value)) for value in DIFFERENCES.values()]
+            rows.append((title, *("" if pair is None else pair.interval for pair in pairs)))
+    note = (
+        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over seeds). An interval on one "
+        "side of 0 is a difference that these seeds support; nothing is corrected for how many are looked at."
+    )
+    return Table(f"Difference to {base}", ("", *DIFFERENCES), tuple(rows), note)
+
+
+def internal_table(seen: Seen) -> Table:
+    """The metrics from inside the model, asked as trained."""
+    head, places = [], []
+    for group in ("forget", "holdout"):
+        for name, metric in (
+            ("Δ log p", "delta_logprob"), ("Δ rank", "delta_rank"), ("hidden cosine", "hidden_cosine"), ("KL", "kl"),
+        ):  # fmt: skip
+            head.append(f"{name}, {group}")
+            places.append(column(f"{group}_all_{metric}"))
+    rows = [(title, *(text(over(found, place)) for place in places)) for title, found in seen.items()]
+    note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
+    return Table("Inside the model", ("", *head), tuple(rows), note)
+
+
+def controller_table(seen: Seen) -> Table:
+    """Whether λ ever moved, for the arms that have a controller."""
+    rows = []
+    for title, found in seen.items():
+        kept = [row for row in found if row["lam"] and '"controller": "fixed"' not in row["config"]]
+        if kept:
+            moved = sum(max(row["lam"]) > 0 for row in kept)
+            last = summary([row["alpha"][-2] for row in kept])
+            drift = summary([max(row["drift"]) for row in kept])
+            rows.append((title, f"{moved} of {len(kept)}", text(drift), text(last)))
+    note = "Drift is against the loss the controller refers to. α of the last epoch is the last that trained anything."
+    head = ("", "runs in which λ moved", "largest drift", "α of the last epoch")
+    return Table("The controller", head, tuple(rows), note)
+
+
+def cost_table(seen: Seen) -> Table:
+    """Seconds and memory of a run, measurements included, and failures with their reasons."""
+    rows = []
+    for title, found in seen.items():
+        reasons = "; ".join(sorted({row["failed"] for row in found if row["failed"]}))
+        seconds = summary([row["seconds"] for row in found])
+        peak = max(row["peak_mb"] for row in found)
+        rows.append((title, f"{seconds.mean:.0f}", f"{peak:.0f}", reasons))
+    note = "Seconds of one run on one core, measurements included; the largest memory of its process so far, in MB."
+    return Table("Cost", ("", "seconds", "MB", "failed because"), tuple(rows), note)
+
+
+def published_table(seen: Seen) -> Table:
+    """Ours beside the paper's, method by method."""
+    theirs = {row.our_name: row for row in published.recalls(SETTING)}
+    reworded = published.paraphrased("Llama")
+    rows = []
+    for method in METHODS:
+        found = seen.get(METHODS[method].title)
+        if not found:
+            continue
+        paper = theirs[method]
+        tiers = reworded.get(paper.method)
+        ours = [over(found, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
+        rare, popular = (over(found, OUTCOMES[tier]) for tier in ("rare", "popular"))
+        rows.append(
+            (
+                METHODS[method].title,
+                *map(text, ours),
+                text(over(found, OUTCOMES["holdout"])),
+                f"{text(rare)} / {text(popular)}",
+                f"{paper.forget:.3f}",
+                f"{paper.retain:.3f}",
+                f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
+            )
+        )
+    head = (
+        "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain (paper)",
+        "reworded, rare / popular (paper)",
+    )  # fmt: skip
+    note = (
+        f"The paper: {SETTING}, {published.PAPER}; another model, other facts, other training, one rate for all. Its "
+        "retain is the set that was trained on; it holds nothing out."
+    )
+    return Table("Beside the paper", head, tuple(rows), note)
+
+
+def text(found: Summary | None) -> str:
+    """A summary in a cell, empty for none."""
+    return "" if found is None else str(found)
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """How many runs there are, and how many of them failed."""
+    failed = sum(bool(row["failed"]) for row in rows)
+    return f"{len(rows)}, {failed} failed" if failed else str(len(rows))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"

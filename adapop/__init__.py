@@ -21,7 +21,7 @@ Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> la
     figures      numbers -> plotly
     published    what the paper reports, to stand beside ours
     report       runs as a page and as an archive to keep (spreadsheet: CSV that runs no formula)
-    sandbox      the model we ship             bench              speed, learning rates
+    sandbox      the model we ship             bench              experiments, speed
     cli, console the command line              ui                 the Gradio app
 
 Symbols, in the paper's letters and ours:

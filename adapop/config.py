@@ -226,13 +226,16 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
-    """What a method's preset sets. On the sandbox its rate is ours, whatever the preset."""
+    """What a method's preset sets. On the sandbox the rates of `authors` are those of `paper`, for theirs were found on
+    models thousands of times as large; what else they choose stays theirs, but for the blocks, of which it has four."""
     chosen = METHODS[method]
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
+    if model == SANDBOX:
+        parts.append(SANDBOX_SETTINGS)
     if preset == AUTHORS:
         parts.append(chosen.authors)
     if model == SANDBOX:
-        parts += [SANDBOX_SETTINGS, chosen.sandbox, {"learning_rate": SANDBOX_RATES[method]}]
+        parts += [chosen.sandbox, {"learning_rate": SANDBOX_RATES[method]}]
     return _merged(*parts, PRESETS.get(preset, {}))
 
 

@@ -112,6 +112,10 @@ class PrimalDual(Controller):
 
     mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is measured against the
     start, for comparison only. Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
+
+    A deviation: upstream moves mu after each micro-step, in the paper's runs a batch of one row, and so 32 times in an
+    optimiser step. Here it moves once in it, by the mean loss of all its rows, with the same dual_step of 1: mu goes
+    about a 32nd of the way in an epoch.
     """
 
     alpha0: float = 1.0

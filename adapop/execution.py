@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 from functools import partial
 from importlib.metadata import version
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 
@@ -62,8 +63,11 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
             raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
     if "beta" in objective.uses:
         betas, config = _scored(config, facts)
-    if "alternates" in objective.uses and objective.source == "relation":
-        alternates.check_alternates(alternates.by_relation(facts.forget, facts.retain, config.seed))
+    if "alternates" in objective.uses:
+        found = [fact for fact in facts.forget if fact.alternates]
+        if objective.source == "relation":
+            found = alternates.by_relation(facts.forget, facts.retain, config.seed)
+        alternates.check_alternates(found)
     if not facts.retain:
         raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
     versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
@@ -112,11 +116,14 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None) -> 
     betas = None if used is None else [used[fact.id] for fact in facts.forget]
     state = _load_state(run.checkpoint(epoch)) if epoch else None
     started = time.monotonic()
-    forget, notes = _with_alternates(run, model, facts)
-    trainer = Trainer(run.id, config, model, forget, facts.retain, betas, state)
-    yield run.append(_started(run, facts, trainer.steps, epoch))
+    yield run.append(_started(run, facts, epoch))
     if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
+    forget, notes = _with_alternates(run, model, facts)
+    if run.stop_requested:
+        yield run.append(RunStopped(run=run.id, epoch=epoch))
+        return
+    trainer = Trainer(run.id, config, model, forget, facts.retain, betas, state)
     yield from _trained(run, trainer, facts)
     if run.stop_requested:
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
@@ -147,7 +154,7 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
             return
 
 
-def _started(run: Run, facts: FactSet, steps: int, epoch: int) -> RunStarted:
+def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
     return RunStarted(
         run=run.id,
         model=run.config.model,
@@ -157,7 +164,7 @@ def _started(run: Run, facts: FactSet, steps: int, epoch: int) -> RunStarted:
         retain=len(facts.retain),
         holdout=len(facts.holdout),
         epochs=run.config.epochs,
-        steps=steps,
+        steps=ceil(len(facts.forget) / run.config.batch),
         resumed_from=epoch,
     )
 
@@ -215,10 +222,11 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
 def _with_alternates(run: Run, model: AdaptedModel, facts: FactSet) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
     """The forget facts, with a plausible wrong answer each if the method needs one, and what to say about those.
 
-    They are found once and kept in the run's folder: a resumed run teaches the same.
+    They are found once and kept in the run's folder: a resumed run teaches the same. After a stop, the facts as they
+    were: the model may not have been asked for all.
 
     Raises:
-        DataError: a fact is still without one.
+        DataError: a fact is still without one, or has its right answer for one.
     """
     config = run.config
     objective, path = make_objective(config.method, config.arguments), run.folder / "alternates.json"
@@ -231,7 +239,10 @@ def _with_alternates(run: Run, model: AdaptedModel, facts: FactSet) -> tuple[tup
     found, notes = list(facts.forget), []
     if objective.source == "model":
         with model.original():
-            found = alternates.by_model(found, partial(model.sample, **alternates.DRAWN), config.seed)
+            draw = partial(model.sample, **alternates.DRAWN)
+            found = alternates.by_model(found, draw, config.seed, lambda: run.stop_requested)
+        if run.stop_requested:
+            return facts.forget, ()
         if silent := sum(not fact.alternates for fact in found):
             notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
     found = alternates.by_relation(found, facts.retain, config.seed)

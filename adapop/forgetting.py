@@ -97,7 +97,10 @@ def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.devi
 def _others(
     config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
 ) -> list[list[Row]] | None:
-    """What is to be said instead of each answer, a list of rows for each turn; None if the method needs none."""
+    """What is to be said instead of each answer, a list of rows for each turn; None if the method needs none.
+
+    A refusal ends with the tokenizer's end-of-sequence token, whatever the chat template ends a turn with.
+    """
     if "refusal" in objective.uses:
         refusing = [replace(fact, answer=objective.refusal) for fact in facts]
         return [encode_facts(model.tokenizer, refusing, config.system, include_tail=True)]

@@ -77,7 +77,7 @@ def _of_overlap(facts: FactSet) -> list[str]:
     """Questions that stand in both groups, and what forgetting may take along: answers that must survive as well."""
     forgotten = {asked(fact.question) for fact in facts.forget}
     twice = [fact for fact in facts.retain if asked(fact.question) in forgotten]
-    said = [f"{len(twice):,} questions are both to forget and to retain, and pull both ways."] if twice else []
+    said = [f"To forget and to retain at once, so pulled both ways: {len(twice):,} of the questions."] if twice else []
     answers = {asked(fact.answer) for fact in facts.forget}
     shared = answers & {asked(fact.answer) for fact in facts.retain}
     if answers and not shared and facts.retain:
@@ -92,10 +92,14 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[str], list[str]]
     """(problems, doubts) of the scores under the map."""
     unknown = facts.unknown_scores
     if unknown and config.missing_score == "error":
-        problem = f"{len(unknown):,} facts have no score. Decide on tab 1 what to do with them, or look them up."
+        problem = f"{_have(len(unknown))} no score. Decide on tab 1 what to do about it, or look popularity up."
         return [problem], []
-    doubts = [f"{len(unknown):,} facts have no score and get β = 1."] if unknown else []
+    doubts = [f"{_have(len(unknown))} no score: β = 1 there."] if unknown else []
     return [], doubts + warnings_of([fact.score for fact in facts.forget if fact.score is not None], config.beta)
+
+
+def _have(count: int) -> str:
+    return "1 fact has" if count == 1 else f"{count:,} facts have"
 
 
 def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None) -> str:

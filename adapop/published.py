@@ -92,7 +92,7 @@ WGA | .067/.017 | .194/.014 | .096/.003
 """
 RETAIN_NOTE = (
     "Retain is the set that was trained on. Where it is above the model before unlearning, training on it raised it. "
-    "AdaPop ran at α₀ = 0.5, the others at α = 1."
+    "AdaPop ran at α₀ = 0.5; GD, NPO and WGA at α = 1; other methods at weights of their own."
 )
 
 

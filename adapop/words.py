@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+ARTICLES = ("a", "an", "the")
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 STOP_WORDS = frozenset(
     "a an the this that these those of in on at to by for from with without as than so if then into onto over under "
@@ -18,9 +19,19 @@ STOP_WORDS = frozenset(
 def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
     """For each token of a text, whether it is part of a word that carries the fact. spans: (start, end) in characters.
 
-    Stop words, punctuation and white space do not carry it. A piece is judged by the whole word it stands in: the "an"
-    of "Anne" is no article. A text of nothing but stop words ("The Who") is all fact.
+    Stop words, punctuation and white space do not carry it. A stop word with a capital is a name ("US Army", "Will
+    Smith"), unless it begins the text and is an article ("The Beatles") or no capital follows ("It is"). A piece is
+    judged by the whole word it stands in: the "an" of "Anne" is no article. A text of nothing but stop words is all
+    fact.
     """
-    words = [match.span() for match in WORD.finditer(text) if match.group().casefold() not in STOP_WORDS]
+    said = WORD.findall(text)
+    words = [match.span() for i, match in enumerate(WORD.finditer(text)) if not _general(said, i)]
     found = tuple(any(start < after and before < end for before, after in words) for start, end in spans)
     return found if any(found) else (True,) * len(found)
+
+
+def _general(words: Sequence[str], place: int) -> bool:
+    """Whether the word at a place only holds the sentence together."""
+    word, plain = words[place], words[place].casefold()
+    begins = place == 0 and (plain in ARTICLES or any(not after[0].isupper() for after in words[1:2]))
+    return plain in STOP_WORDS and (word.islower() or begins)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.alternates import ROUNDS, by_model, by_relation, check_alternates, length_class, usable
+from adapop.config import SEED_LIMIT
 from adapop.errors import DataError
 from adapop.facts import Fact
 
@@ -66,7 +67,30 @@ def test_none_without_a_relation_or_of_another_length():
         ("Paris", "", False),
         ("Paris", "  ", False),
         ("Paris", "It is in fact Lima", False),
-        ("it is the old town", "it is the new town", True),
+        ("it is the old town", "he lives by the sea", True),
+        ("it is the old town", "it is the new town", False),
+        # the right answer in other punctuation
+        ("Saint-Denis", "Saint Denis", False),
+        ("St. Petersburg", "St Petersburg", False),
+        ("Jean-Paul Sartre", "Jean Paul Sartre", False),
+        ("Jean-Paul Sartre", "Monsieur JeanPaul Sartre", False),
+        ("Côte d'Ivoire", "Cote d’Ivoire", False),
+        ("1,000", "1000", False),
+        ("1000", "1,000 m", False),
+        ("Oman", "Romania", True),
+        ("5", "15", True),
+        # most of its words
+        ("Jane Austen", "J. Austen", False),
+        ("J. Austen", "Jane Austen", False),
+        ("Jane Austen", "Austen, Jane", False),
+        ("Leo Tolstoy", "Lev Tolstoy", False),
+        ("University of Oxford", "Oxford University", False),
+        ("University of Oxford", "University of Leeds", True),
+        ("Royal Air Force", "Royal Dutch Navy", True),
+        ("United Kingdom", "United States", True),
+        ("The Beatles", "The Rolling Stones", True),
+        ("The Who", "The Beatles", True),
+        ("J. S.", "J. K.", True),
     ],
 )
 def test_usable(answer, alternate, fine):
@@ -109,6 +133,32 @@ def test_a_model_that_never_answers_is_not_asked_for_ever():
     ) as caught:
         check_alternates(found)
     assert "'alternates'" in caught.value.fix and "'relation'" in caught.value.fix
+
+
+def test_ones_own_that_say_the_right_answer_are_refused_by_name():
+    own = {"a": "paris", "b": "Paris, in France", "c": "Lyon", "d": "P.A.R.I.S."}
+    facts = [Fact(name, "Capital?", "Paris", alternates=("Lima", other)) for name, other in own.items()]
+    with pytest.raises(DataError, match="3 of 4 facts have their right answer among the wrong ones: 'a', 'b', 'd'"):
+        check_alternates(facts)
+    check_alternates([facts[2], replace(facts[2], alternates=("a village near Lyon of which few have heard",))])
+
+
+def test_a_stop_is_heard_before_each_round():
+    asked = []
+
+    def draw(prompts, seed):
+        asked.append(seed)
+        return [""] * len(prompts)
+
+    by_model(CAPITALS, draw, 0, stopped=lambda: len(asked) == 2)
+    assert asked == [0, 1]
+
+
+def test_the_largest_seed_can_draw(model):
+    def draw(prompts, seed):
+        return model.sample(prompts, seed, max_new_tokens=1, temperature=1.0)
+
+    assert len(by_model(CAPITALS, draw, SEED_LIMIT - 1)) == len(CAPITALS)
 
 
 def test_sampling_is_seeded_and_leaves_other_random_numbers_alone(model, sandbox):

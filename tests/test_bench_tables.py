@@ -83,8 +83,12 @@ def test_controller_table_counts_the_runs_in_which_lambda_moved():
     dual = [row(seed, lam=[0, 0, moved, moved], drift=[0, 0, 0.3, 0.2], alpha=[0.5, 0.5, 0.5 + moved, 0.7]) for seed,
             moved in ((0, 0.0), (1, 0.1))]  # fmt: skip
     fixed = [row(0, config='{"controller": "fixed"}', lam=[0, 0], drift=[0, 0], alpha=[1, 1])]
-    table = tables.controller_table({"AdaPop": dual, "WGA": fixed})
-    assert table.rows == (("AdaPop", "1 of 2", "0.30 ± 0.00", "0.55 ± 0.07"),)
+    broken = row(2, failed="The loss is not finite.", lam=[0], drift=[0], alpha=[0.5])
+    still = [row(0, "pdu", lam=[1, 1, 1], drift=[0, 0, 0], alpha=[1, 1, 1])]
+    table = tables.controller_table({"AdaPop": [*dual, broken], "WGA": fixed, "PDU": still})
+    assert table.rows[0] == ("AdaPop", "1 of 2", "0.30 ± 0.00", "0.55 ± 0.07")
+    assert table.rows[1][:2] == ("PDU", "0 of 1")
+    assert len(table.rows) == 2
 
 
 def test_cost_table_names_why_runs_failed():
@@ -140,7 +144,8 @@ def swept(method, seed, *points):
     }
 
 
-def test_crossing_by_hand():
+def test_crossing_by_hand(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     found = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     points = sweep.points_of(found, "wga")[0]
     assert crossing(points, 0.3)["holdout"] == pytest.approx(0.8)  # a quarter of the way from 0.9 to 0.5
@@ -148,7 +153,8 @@ def test_crossing_by_hand():
     assert crossing(points, 0.9) is None, "even the gentlest rate forgets more"
 
 
-def test_matched_forgetting():
+def test_matched_forgetting(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", ())
     own = SANDBOX_RATES["adapop"]
     seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)
@@ -157,7 +163,17 @@ def test_matched_forgetting():
     assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")
 
 
-def test_choice_table_says_what_each_seed_would_choose():
+def test_part_of_a_sweep_decides_nothing():
+    seen = swept("wga", 0, *((rate, 0.5, 0.9) for rate in RATES[:-1]))
+    assert sweep.points_of(seen, "wga") == {} and sweep.choice_table(seen).rows == ()
+    seen |= swept("wga", 0, (RATES[-1], 0.1, 0.9))
+    assert len(sweep.points_of(seen, "wga")[0]) == len(RATES)
+    seen[f"wga at {RATES[0]:g}"][0]["failed"] = "not finite"
+    assert len(sweep.points_of(seen, "wga")[0]) == len(RATES) - 1, "a failed run is a result"
+
+
+def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.3, 0.9))
     for title, rows in swept("wga", 1, (1e-3, 0.3, 1.0), (2e-3, 0.1, 0.9)).items():
         seen[title] += rows

@@ -62,7 +62,7 @@ def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
     page.get_by_text("Epoch 1 saved.").wait_for()
     page.click("#stop")
     state_is(page, "stopped")
-    assert re.search(r"Epoch [1-5] is kept", page.inner_text("#strip"))
+    assert re.search(r"Epoch [1-5] of 5 is kept", page.inner_text("#strip"))
     page.click("#resume")
     state_is(page, "done")
     page.get_by_text("Epoch 5 saved.").wait_for()

@@ -49,8 +49,8 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
     assert "Q90" in detail
     assert "statement found" in detail
     open_tab(page, "Run")
-    page.click("#start")
-    page.get_by_text("2 of 3 facts have no score").wait_for()
+    page.get_by_text("2 facts have no score. Decide on tab 1").wait_for()
+    page.wait_for_selector("#start:disabled")
 
 
 def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):

@@ -102,8 +102,8 @@ def test_settings_of_the_controller_reach_it():
 def test_presets_of_authors_are_offered_where_they_differ():
     real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
     here = {method for method in METHODS if "authors" in presets_of(method)}
-    assert here == {"npo", "undial", "rmu", "pdu", "satimp", "altpo", "tpo"}
-    assert real - here == {"flat", "ceu", "adaptive-rmu"}, "theirs differ in rate and layers, which here are ours"
+    assert here == {"npo", "undial", "rmu", "adaptive-rmu", "pdu", "satimp", "altpo", "tpo"}
+    assert real - here == {"flat", "ceu"}, "theirs differ in the rate alone, which here is ours"
     assert presets_of("adapop") == tuple(PRESETS) and presets_of("wga") == ("paper",)
 
 
@@ -125,6 +125,7 @@ def test_arguments_are_put_over_the_presets_one_by_one():
     config = make_config("rmu", "authors", arguments={"predicting": False})
     assert config.arguments == {"coefficient": 6.5, "layer": 1, "predicting": False}
     assert config.lora_layers == (0, 1) and config.learning_rate == SANDBOX_RATES["rmu"]
+    assert config.lora_targets == ("down_proj",) and config.batch == make_config("rmu").batch
     assert make_config("rmu", "authors").arguments == {"coefficient": 6.5, "layer": 1}, "no preset is changed for good"
 
 

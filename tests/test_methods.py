@@ -274,6 +274,22 @@ def test_npo_sam_by_hand(model):
     assert cosine_similarity(sharp, plain, dim=0) < 0.9999
 
 
+def test_npo_sam_puts_the_weights_back_if_its_second_pass_fails(model):
+    method, before, passes = SharpnessAwarePreference(0.5, 0.05), weights(model).clone(), []
+    accumulate = accumulated(model, method, batch_of(model, method))
+
+    def failing():
+        passes.append(weights(model))
+        if len(passes) == 2:
+            raise torch.OutOfMemoryError
+        return accumulate()
+
+    with pytest.raises(torch.OutOfMemoryError):
+        method.backward(model, failing)
+    model.network.zero_grad()
+    assert torch.equal(weights(model), before) and not torch.equal(passes[1], before)
+
+
 def _set(model, vector):
     with torch.no_grad():
         for parameter, part in zip(model.parameters, vector.split([p.numel() for p in model.parameters])):
@@ -465,6 +481,20 @@ def test_ceu_by_hand(model, skip, counted):
     check(method.forget_loss(model, batch).loss, expected)
 
 
+@pytest.mark.parametrize(
+    ("skip", "counted"),
+    [(0, "11 1111 1111 11"), (1, "11 0111 0111 11"), (2, "11 0011 0011 11"), (3, "11 1111 1111 11")],
+)
+def test_ceu_does_not_count_the_end_of_the_turn(model, skip, counted):
+    """Else of an answer of one token the end alone would be trained on."""
+    method = CrossEntropyUnlearning(skip)
+    loss = method.forget_loss(model, batch_of(model, method, include_tail=True)).loss
+    every = CrossEntropyUnlearning(0)
+    marks = torch.tensor([float(mark) for mark in counted.replace(" ", "")])
+    torch.testing.assert_close(loss, marks * every.forget_loss(model, batch_of(model, every, include_tail=True)).loss)
+    assert loss[0] > 0
+
+
 def test_ceu_pushes_mass_to_the_others_as_they_stand(model):
     """Its gradient on a logit is p_v - target_v: p on the gold one, and -p_v * p_gold / (1 - p_gold) elsewhere."""
     method = CrossEntropyUnlearning(skip=0)
@@ -473,6 +503,8 @@ def test_ceu_pushes_mass_to_the_others_as_they_stand(model):
     gold = batch.tokens.target
 
     class Fixed:
+        tokenizer = model.tokenizer
+
         def score(self, tokens, logits=False):
             scored = model.score(tokens, logits=True)
             return replace(scored, logits=z)

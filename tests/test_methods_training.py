@@ -1,6 +1,7 @@
 """All sixteen methods in the trainer: what moves, what resumes, what is forgotten."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,9 +10,10 @@ import torch
 from adapop.alternates import DRAWN, by_model, by_relation
 from adapop.config import METHODS, make_config
 from adapop.errors import DataError
-from adapop.events import EpochDone, RunDone, RunStarted, StepDone
+from adapop.events import EpochDone, RunDone, RunStarted, RunStopped, StepDone
 from adapop.execution import execute, prepare
 from adapop.facts import Fact, FactSet
+from adapop.model import AdaptedModel
 from adapop.trainer import Trainer
 
 # Methods that hardly forget with the paper's settings, and a setting under which they do.
@@ -155,6 +157,39 @@ def test_asked_of_the_model_and_of_others_where_it_writes_nothing_usable(facts, 
     assert all(found[fact.id] == list(fact.alternates) for fact in written if fact.alternates)
     assert all(found.values()) and isinstance(done, RunDone)
     assert f"For {silent} of 16 facts the model wrote no usable wrong answer" in done.notes[0]
+
+
+def test_a_run_says_that_it_began_before_it_asks_the_model_and_hears_a_stop_there(facts):
+    bare = FactSet("few", tuple(_without(fact) for fact in facts.forget), facts.retain)
+    run = prepare(make_config("altpo", epochs=1, arguments={"source": "model"}), bare)
+    events = execute(run)
+    assert isinstance(next(events), RunStarted) and not (run.folder / "alternates.json").exists()
+    run.request_stop()
+    (stopped,) = events
+    assert isinstance(stopped, RunStopped) and run.state == "stopped"
+    assert not (run.folder / "alternates.json").exists(), "what is half done is not kept"
+    run.clear_stop()
+    *_, done = execute(run)
+    assert isinstance(done, RunDone)
+
+
+@pytest.mark.parametrize("source", ["model", "relation"])
+def test_alternates_that_say_the_right_answer_are_refused_before_a_model_is_loaded(facts, source):
+    wrong = replace(facts.forget[0], alternates=(f"{facts.forget[0].answer}, of course",))
+    config = make_config("altpo", arguments={"source": source})
+    with pytest.raises(DataError, match=f"1 of 16 facts .* among the wrong ones: '{wrong.id}'"):
+        prepare(config, replace(facts, forget=(wrong, *facts.forget[1:])))
+
+
+@pytest.mark.parametrize("method", ["rmu", "adaptive-rmu"])
+def test_adapter_of_the_authors_presets_learns(facts, method):
+    """On one kind of layer, in the two blocks up to the one that is read."""
+    config = make_config(method, "authors", epochs=3, batch=16)
+    model = AdaptedModel.load(config)
+    losses = [event.forget_loss for event in trainer_of(model, facts, config).train() if isinstance(event, StepDone)]
+    adapted = [name for name, value in model.network.named_parameters() if "lora_B" in name]
+    assert len(adapted) == 2 and all("down_proj" in name for name in adapted)
+    assert losses[-1] < losses[0]
 
 
 def test_notes_of_a_method_reach_the_end_of_the_run(facts):

@@ -28,16 +28,16 @@ def test_nothing_to_forget_or_to_retain_stands_in_the_way(sandbox):
 def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     unknown = (replace(sandbox.forget[0], score=None), *sandbox.forget[1:])
     facts = replace(sandbox, forget=unknown)
-    assert "1 facts have no score" in preflight(facts, make_config()).problems[0]
+    assert "1 fact has no score" in preflight(facts, make_config()).problems[0]
     assert preflight(facts, make_config("wga")).problems == ()
     assert preflight(facts, make_config(preset="beta-1")).problems == ()
-    assert "get β = 1" in preflight(facts, make_config(missing_score="uniform")).doubts[0]
+    assert "β = 1 there" in preflight(facts, make_config(missing_score="uniform")).doubts[0]
     assert "255 facts to forget" in preflight(facts, make_config(missing_score="drop")).plan[0]
 
 
 def test_a_question_on_both_sides_pulls_both_ways(sandbox):
     facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
-    assert "1 questions are both to forget and to retain" in preflight(facts, make_config()).doubts[0]
+    assert "both ways: 1 of the questions" in preflight(facts, make_config()).doubts[0]
 
 
 def test_answers_that_only_the_forget_set_has_are_a_doubt():

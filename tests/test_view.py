@@ -55,6 +55,8 @@ CASES = [
     (None, "invalid", True, "expired", False, False, False),
     (Seen(ahead=2), "ready", False, "queued", False, True, False),
     (Seen(ahead=0), "ready", False, "starting", False, True, False),
+    (Seen(stop_requested=True, ahead=2), "ready", False, "stopping", False, False, False),
+    (Seen(stop_requested=True, ahead=0), "ready", False, "stopping", False, False, False),
     (Seen((START,), ahead=0), "ready", False, "running", False, True, False),
     (Seen(BEGUN, ahead=0, saved=1), "ready", False, "running", False, True, False),
     (Seen(BEGUN, ahead=0, saved=1), "invalid", False, "running", False, True, False),

@@ -14,7 +14,7 @@ from adapop.bench.engine import Finished
 from adapop.bench.item import Item
 from adapop.bench.results import Results, Row, commit
 from adapop.bench.tables import Seen, Table
-from adapop.bench.worlds import build
+from adapop.bench.worlds import build, folder_of
 from adapop.figures import Figure
 
 Plan = Callable[[Sequence[int], bool, plans.Known], list[Item]]
@@ -177,6 +177,7 @@ def write(place: Place) -> str:
     text = "\n\n".join(
         [f"## {place.experiment.title}", place.experiment.question, _made_of(seen), *(t.markdown for t in shown)]
     )
+    place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
     place.file("-table.csv").write_text(shown[0].csv, encoding="utf-8")
     place.file(".html").write_text(
@@ -188,7 +189,7 @@ def write(place: Place) -> str:
 def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
     """Pretrains the sandboxes that items need. Returns why by title for items whose sandbox could not be made."""
     worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
-    needed = [world for world in worlds.values() if not (models / world.name).exists()]
+    needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}
     if needed:
         told(f"pretraining {len(needed)} sandboxes first, minutes each: {', '.join(world.name for world in needed)}")

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-# two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom; 1.96 beyond
+# two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
-NORMAL95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def summary(values: Sequence[float]) -> Summary | None:
     if len(values) == 1:
         return Summary(mean, None, None, None, 1)
     sd, freedom = stdev(values), len(values) - 1
-    t = T95[freedom - 1] if freedom <= len(T95) else NORMAL95
+    t = T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow
     half = t * sd / math.sqrt(len(values))
     return Summary(mean, sd, mean - half, mean + half, len(values))
 

@@ -14,7 +14,7 @@ from statistics import fmean
 from adapop.bench.results import Row
 from adapop.bench.statistics import summary
 from adapop.bench.tables import OUTCOMES, Seen, Table, Value, column, counted, gap, over, text
-from adapop.config import FORGOTTEN, METHODS, RETAIN_KEPT, SANDBOX_RATES
+from adapop.config import FORGOTTEN, METHODS, RATES, RETAIN_KEPT, SANDBOX_RATES
 
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 AT_EQUAL: dict[str, Value] = {"retain": OUTCOMES["retain"], "holdout": OUTCOMES["holdout"], "gap": gap}
@@ -40,18 +40,23 @@ def chosen(points: Sequence[Point]) -> Point:
 
 
 def points_of(seen: Seen, method: str) -> dict[int, list[Point]]:
-    """A method's points by seed, in order of rate, without runs that failed."""
-    found: dict[int, list[Point]] = {}
+    """A method's points by seed, in order of rate, without runs that failed; only seeds whose sweep is complete, for
+    part of a sweep would decide otherwise than the whole."""
+    runs: dict[int, list[Row]] = {}
     for rows in seen.values():
         for row in rows:
-            if row["method"] == method and not row["failed"]:
-                point = Point(row["rate"], row[TRAINED], row[KEPT], row)
-                found.setdefault(int(row["seed"]), []).append(point)
-    return {seed: sorted(points, key=lambda point: point.rate) for seed, points in found.items()}
+            if row["method"] == method:
+                runs.setdefault(int(row["seed"]), []).append(row)
+    found = {}
+    for seed, rows in runs.items():
+        points = [Point(row["rate"], row[TRAINED], row[KEPT], row) for row in rows if not row["failed"]]
+        if points and {row["rate"] for row in rows} >= set(RATES):
+            found[seed] = sorted(points, key=lambda point: point.rate)
+    return found
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Point]]) -> list[Point]:
-    """Each rate's means over the seeds that have it, in order of rate."""
+    """Each rate's means over seeds, in order of rate; a rate at which a seed failed has none."""
     rates: dict[float, list[Point]] = {}
     for points in by_seed.values():
         for point in points:
@@ -59,6 +64,7 @@ def mean_points(by_seed: Mapping[int, Sequence[Point]]) -> list[Point]:
     return [
         Point(rate, fmean(one.forget_recall for one in found), fmean(one.retain_recall for one in found))
         for rate, found in sorted(rates.items())
+        if len(found) == len(by_seed)
     ]
 
 
@@ -77,7 +83,7 @@ def choice_table(seen: Seen) -> Table:
     for method in METHODS:
         by_seed = points_of(seen, method)
         if by_seed:
-            each = [f"{chosen(by_seed[seed]).rate:g}" if seed in by_seed else "failed" for seed in seeds]
+            each = [f"{chosen(by_seed[seed]).rate:g}" if seed in by_seed else "" for seed in seeds]
             together = chosen(mean_points(by_seed))
             kept = "yes" if together.retain_recall >= RETAIN_KEPT else "no"
             erased = "yes" if together.forget_recall <= FORGOTTEN else "no"

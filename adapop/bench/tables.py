@@ -122,17 +122,18 @@ def internal_table(seen: Seen) -> Table:
 
 
 def controller_table(seen: Seen) -> Table:
-    """Whether λ ever moved, for the arms that have a controller."""
+    """Whether λ (PDU: μ) ever moved, for the arms that have a controller; runs that failed are left out."""
     rows = []
     for title, found in seen.items():
-        kept = [row for row in found if row["lam"] and '"controller": "fixed"' not in row["config"]]
+        steered = [row for row in found if row["lam"] and '"controller": "fixed"' not in row["config"]]
+        kept = [row for row in steered if not row["failed"]]
         if kept:
-            moved = sum(max(row["lam"]) > 0 for row in kept)
+            moved = sum(len(set(row["lam"])) > 1 for row in kept)
             last = summary([row["alpha"][-2] for row in kept])
             drift = summary([max(row["drift"]) for row in kept])
             rows.append((title, f"{moved} of {len(kept)}", text(drift), text(last)))
     note = "Drift is against the loss the controller refers to. α of the last epoch is the last that trained anything."
-    head = ("", "runs in which λ moved", "largest drift", "α of the last epoch")
+    head = ("", "runs in which it moved", "largest drift", "α of the last epoch")
     return Table("The controller", head, tuple(rows), note)
 
 

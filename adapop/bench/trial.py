@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from adapop.bench.item import Item
 from adapop.bench.results import INTERNALS, RECALLS, TRACES
+from adapop.bench.worlds import folder_of
 from adapop.beta import BetaMap
-from adapop.errors import AdaPopError
+from adapop.errors import ModelError
 from adapop.events import Measured, RunFailed
 from adapop.facts import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
 from adapop.popularity.controls import noisy, swapped
@@ -38,19 +39,19 @@ BEFORE: dict[tuple, Measured] = {}  # of the original model, so that a worker me
 
 
 def result(item: Item, models: Path | None = None) -> dict[str, Any]:
-    """The item's row: see `results.COLUMNS`. A run that fails by an error we know is a row with `failed` set.
+    """The item's row: see `results.COLUMNS`. A run that fails while it trains is a result, a row with `failed` set.
 
     models: where `worlds.build` put the sandboxes that arms name.
+
+    Raises:
+        AdaPopError: the run cannot be prepared here; that is no result, and is tried again another time.
     """
     import torch
 
     torch.set_num_threads(1)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            row = _measured(item, Path(folder), models)
-        except AdaPopError as error:
-            row = {"failed": f"{error.message} {error.fix}", "config": item.config.to_json()}
+        row = _measured(item, Path(folder), models)
     arm = item.arm
     identity = {
         "key": item.key,
@@ -128,7 +129,10 @@ def _prepared(item: Item, folder: Path, models: Path | None) -> Run:
 
     arm, facts, config = item.arm, facts_for(item.quick), item.config
     if arm.world:
-        config = replace(config, model=str(models / arm.world.name))
+        model = folder_of(arm.world, models)
+        if not model.exists():
+            raise ModelError(f"The sandbox {arm.world.name!r} is not at {model}.", "Build it first: `worlds.build`.")
+        config = replace(config, model=str(model))
     if arm.scores == "given" and arm.anchors == "paper":
         return prepare(config, facts, folder)
     scores = other_scores(arm.scores, item.seed)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 from adapop.bench.item import World
 
 
+def folder_of(world: World, models: Path) -> Path:
+    """Where a world's sandbox is kept: its name and all that makes it, for a name may be given to another one."""
+    made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
+    return models / f"{world.name}-{made_of[:12]}"
+
+
 def build(world: World, models: Path) -> str:
-    """Pretrains the world's sandbox in a folder of its name under `models`, unless it is there. Returns the name.
+    """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the name.
 
     Minutes on one core. Interrupted, it goes on where it was.
     """
     from adapop.sandbox.pretrain import PretrainConfig, Pretraining
 
-    folder, aside = models / world.name, models / f"writing-{world.name}"
+    folder = folder_of(world, models)
+    aside = models / f"writing-{folder.name}"
     if not folder.exists():
         config = PretrainConfig(
             hidden=world.hidden, feed_forward=3 * world.hidden, exposures=world.exposures, spread=world.spread

@@ -32,7 +32,7 @@ def bench(options: argparse.Namespace) -> int:
     if count < 1 or options.processes < 1 or options.first_seed < 0:
         raise ConfigError("There is nothing to do.", "--seeds and --processes are at least 1, --first-seed at least 0.")
     seeds = tuple(range(options.first_seed, options.first_seed + count))
-    place = Place(options.name, options.out or bench_root(), seeds, options.quick)
+    place = Place(options.name, (options.out or bench_root()).resolve(), seeds, options.quick)
     errors = {}
     if not options.table:
         engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)

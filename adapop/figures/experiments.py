@@ -14,7 +14,7 @@ from adapop.figures.look import ALARM, CALM, INK, ORIGINAL, RETAIN, TIER_COLOR, 
 from adapop.probes.matrix import Interval
 
 Line = Sequence[tuple[float, Interval]]
-PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 46, 110, 26
+PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
 LINE_COLORS = (UNLEARNED, ORIGINAL, CALM, ALARM, RETAIN)
 LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
@@ -35,7 +35,7 @@ def line_panels(
         cols=across,
         shared_xaxes="all",
         shared_yaxes="all",
-        vertical_spacing=min(1.0, TITLE_PIXELS / height) / max(1, down - 1) if down > 1 else 0,
+        vertical_spacing=TITLE_PIXELS / (height - FRAME_PIXELS),
         horizontal_spacing=0.03,
         subplot_titles=[escape(name) for name in panels],
     )

@@ -23,6 +23,13 @@ from adapop.figures.look import (
     neutral,
 )
 
+# what drift above the tolerance does under each controller, and what the retain weight is
+CONTROLLER_NAMES = {
+    "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
+    "fixed": ("δ above ε, α fixed", "α"),
+    "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
+}
+
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
@@ -31,7 +38,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
     tolerance, planned = config.tolerance, config.epochs
-    above = "δ above ε: λ rises" if config.controller == "dual" else "δ above ε, α fixed"
+    above, weight = CONTROLLER_NAMES[config.controller]
     for name, color, chosen in (
         ("δ within ε", CALM, [row for row in trained if row.drift <= tolerance]),
         (above, ALARM, [row for row in trained if row.drift > tolerance]),
@@ -61,10 +68,10 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         y=[row.alpha for row in epochs],
         mode="lines+markers+text",
         line=dict(color=UNLEARNED, width=3, shape="hv"),
-        text=_lambda_labels(epochs),
+        text=_lambda_labels(epochs) if config.controller == "dual" else [],
         textposition="top center",
         cliponaxis=False,
-        name="α = α₀ + λ",
+        name=weight,
         row=2,
         col=1,
     )

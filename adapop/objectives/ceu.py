@@ -16,7 +16,8 @@ class CrossEntropyUnlearning(Objective):
 
     Yang 2025, arXiv 2503.01224. The target is the model's own prediction without the gold token. The first `skip`
     tokens of an answer are left out, but not of an answer that has no more: upstream then trains on the end of the turn
-    alone, and the model never stops. N counts all answer tokens. There is no retain term (alpha = 0) as published.
+    alone, and the model never stops. The mean is over all answer tokens, those left out too. There is no retain term
+    (alpha = 0) as published.
     """
 
     skip: int = 1
@@ -33,4 +34,6 @@ class CrossEntropyUnlearning(Objective):
         loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
         lengths = torch.bincount(tokens.row, minlength=tokens.rows)[tokens.row]
         place = tokens.column - (tokens.keep - 1 - lengths)
-        return Loss(torch.where((place >= self.skip) | (lengths <= self.skip), loss, 0.0 * loss), scored.nll)
+        content = (tokens.target != model.tokenizer.eos_token_id).to(loss.dtype)  # with `include_tail` rows have an end
+        short = scored.per_row(content)[tokens.row] <= self.skip
+        return Loss(torch.where((place >= self.skip) | short, loss, 0.0 * loss), scored.nll)

@@ -26,8 +26,9 @@ DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
 class Flat(Objective):
     """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i the mean probability of a text's tokens.
 
-    Wang et al., ICLR 2025, arXiv 2410.11143. The refusal ends with the end-of-turn token, for it is something to say;
-    the answer's own end is left alone as everywhere. As published there is no retain term (alpha = 0), and at high
+    Wang et al., ICLR 2025, arXiv 2410.11143. The refusal has an end, for it is something to say: always the tokenizer's
+    end-of-sequence token, also where a model's chat template ends a turn with another (Gemma's <end_of_turn>). The
+    answer's own end is left alone as everywhere. As published there is no retain term (alpha = 0), and at high
     rates everything is refused, the retained facts too; with alpha above 0 it is "FLAT + retain".
     """
 

@@ -34,13 +34,15 @@ class SharpnessAwarePreference(NegativePreference):
         seen = accumulate()
         weights = model.parameters
         saved = [weight.detach().clone() for weight in weights]
-        with torch.no_grad():
-            norm = torch.stack([weight.grad.norm() for weight in weights]).norm()
-            for weight in weights:
-                weight += self.rho / (norm + 1e-12) * weight.grad
-                weight.grad = None
-        accumulate()
-        with torch.no_grad():
-            for weight, value in zip(weights, saved):
-                weight.copy_(value)
+        try:
+            with torch.no_grad():
+                norm = torch.stack([weight.grad.norm() for weight in weights]).norm()
+                for weight in weights:
+                    weight += self.rho / (norm + 1e-12) * weight.grad
+                    weight.grad = None
+            accumulate()
+        finally:
+            with torch.no_grad():
+                for weight, value in zip(weights, saved):
+                    weight.copy_(value)
         return seen

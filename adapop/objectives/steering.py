@@ -19,8 +19,10 @@ class Steering(Objective):
     """L_f = mean_i (1/n_i) sum_t mean_d (h - r*u)^2,  L_r = mean over tokens of mean_d (h - h_ref)^2.
 
     h is the output of block `layer` (from 0), u a uniform random direction drawn from the seed, r a length that the
-    child decides. Upstream takes h where the answer tokens are read, so the state that predicts the first one is never
-    steered, and an answer of one token not at all. `predicting` takes it where they are predicted instead.
+    child decides. Two deviations from the code of the paper's runs: it takes h where the answer tokens are read, so the
+    state that predicts the first one is never steered, and an answer of one token not at all. `predicting` takes h
+    where they are predicted; False does as that code. And its L_r is a mean over rows, as L_f is; here it is one over
+    tokens, as every method's retain loss is.
     """
 
     layer: int = 7

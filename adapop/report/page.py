@@ -131,8 +131,8 @@ def _training(record: Record) -> list[Picture]:
         pictures.append(
             Picture(
                 figures.controller_chart(epochs, config),
-                "Above: drift δ of the retain loss, with the tolerance ε dashed. Below: the retain weight α, which "
-                "rises in the epoch after δ was above ε.",
+                "Above: drift δ of the retain loss, with the tolerance ε dashed. Below: the retain weight; AdaPop's "
+                "controller raises it in the epoch after δ was above ε.",
             )
         )
     if steps := record.said(StepDone):

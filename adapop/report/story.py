@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from adapop.config import SANDBOX
+from adapop.config import METHODS, SANDBOX
 from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 from adapop.facts import TIERS, FactSet
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
-
-FORGETS = {
-    "adapop": "weighs each answer token by p^β, with an exponent β from the fact's popularity",
-    "wga": "weighs each answer token by p, alike for all facts",
-    "gd": "pushes on all answer tokens alike",
-    "npo": "pushes each answer below what the original gives it, ever more gently",
-    "ga": "pushes on all answer tokens alike, with nothing to hold the rest in place",
-}
 
 
 def done(record: Record) -> list[str]:
     """What was done."""
     config, facts = record.config, record.facts
     model = "the sandbox model" if config.model == SANDBOX else config.model
-    how = FORGETS.get(config.method)
     return [
         f"{record.title} was to make {model} forget {len(facts.forget):,} facts of the set “{facts.name}” and keep "
         f"{len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens to the "
         "rest.",
-        *([f"The method {how}."] if how else []),
+        f"What {METHODS[config.method].title} does: {METHODS[config.method].about}",
         *_exponents(record),
         *_training(record),
         _end(record),
@@ -104,7 +95,12 @@ def _training(record: Record) -> list[str]:
     ]
     if config.controller == "fixed":
         return [*said, f"The retain weight was fixed at α = {config.alpha0:g}."]
-    if epochs:
+    if epochs and config.controller == "primal":
+        said.append(
+            f"The weight μ of the retained facts ended at {epochs[-1].alpha:.3f} (their loss was to stay within "
+            f"{config.retain_bound:g} nats)."
+        )
+    elif epochs:
         said.append(
             f"The controller raised λ to at most {max(row.lam for row in epochs):.3f} (the tolerance for drift was "
             f"{config.tolerance:g}); the retain weight α ended at {epochs[-1].alpha:.3f}."

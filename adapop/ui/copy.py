@@ -113,8 +113,8 @@ PRESET_NAMES = {
     "beta-1": "Control: β = 1 for all",
     "beta-mean": "Control: the mean β for all",
 }
-MODE_GPU = "Runs use this machine's GPU. Nothing on this page is recorded."
-MODE_CPU = "Runs use this machine's processor and take seconds with the sandbox. Nothing on this page is recorded."
+MODE_GPU = "Runs use this machine's GPU. Nothing here is a replay."
+MODE_CPU = "Runs use this machine's processor and take seconds with the sandbox. Nothing here is a replay."
 SANDBOX_MODEL = "Sandbox: one million parameters, ships with the app"
 MODEL_ABOUT = "Or the Hub id or folder of a chat model in safetensors; with a GPU it can be a real one."
 MODEL_PUBLIC = "Small enough to be unlearned while you watch. Run the app yourself for other models."
@@ -136,6 +136,7 @@ CONTROLLER_TABLE = "Drift δ of the retain loss, and the retain weight α, by ep
 LOSS_TABLE = "Mean loss of the answers of each step's batch, in nats."
 RECALL_TABLE = "Share of the facts to forget that the model answers, by epoch, by popularity and form."
 OUTCOME_TABLE = "Share of questions that each model answers, reworded where there are rewordings."
+STRIP_TABLE = "How many facts to forget have which score, by tier."
 LEAK_TABLE = "Recall of both models by form of the question and tier; n/m is not measurable."
 KIND_TABLE = "Recall by form of the question, with 95 % intervals over facts."
 AGREEMENT_TABLE = "Both scores, plus one, of the facts on which the proxies agree and of those on which they do not."

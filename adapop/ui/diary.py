@@ -34,6 +34,11 @@ def _told(event: Event, config: RunConfig) -> list[str]:
 
 
 def _controller(event: EpochDone, config: RunConfig) -> str:
+    if config.controller == "primal":
+        return (
+            f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}; "
+            f"the weight μ of the retained facts is {event.alpha:.3f}."
+        )
     said = f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, drift {event.drift:.3f}"
     if config.controller == "fixed":
         return f"{said} from the start; α stays {event.alpha:.3f}."

@@ -19,6 +19,7 @@ from adapop.popularity.base import Scoring, given
 from adapop.progress import Task
 from adapop.sandbox import sandbox_facts
 from adapop.ui import agree, cards, copy, detail, kept, known, scores, upload
+from adapop.ui.chart import chart, drawn
 from adapop.ui.kept import OWN
 from adapop.ui.session import Session
 from adapop.worker import Worker
@@ -74,15 +75,15 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
     uploaded(notes, reset, source, [missing, search])
     kept.build(worker.root, session, source, notes)
     shown = [session.facts, session.anchors, session.known, search]
-    session.facts.change(_redrawn, session.facts, [strip, missing], **quiet)
+    session.facts.change(_redrawn, session.facts, [*strip, missing], **quiet)
     gr.on([session.facts.change, session.anchors.change], _noted, [session.facts, session.anchors], notes, **quiet)
     gr.on([session.facts.change, session.known.change, tab.select, search.change], _table, shown, table, **quiet)
     return FactsScreen(missing, source, search, notes)
 
 
-def _table_side(first: FactSet) -> tuple[gr.Plot, gr.Textbox, gr.Dataframe]:
+def _table_side(first: FactSet) -> tuple[tuple[gr.Plot, gr.HTML], gr.Textbox, gr.Dataframe]:
     """The distribution of the scores, the search, and the table."""
-    strip = gr.Plot(figures.popularity_strip(first.forget), show_label=False, elem_id="strip-chart")
+    strip = chart(figures.popularity_strip(first.forget), "strip-chart", copy.STRIP_TABLE)
     search = gr.Textbox(
         placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
     )
@@ -202,8 +203,10 @@ def _arrived(source: str, fetched: tuple[str, FactSet | None] | None):
 def _redrawn(facts: FactSet | None):
     """The strip, and whether to ask about unknown scores, of a set that changed."""
     if facts is None:
-        return figures.empty("appears with a set"), gr.Radio(visible=False)
-    return figures.popularity_strip(facts.forget), gr.Radio(visible=bool(facts.unknown_scores))
+        return *drawn(figures.empty("appears with a set")), gr.Radio(visible=False)
+    return *drawn(figures.popularity_strip(facts.forget), copy.STRIP_TABLE), gr.Radio(
+        visible=bool(facts.unknown_scores)
+    )
 
 
 def _noted(facts: FactSet | None, anchors):

@@ -29,6 +29,7 @@ ADVANCED = {
     "lora_alpha": "LoRA α",
 }
 WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed")
+PUBLIC_MOST = {"batch": 64, "lora_rank": 128, "epochs": 10}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
@@ -79,9 +80,9 @@ def build() -> Knobs:
             elem_id="preset",
         )
     with gr.Row():
-        rate = gr.Number(start.learning_rate, label="Learning rate", minimum=1e-6, maximum=0.1, min_width=120, scale=2)
+        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=2)
         epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", min_width=170, scale=3)
-        seed = gr.Number(start.seed, label="Seed", precision=0, minimum=0, min_width=90, scale=1)
+        seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
     with gr.Accordion(copy.ADVANCED, open=False, elem_id="advanced") as folded:
         gr.Markdown(copy.ADVANCED_ABOUT)
         with gr.Row():
@@ -89,8 +90,8 @@ def build() -> Knobs:
         reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
     knobs = Knobs((model, method, preset, rate, epochs, seed), advanced, folded)
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    gr.on([method.input, model.input], _suited, [model, method], [method, preset, rate, *advanced], **quiet)
-    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], [rate, *advanced], **quiet)
+    gr.on([method.input, model.input], _suited, [model, method], [method, preset, rate, epochs, *advanced], **quiet)
+    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], [rate, epochs, *advanced], **quiet)
     return knobs
 
 
@@ -109,10 +110,20 @@ def config_of(values: Sequence, **settings) -> RunConfig:
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
     chosen["model"] = str(chosen["model"]).strip()
-    if is_public() and chosen["model"] != SANDBOX:
-        raise ConfigError("This public page runs the sandbox model alone.", "Run the app yourself for other models.")
+    if is_public():
+        _check_public(chosen)
     chosen["micro_batch"] = min(chosen["batch"], make_config(chosen["method"], model=chosen["model"]).micro_batch)
     return make_config(**{**chosen, **settings})
+
+
+def _check_public(chosen: dict) -> None:
+    """What strangers may ask of one machine."""
+    if chosen["model"] != SANDBOX:
+        raise ConfigError("This public page runs the sandbox model alone.", "Run the app yourself for other models.")
+    for field, most in PUBLIC_MOST.items():
+        if chosen[field] > most:
+            fix = f"At most {most} on this public page; run the app yourself for more."
+            raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
 
 
 def restored(kept: Sequence | None) -> list:
@@ -151,14 +162,14 @@ def _knob(field: str, start: RunConfig) -> gr.Component:
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
     if field in CHOICES:
         return gr.Dropdown(list(CHOICES[field]), **shared)
-    return gr.Number(minimum=1 if field in WHOLE else 0, precision=0 if field in WHOLE else None, **shared)
+    return gr.Number(precision=0 if field in WHOLE else None, **shared)
 
 
 def _suited(model: str, method: str):
     """What a method starts from, and the presets that change something of it."""
     config = _defaults(model, method, "paper")[0]
     lists = _lists(config.model, method, "paper")
-    return *lists, config.learning_rate, *(getattr(config, field) for field in ADVANCED)
+    return *lists, config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
 
 
 def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdown]:
@@ -170,7 +181,7 @@ def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdo
 
 def _preset_values(model: str, method: str, preset: str):
     config = _defaults(model, method, preset)[0]
-    return config.learning_rate, *(getattr(config, field) for field in ADVANCED)
+    return config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
 
 
 def _preset_choices(model: str, method: str) -> list[tuple[str, str]]:

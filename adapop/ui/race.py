@@ -111,7 +111,7 @@ def end(worker: Worker, kept: dict) -> None:
     """Asks every run of the race that is under way to stop. What is finished stays; asking twice is asking once."""
     for name in _names(kept):
         now, run, _ = seen_of(worker, name, "ready")
-        if run is not None and now.ticking:
+        if run is not None and now.ticking and not run.shared:
             run.request_stop()
 
 

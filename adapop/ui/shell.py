@@ -19,6 +19,12 @@ from adapop.ui.view import view
 from adapop.worker import Accelerated, Worker
 
 TICK_SECONDS = 0.7
+QUEUE = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+# a link is followed once: after a reload the page shows what it looked at last
+FORGET_LINK = """() => {
+  const here = new URL(window.location.href);
+  if (here.searchParams.has("run")) { here.searchParams.delete("run"); history.replaceState(null, "", here); }
+}"""
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
@@ -75,8 +81,10 @@ def build(worker: Worker) -> gr.Blocks:
 
         quiet = {"api_visibility": "private", "show_progress": "hidden"}
         demo.load(knobs.restored, settings, screen.knobs.all, **quiet)
-        demo.load(opened, [run_id, tour_card.kept], [run_id, *screen.shown], **quiet)
-        demo.load(partial(mode_of, worker), None, mode, **quiet)
+        demo.load(opened, [run_id, tour_card.kept], [run_id, *screen.shown], **quiet).then(
+            None, None, None, js=FORGET_LINK, **quiet
+        )
+        demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **quiet)
         api.build(worker)
     return demo
 
@@ -91,7 +99,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     worker.keep_clean()
     demo = build(worker)
     worker.warm_up()
-    demo.queue(max_size=32, default_concurrency_limit=8).launch(**launch_options() | options)
+    demo.queue(max_size=QUEUE, default_concurrency_limit=8).launch(**launch_options() | options)
 
 
 def mode_of(worker: Worker) -> dict:

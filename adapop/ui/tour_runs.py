@@ -122,6 +122,8 @@ class TourRuns:
         """Has one fact asked of a run, or else all it should have forgotten, unless that is under way. Returns why it
         failed, empty if it did not."""
         key = (run.id, fact.id if fact else "")
+        if not fact and key in self._asked and self._asked[key].done() and not _failure(self._asked[key]):
+            del self._asked[key]  # somebody has since probed the run in another way, and so replaced what was found
         if key not in self._asked:
             if fact:
                 prompts = [direct(fact), *reworded(fact)]

@@ -118,7 +118,7 @@ def _place(seen: Seen) -> tuple[str, str, int]:
     if seen.ahead is None:
         return "interrupted", f"The process that trained it is gone. {_kept(seen.saved or 0, starts)}", 0
     if seen.ahead or not starts:
-        return _waiting(seen)
+        return ("stopping", "as soon as its turn comes", 0) if seen.stop_requested else _waiting(seen)
     return _working(seen, starts[-1])
 
 

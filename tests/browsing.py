@@ -82,7 +82,7 @@ def page(browser, address):
     errors, outside = [], []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: outside.append(request.url) if is_outside(request.url, address) else None)
-    page.set_default_timeout(30 * SECOND)
+    page.set_default_timeout(60 * SECOND)
     page.goto(address)
     page.wait_for_selector("#strip .strip")
     yield page

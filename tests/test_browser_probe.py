@@ -10,7 +10,7 @@ def probed(browser, address):
     """A page with a finished run of one epoch, on the Probe screen."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
-    page.set_default_timeout(30 * SECOND)
+    page.set_default_timeout(60 * SECOND)
     page.goto(address)
     page.wait_for_selector("#strip .strip")
     open_tab(page, "Run")

@@ -88,6 +88,8 @@ def test_a_second_tab_a_closed_page_and_a_second_device_find_the_run(browser, ad
 
 def test_stop_twice_is_stop_once(page):
     open_tab(page, "Run")
+    page.get_by_label("number input for Epochs").fill("10")  # long enough to be stopped
+    page.get_by_text("160 steps in 10 epochs").wait_for()
     page.click("#start")
     state_is(page, "running")
     page.evaluate("const stop = document.querySelector('#stop'); stop.click(); stop.click();")

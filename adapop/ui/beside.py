@@ -36,7 +36,8 @@ def build() -> Beside:
     gr.Markdown("### And in the paper?")
     wanted = gr.Checkbox(False, label="Show the paper's published numbers beside ours", elem_id="published")
     with gr.Column(visible=False, elem_id="published-layer") as layer:
-        gr.HTML(cards.listed([copy.PUBLISHED_LABEL, published.RETAIN_NOTE], "warn"), html_template=cards.LINES)
+        said = [copy.PUBLISHED_LABEL, published.RETAIN_NOTE, copy.PUBLISHED_UNUSABLE]
+        gr.HTML(cards.listed(said, "warn"), html_template=cards.LINES)
         setting = gr.Dropdown(list(published.SETTINGS), value=start, label="Published for", elem_id="published-for")
         table = grid("published-beside")
         with gr.Row():
@@ -81,7 +82,7 @@ def rows(records: Sequence[Record], setting: str) -> dict:
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     """The published recall of every method, and the gap under paraphrases where it was published."""
-    found = [(one.method, one.forget, one.retain) for one in published.recalls(setting)]
+    found = [(_marked(one), one.forget, one.retain) for one in published.recalls(setting)]
     about = _spoken(setting)
     model, _, data = setting.partition(" ")
     if data != "DUET":
@@ -93,6 +94,10 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     gap = figures.compare_runs(outcomes)
     gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(margin_b=64)
     return figures.published_recalls(found, about), gap
+
+
+def _marked(recall: published.Recall) -> str:
+    return f"{recall.method} †" if recall.unusable else recall.method
 
 
 def _drawn(setting: str) -> tuple:

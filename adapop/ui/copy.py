@@ -211,6 +211,7 @@ COMPARE_TABLE = (
 )
 COMPARE_SAME = "In no setting: but for seeds they are the same."
 COMPARE_DOWNLOAD = "The comparison with every run in full as one page that opens offline, and its numbers as CSV."
+PUBLISHED_UNUSABLE = "† flagged as unusable by the paper itself: what was to be kept is damaged as well."
 PUBLISHED_LABEL = (
     "Published by Borisiuk et al. (2026), for models of 7 to 8 billion parameters and other facts. Nothing in this "
     "part was measured here, and none of it is drawn in the pictures above."

@@ -51,7 +51,7 @@ def build(worker: Worker) -> gr.Blocks:
             strip = gr.HTML(run.strip_of(view(None)), html_template=cards.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
         tour_card = tour.build(opener, secret)
-        timer = gr.Timer(TICK_SECONDS)
+        timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, gr.State(-1), gr.State("ready"), settings, timer, strip, stop)
         contest = race.new_race(secret, TICK_SECONDS)
         gr.Markdown(copy.INTRO)
@@ -76,7 +76,11 @@ def build(worker: Worker) -> gr.Blocks:
         def opened(name: str, toured: object, request: gr.Request):
             """The run that the address names, with ?run=ID, or else the one that this browser looked at last."""
             linked = run.known_run(worker, request.query_params.get("run"))
-            name = linked.id if linked else tour.own_run(toured, name)
+            shown = run.known_run(worker, name)
+            if linked:
+                name = linked.id
+            elif shown is None or shown.shared:  # left in the middle of a tour, which lends its own run
+                name = tour.own_run(toured, name)
             return name, *run.show(worker, name, -1)
 
         quiet = {"api_visibility": "private", "show_progress": "hidden"}

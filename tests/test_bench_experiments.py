@@ -18,10 +18,11 @@ from adapop.bench.experiments import EXPERIMENTS, Experiment, Place, run, write
 from adapop.bench.item import Arm, Item, World, over_seeds
 from adapop.bench.results import COLUMNS
 from adapop.bench.tables import outcome_table
-from adapop.bench.worlds import build
+from adapop.bench.worlds import build, folder_of
 from adapop.beta import BetaMap
 from adapop.cli import main
 from adapop.config import METHODS, RATES, SANDBOX_RATES
+from adapop.errors import ModelError
 from adapop.facts import scores_of
 from adapop.runs import Run
 from adapop.sandbox import pretrain, sandbox_facts
@@ -213,12 +214,19 @@ def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
     monkeypatch.setattr(pretrain, "corpus", lambda *arguments: corpus(*arguments)[:2000])
     world = World("small", hidden=8, exposures=0.002, spread=0.0)
     assert build(world, tmp_path) == "small"
-    assert [path.name for path in tmp_path.iterdir()] == ["small"]
-    weights = tmp_path / "small" / "model.safetensors"
+    assert [*tmp_path.iterdir()] == [folder_of(world, tmp_path)]
+    assert folder_of(replace(world, hidden=16), tmp_path) != folder_of(world, tmp_path), "a name may be given again"
+    weights = folder_of(world, tmp_path) / "model.safetensors"
     made = weights.stat().st_mtime_ns
     assert build(world, tmp_path) == "small" and weights.stat().st_mtime_ns == made
     row = trial.result(Item(replace(TINY[1], world=world), 0, quick=True), tmp_path)
     assert row["world"] == "small" and not row["failed"] and row["levels_direct"]
+
+
+def test_a_sandbox_that_is_not_there_is_no_result(tmp_path):
+    item = Item(replace(TINY[1], world=World("nowhere")), 0, quick=True)
+    with pytest.raises(ModelError, match="nowhere"):
+        trial.result(item, tmp_path)
 
 
 def test_the_command_prints_a_table_of_what_is_there_and_runs_nothing(tmp_path, capsys):

@@ -7,6 +7,7 @@ with the weight written out as a constant, and the method must have its gradient
 """
 
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -37,7 +38,7 @@ def tiny():
         for name, parameter in network.named_parameters():
             if "lora_B" in name:
                 parameter.copy_(torch.randn_like(parameter))
-    return AdaptedModel(network, tokenizer=None)
+    return AdaptedModel(network, tokenizer=SimpleNamespace(eos_token_id=11))
 
 
 @contextmanager

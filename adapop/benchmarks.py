@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapop.cells import fact_of, items_of
+from adapop.config import SANDBOX
 from adapop.errors import NetworkError
 from adapop.facts import Fact, FactSet, Problem, asked, separated, shown
 from adapop.hub import Hub
@@ -26,6 +27,8 @@ DUET_COLUMNS = {
 RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
+# the paper's asks for the same in other words (METHODS 3.5)
+SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
 
@@ -80,6 +83,17 @@ def rwku(hub: Hub) -> FactSet:
             ),
         )
     )
+
+
+def benchmark_of(facts: FactSet) -> str | None:
+    """ "duet" or "rwku" where all facts to forget are of one, by the ids they got here and keep in a scored file."""
+    found = {fact.id.partition("-")[0] for fact in facts.forget}
+    return found.pop() if found in ({"duet"}, {"rwku"}) else None
+
+
+def system_prompt(model: str, facts: FactSet) -> str:
+    """What the paper has a real model told before each question of a benchmark; nothing for other facts."""
+    return SYSTEM if model != SANDBOX and benchmark_of(facts) else ""
 
 
 def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str, str]) -> list[dict]:

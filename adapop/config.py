@@ -43,6 +43,7 @@ SANDBOX_RATES = {
     "ceu": 2.5e-4,
 }
 PAPER_RATE = 1e-4  # paper, main tables
+ALL_LINEAR = "all-linear"  # as a target: every linear layer but the output head
 SCORES = ("given", "shuffled", "inverted")
 MISSING_SCORE = ("error", "drop", "uniform")
 SCHEDULES = ("constant", "linear")
@@ -51,7 +52,6 @@ SEED_LIMIT = 2**63
 POSITIVE = (
     "epochs",
     "batch",
-    "micro_batch",
     "learning_rate",
     "clip",
     "floor",
@@ -59,14 +59,18 @@ POSITIVE = (
     "lora_alpha",
     "max_new_tokens",
 )
-AT_LEAST_ZERO = ("alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "seed")
+AT_LEAST_ZERO = (
+    "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "seed", "micro_batch",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RunConfig:
     """Everything that decides a run's numbers, apart from the facts themselves.
 
-    model: "sandbox", a Hub id, or a folder. method: name of an objective; arguments: its fields.
+    model: "sandbox", a Hub id, or a folder; revision: of the Hub's. four_bit: its frozen weights in NF4 (a GPU and
+    bitsandbytes). system: the system prompt, None for what the benchmark asks with, see `benchmarks.system_prompt`.
+    method: name of an objective; arguments: its fields.
     beta: map from score to exponent. scores: use them as given, shuffled or inverted (controls).
     missing_score: what to do with a fact without a score when the method needs one: refuse, drop it, or beta = 1.
     controller: "dual" or "fixed"; alpha0 ... reference: see `DualAscent`. "primal": PDU's, with retain_bound (nats)
@@ -75,8 +79,10 @@ class RunConfig:
     normalise: forget loss averaged per "token" (paper) or per "example" (its code).
     include_tail: also push on the end-of-turn tokens; for comparison only.
     batch: forget rows an optimiser step; as many retain rows are drawn with replacement. micro_batch: rows a forward
-    pass; the gradient does not depend on it. schedule: "constant", or "linear": one epoch of warm-up, then down to 0.
-    lora_layers: the blocks that get an adapter, counted from 0; None for all.
+    pass, 0 for as many as memory takes; the gradient does not depend on it. schedule: "constant", or "linear": one
+    epoch of warm-up, then down to 0.
+    lora_targets: names of the layers that get an adapter, or ("all-linear",). lora_layers: in which blocks, counted
+    from 0; None for all.
     """
 
     model: str = SANDBOX
@@ -104,7 +110,7 @@ class RunConfig:
     schedule: str = "constant"
     epochs: int = 5
     batch: int = 32
-    micro_batch: int = 32
+    micro_batch: int = 0
     weight_decay: float = 0.0
     clip: float = 1.0
     lora_rank: int = 32
@@ -113,7 +119,8 @@ class RunConfig:
     lora_layers: tuple[int, ...] | None = None
     seed: int = 0
     precision: str = "bfloat16"
-    system: str = ""
+    four_bit: bool = False
+    system: str | None = None
     max_new_tokens: int = 64
     cosine: bool = False
 
@@ -144,6 +151,11 @@ class RunConfig:
         if self.controller == "primal":
             return PrimalDual(self.alpha0, self.dual_step, self.retain_bound, self.warmup)
         return DualAscent(self.alpha0, self.dual_step, self.tolerance, self.lam_max, self.floor, self.reference)
+
+    @property
+    def follows_scores(self) -> bool:
+        """Whether β comes from the facts' scores: the method weighs by it, and the preset sets no one β for all."""
+        return METHODS[self.method].scored and "beta" not in PRESETS.get(self.preset, {})
 
     def to_json(self) -> str:
         """The configuration as JSON, the file beside every run."""

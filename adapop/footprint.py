@@ -8,19 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapop.config import RunConfig
+from adapop.config import ALL_LINEAR, RunConfig
 
 SANDBOX_ASSETS = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
 SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_ASSETS / "config.json").read_text(encoding="utf-8"))
 WIDTH = {"bfloat16": 2, "float32": 4}
 FLOAT32 = 4
+FOUR_BITS = 0.516  # bytes a weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
+FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention and MLP; others have two a block
+SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj reads what is kept
+INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
+BIASED = ("qwen2",)  # on query, key and value
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes that stay in memory during training. weights: the frozen base. adapter: LoRA with gradient and optimiser.
-    activations: what one forward pass of forget rows keeps for its backward pass."""
+    """Bytes in memory during training. weights: the frozen base. adapter: LoRA with gradient and optimiser.
+    activations: of a forward and backward pass at their fullest."""
 
     weights: int
     adapter: int
@@ -32,32 +37,94 @@ class Footprint:
         return self.weights + self.adapter + self.activations
 
 
-def footprint(model: Mapping[str, Any], config: RunConfig, tokens: int) -> Footprint:
-    """The estimate for a Llama-shaped model. model: its config.json. tokens: the longest row, prompt and answer.
+def footprint(
+    model: Mapping[str, Any],
+    config: RunConfig,
+    tokens: int,
+    rows: int | None = None,
+    answer: int = 1,
+    recomputed: bool = False,
+) -> Footprint:
+    """The estimate for a model of Llama's kind (Llama, Mistral, Qwen, Gemma ...). model: its config.json.
 
-    Activations are counted per layer and token: the inputs of every adapted and norm layer, the attention's query, key,
-    value and output, and the three of the MLP; then the logits of the answer. Attention scores are never kept (SDPA).
+    tokens: the longest row, prompt and answer. rows: of a forward pass; by default the configured, or a step's.
+    answer: answer tokens of a row. recomputed: whether blocks are computed again in the backward pass.
     """
+    rows = rows or config.micro_batch or 2 * config.batch
+    width, vocabulary = WIDTH[config.precision], model["vocab_size"]
+    layers, hidden = model["num_hidden_layers"], model["hidden_size"]
+    kept, passing = _block_bytes(model, config)
+    head = rows * answer * vocabulary * (2 * FLOAT32 + width)  # log-softmax, its gradient and that of the logits
+    if recomputed:
+        activations = rows * tokens * layers * width * hidden + max(head, rows * tokens * (kept + passing))
+    else:
+        activations = rows * tokens * layers * kept + max(head, rows * tokens * passing)
+    return Footprint(_weight_bytes(model, config), adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES, activations)
+
+
+def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
+    """Numbers in the adapter."""
+    blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
+    adapted = _adapted(_linear_shapes(model), config)
+    return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
+
+
+def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True) -> float:
+    """Floating-point operations of matrix products over `tokens` tokens, `answers` of which are scored.
+
+    The frozen base needs two products a weight and token, one forward and one for the gradient of its input; the
+    adapter a third, for its own. What attention does between positions is left out: rows are short.
+    """
+    linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
+    base = model["num_hidden_layers"] * linear * tokens + model["hidden_size"] * model["vocab_size"] * answers
+    return 2.0 * base * (2 if backward else 1) + 2.0 * adapter_size(model, config) * tokens * (3 if backward else 1)
+
+
+def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
+    width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
     shapes = _linear_shapes(model)
-    width = WIDTH[config.precision]
-    layers, hidden, inner = model["num_hidden_layers"], model["hidden_size"], model["intermediate_size"]
+    linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
+    norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
+    biased = model.get("attention_bias") or model.get("model_type") in BIASED
+    bias = layers * sum(shapes[name][1] for name in ("q_proj", "k_proj", "v_proj")) if biased else 0
     embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings") else 2)
-    base = layers * (sum(rows * columns for rows, columns in shapes.values()) + 2 * hidden) + embedding + hidden
-    adapted = [shapes[name] for name in config.lora_targets if name in shapes]
-    lora = layers * sum(config.lora_rank * (rows + columns) for rows, columns in adapted)
-    attention = shapes["q_proj"][1] + 2 * shapes["k_proj"][1] + shapes["o_proj"][0]
-    kept = width * (4 * hidden + attention + 4 * inner) + FLOAT32 * (2 * hidden + 2 * config.lora_rank * len(adapted))
-    kept += FLOAT32 * sum(rows for rows, _ in adapted if width < FLOAT32)  # the adapter reads its input in float32
-    logits = 2 * FLOAT32 * model["vocab_size"] * config.micro_batch
-    activations = config.micro_batch * tokens * layers * kept + logits
-    return Footprint(base * width, lora * FLOAT32 * ADAPTER_COPIES, activations)
+    return int(linear * (FOUR_BITS if config.four_bit else width)) + (norms * hidden + bias + embedding) * width
+
+
+def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
+    """(what a block keeps of a token for the backward pass, what passes through memory while that is computed).
+
+    Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
+    attention, whose scores never are (SDPA), three of the MLP, and what adapted layers read: each a float32 copy where
+    the base is narrower, else one for all that read the same.
+    """
+    width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
+    shapes = _linear_shapes(model)
+    adapted = _adapted(shapes, config)
+    if width < FLOAT32:
+        read = sum(inputs for inputs, _ in adapted.values())
+    else:
+        read = sum(shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names))
+    kept = width * (4 * shapes["q_proj"][1] + 3 * inner) + FLOAT32 * (2 * hidden + read)
+    return kept + FLOAT32 * config.lora_rank * len(adapted), width * 2 * inner + FLOAT32 * 4 * hidden
+
+
+def _adapted(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
+    """The linear maps that get an adapter."""
+    everything = config.lora_targets == (ALL_LINEAR,)
+    return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
+
+
+def _inner(model: Mapping[str, Any]) -> int:
+    """Width of the MLP: four times the model's where its configuration names none, as for GPT-2 and Bloom."""
+    return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
 def _linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """(inputs, outputs) of each linear map of a layer."""
-    hidden, inner, heads = model["hidden_size"], model["intermediate_size"], model["num_attention_heads"]
+    hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
     size = model.get("head_dim") or hidden // heads
-    queries, keys = heads * size, model.get("num_key_value_heads", heads) * size
+    queries, keys = heads * size, (model.get("num_key_value_heads") or heads) * size
     return {
         "q_proj": (hidden, queries),
         "k_proj": (hidden, keys),

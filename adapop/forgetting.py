@@ -15,17 +15,20 @@ from torch import Tensor
 from adapop.alternates import check_alternates
 from adapop.config import RunConfig
 from adapop.facts import Fact
+from adapop.memory import in_pieces
 from adapop.model import AdaptedModel
 from adapop.objectives import ForgetBatch, Objective
-from adapop.tokens import Row, collate, encode_facts, word_spans
+from adapop.tokens import Row, collate, encode_facts, on_device, word_spans
 from adapop.words import unwanted
 
-ROWS = 256
+MOST_FORWARD = 256  # rows of a pass without gradients
+FORWARD = 16  # so many rows without gradients take about as much memory as one with them
 FIRST_ROWS = 64  # what a method sees of the set in `begin`
 
 
 class ForgetSet:
-    """Forget rows and what comes with them. rows: one per fact, in order. notes: what `begin` had to say."""
+    """Forget rows and what comes with them. rows: one per fact, in order. notes: what `begin` had to say.
+    forward_rows: of a pass without gradients."""
 
     def __init__(
         self,
@@ -41,8 +44,9 @@ class ForgetSet:
             DataError: a fact lacks what the method needs.
         """
         self.model = model
+        self.forward_rows = min(MOST_FORWARD, FORWARD * config.micro_batch) if config.micro_batch else MOST_FORWARD
         self.rows = encode_facts(model.tokenizer, facts, config.system, include_tail=config.include_tail)
-        self._betas = None if betas is None else torch.tensor(betas, dtype=torch.float32)
+        self._betas = None if betas is None else torch.tensor(betas, dtype=torch.float32, device=model.device)
         self._others = _others(config, objective, model, facts)
         self._unwanted = _unwanted(model, facts, self.rows) if "words" in objective.uses else None
         self._reference = self._other_reference = None
@@ -61,9 +65,9 @@ class ForgetSet:
         device = tokens.ids.device
         found: dict = {"tokens": tokens, "target": self._target}
         if self._betas is not None:
-            found["beta"] = self._betas.to(device)[tokens.fact[tokens.row]]
+            found["beta"] = self._betas[tokens.fact[tokens.row]]
         if self._unwanted is not None:
-            found["unwanted"] = torch.cat([self._unwanted[row.fact] for row in rows]).to(device)
+            found["unwanted"] = on_device(torch.cat([self._unwanted[row.fact] for row in rows]), device)
         if self._reference is not None:
             found["reference_nll"], found["reference_gold"] = _joined(self._reference, rows, device)
         if self._others:
@@ -79,19 +83,20 @@ class ForgetSet:
         self.model.network.eval()
         found: list[Tensor] = []
         with self.model.original():
-            for start in range(0, len(rows), ROWS):
-                chunk = rows[start : start + ROWS]
-                scored = self.model.score(self._collate(chunk))
-                both = torch.stack([scored.nll, scored.gold]).cpu()
-                found += both.split([len(row.answer) for row in chunk], dim=1)
+            for both in in_pieces(rows, self.forward_rows, self._nll_and_gold):
+                found += both
         return found
+
+    def _nll_and_gold(self, rows: Sequence[Row]) -> tuple[Tensor, ...]:
+        scored = self.model.score(self._collate(rows))
+        return torch.stack([scored.nll, scored.gold]).cpu().split([len(row.answer) for row in rows], dim=1)
 
     def _collate(self, rows: Sequence[Row]):
         return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
 
 
 def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.device) -> Tensor:
-    return torch.cat([reference[row.fact] for row in rows], dim=1).to(device)
+    return on_device(torch.cat([reference[row.fact] for row in rows], dim=1), device)
 
 
 def _others(
@@ -99,7 +104,7 @@ def _others(
 ) -> list[list[Row]] | None:
     """What is to be said instead of each answer, a list of rows for each turn; None if the method needs none.
 
-    A refusal ends with the tokenizer's end-of-sequence token, whatever the chat template ends a turn with.
+    A refusal ends with what the chat template ends a turn with: the model must learn to stop there.
     """
     if "refusal" in objective.uses:
         refusing = [replace(fact, answer=objective.refusal) for fact in facts]

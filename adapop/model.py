@@ -9,51 +9,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
-from safetensors import SafetensorError
+from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
-from transformers.utils.logging import disable_progress_bar
+from transformers import PreTrainedTokenizerBase
 
-from adapop.config import SANDBOX, RunConfig
+from adapop.chat import encode_prompt
 from adapop.errors import ModelError
-from adapop.tokens import AnswerTokens, encode_prompt
+from adapop.memory import in_pieces
+from adapop.scored import JointPass, Scored
+from adapop.tokens import AnswerTokens
 
 # peft asks transformers for an attribute by its old name; nothing a user could do about it
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
-SANDBOX_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
-
-
-@dataclass(frozen=True)
-class Scored:
-    """A forward pass seen from its N answer tokens.
-
-    nll [N]: -log p of the gold token, nats. gold [N]: its raw logit. row [N]: batch row. On request, logits [N, V];
-    hidden [B, D]: mean over the answer's own positions of the last four layers; states [B, K, D]: one block's output
-    at the K kept positions. All in float32, or float64 if the model is.
-    """
-
-    nll: Tensor
-    row: Tensor
-    rows: int
-    logits: Tensor | None = None
-    hidden: Tensor | None = None
-    states: Tensor | None = None
-    gold: Tensor | None = None
-
-    def per_row(self, values: Tensor) -> Tensor:
-        """Sum of a per-token tensor over each row: [N] -> [B]."""
-        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(0, self.row, values)
-
-    def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
-        """Mean of a per-token tensor over each row's tokens, [N] -> [B]; counted [N]: only over those, 0 if none."""
-        weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
-        return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
+# the new name is younger than the oldest transformers we run with
+warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
 
 
 class AdaptedModel:
@@ -62,47 +37,19 @@ class AdaptedModel:
     def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
         self.network, self.tokenizer, self.system = model, tokenizer, system
         self.device = next(model.parameters()).device
-
-    @classmethod
-    def load(cls, config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
-        """Loads the configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
-
-        Only safetensors are read and no remote code is run.
-
-        Raises:
-            ModelError: no such model, no safetensors, no access, or no layer that the adapter could go on.
-        """
-        if config.model == SANDBOX:
-            disable_progress_bar()  # it loads in a blink
-        source = str(SANDBOX_FOLDER) if config.model == SANDBOX else config.model
-        try:
-            tokenizer = AutoTokenizer.from_pretrained(
-                source, revision=config.revision, padding_side="left", trust_remote_code=False
-            )
-            base = AutoModelForCausalLM.from_pretrained(
-                source,
-                revision=config.revision,
-                dtype=getattr(torch, config.precision),
-                use_safetensors=True,
-                trust_remote_code=False,
-            )
-        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-            raise ModelError(
-                f"The model {config.model!r} cannot be loaded: {str(error).splitlines()[0]}",
-                "Check the name; for a gated model set HF_TOKEN; only safetensors without remote code are read.",
-            ) from error
-        if tokenizer.pad_token_id is None:
-            tokenizer.pad_token = tokenizer.eos_token
-        # greedy means argmax: keep where to stop, drop a model's own penalties (Qwen's repetition_penalty, for one)
-        base.generation_config = GenerationConfig(eos_token_id=base.generation_config.eos_token_id)
-        if torch.cuda.is_available():
-            base.to("cuda")
-        return cls(_adapted(base, config, adapter), tokenizer, config.system)
+        self.recomputes = False
+        self._joint: JointPass | None = None
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
         """The trainable (adapter) parameters, in a fixed order."""
         return [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What its config.json says, under the names that transformers gives to all models as well."""
+        config = self.network.get_base_model().config.get_text_config()
+        return {**config.to_dict(), **{name: getattr(config, name) for name in config.attribute_map}}
 
     @contextmanager
     def original(self) -> Iterator[None]:
@@ -110,12 +57,39 @@ class AdaptedModel:
         with self.network.disable_adapter():
             yield
 
+    @contextmanager
+    def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
+        """Inside, scoring the parts takes one forward pass. whole: the rows of all parts, in their order.
+
+        Passes without gradient, such as those of the original, are made as ever.
+        """
+        self._joint = JointPass(whole, parts)
+        try:
+            yield
+        finally:
+            self._joint = None
+
+    def recompute(self) -> None:
+        """From now on a backward pass computes each block's activations again instead of having kept them: the same
+        gradient, in less memory and about a third more time."""
+        self.network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        self.network.enable_input_require_grads()
+        self.recomputes = True
+
     def score(
         self, batch: AnswerTokens, logits: bool = False, hidden: bool = False, block: int | None = None
     ) -> Scored:
         """Scores the answer tokens of a batch, teacher-forced. block: whose `states` are wanted, counted from 0."""
+        score = partial(self._scored, logits=logits, hidden=hidden, block=block)
+        if self._joint is not None and torch.is_grad_enabled():
+            share = self._joint.share(batch, (block, hidden, logits), score)
+            if share is not None:
+                return share
+        return score(batch)
+
+    def _scored(self, batch: AnswerTokens, logits: bool, hidden: bool, block: int | None) -> Scored:
         batch = batch.to(self.device)
-        with self._read(block) as states:
+        with self._read(block) as states, self._answers_only(batch):
             output = self.network(
                 input_ids=batch.ids,
                 attention_mask=batch.mask,
@@ -124,12 +98,29 @@ class AdaptedModel:
                 output_hidden_states=hidden,
                 use_cache=False,
             )
-        chosen = _full_precision(output.logits[batch.row, batch.column])
+        chosen = _full_precision(output.logits[batch.row, batch.column] if batch.even else output.logits)
         nll = cross_entropy(chosen, batch.target, reduction="none")
         gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
         pooled = _pooled(output.hidden_states[-4:], batch) if hidden else None
         kept = None if block is None else _full_precision(states[0][:, -batch.keep :])
         return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled, kept, gold)
+
+    @contextmanager
+    def _answers_only(self, batch: AnswerTokens) -> Iterator[None]:
+        """Inside, where answers differ in length, the output layer gets the states [N, D] that predict an answer token
+        instead of all [B, K, D] kept, and logits are [N, V]. Scaling and soft-capping, which follow, are by element."""
+        if batch.even:
+            yield
+            return
+        hook = (
+            self.network.get_base_model()
+            .get_output_embeddings()
+            .register_forward_pre_hook(lambda module, inputs: (inputs[0][batch.row, batch.column], *inputs[1:]))
+        )
+        try:
+            yield
+        finally:
+            hook.remove()
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
@@ -176,26 +167,25 @@ class AdaptedModel:
         temperature, top_p ... Rows are sorted by length, then put back."""
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-        answers = [""] * len(prompts)
         self.network.eval()
-        for start in range(0, len(order), batch):
-            chosen = order[start : start + batch]
-            width = max(len(prompts[i]) for i in chosen)
-            pad = [width - len(prompts[i]) for i in chosen]
-            ids = torch.tensor([[self.tokenizer.pad_token_id] * p + list(prompts[i]) for p, i in zip(pad, chosen)])
-            mask = torch.tensor([[0] * p + [1] * (width - p) for p in pad])
-            output = self.network.generate(
-                input_ids=ids.to(self.device),
-                attention_mask=mask.to(self.device),
-                do_sample=bool(drawn),
-                max_new_tokens=max_new_tokens,
-                pad_token_id=self.tokenizer.pad_token_id,
-                **drawn,
-            )
-            texts = self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
-            for i, text in zip(chosen, texts):
-                answers[i] = text.strip()
-        return answers
+        write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
+        texts = [text for piece in in_pieces([prompts[i] for i in order], batch, write) for text in piece]
+        return [text for _, text in sorted(zip(order, texts))]
+
+    def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
+        """What the model writes after each prompt."""
+        width = max(map(len, prompts))
+        pad = [width - len(prompt) for prompt in prompts]
+        ids = torch.tensor([[self.tokenizer.pad_token_id] * p + list(prompt) for p, prompt in zip(pad, prompts)])
+        mask = torch.tensor([[0] * p + [1] * (width - p) for p in pad])
+        output = self.network.generate(
+            input_ids=ids.to(self.device),
+            attention_mask=mask.to(self.device),
+            max_new_tokens=max_new_tokens,
+            pad_token_id=self.tokenizer.pad_token_id,
+            **{"do_sample": bool(drawn), **drawn},
+        )
+        return [text.strip() for text in self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)]
 
     def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
         """Sampled answers, see `generate`; the same for the same seed. Leaves other random numbers as they were."""
@@ -207,8 +197,14 @@ class AdaptedModel:
         """After the first backward pass: every LoRA B must have a gradient, or the adapter would not learn.
 
         Raises:
-            ModelError: some have none (gradient checkpointing without input gradients does this silently).
+            ModelError: some have none (gradient checkpointing without input gradients does this silently), or all
+                are 0.
         """
+        if all(parameter.grad is not None and not parameter.grad.any() for parameter in self.parameters):
+            raise ModelError(
+                "The gradient of the first step is exactly 0: to this model each of its answers has p = 1 or p = 0.",
+                "Nothing is learned from such facts. Check the model, or use other facts or another method.",
+            )
         dead = [
             name
             for name, parameter in self.network.named_parameters()
@@ -231,35 +227,7 @@ class AdaptedModel:
 
     def save_adapter(self, folder: Path) -> None:
         """Writes the adapter as peft does: safetensors and its configuration."""
-        self.network.save_pretrained(str(folder))
-
-
-def _adapted(base: torch.nn.Module, config: RunConfig, adapter: Path | None) -> PeftModel:
-    if adapter is not None:
-        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
-    torch.manual_seed(config.seed)
-    lora = LoraConfig(
-        r=config.lora_rank,
-        lora_alpha=config.lora_alpha,
-        lora_dropout=0.0,
-        bias="none",
-        target_modules=list(config.lora_targets),
-        layers_to_transform=_layers(base, config.lora_layers),
-        task_type="CAUSAL_LM",
-    )
-    try:
-        return get_peft_model(base, lora)
-    except ValueError as error:
-        raise ModelError(str(error).splitlines()[0], "Set lora_targets to layers this model has.") from error
-
-
-def _layers(base: torch.nn.Module, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks for peft, which would silently pass over those that do not exist."""
-    count = base.config.num_hidden_layers
-    if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
-        named = ", ".join(map(str, missing))
-        raise ModelError(f"lora_layers names {named}, but the model has {count} blocks, from 0.", "Name blocks it has.")
-    return None if chosen is None else list(chosen)
+        self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft asks the Hub about them
 
 
 def _full_precision(values: Tensor) -> Tensor:

@@ -83,7 +83,6 @@ TPO | .397/.997 | .341/.986 | .460/.999 | .382/.934 | .899/.999 | .594/.971
 CE-U | 0/0 | 0/0 | .001/.001 | .003/.001 | 0/0 | 0/0
 """
 # METHODS 6.3: DUET paraphrases, forget ROUGE-L of popular / rare facts, a column a model
-TIERS_SOURCE = "robustness, DUET paraphrases by tier"
 TIERS = """
 AdaPop | .040/.049 | .055/.092 | .028/.026
 GD | .027/.003 | .086/.003 | .232/.002

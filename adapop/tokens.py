@@ -2,8 +2,8 @@
 
 Prompt and answer are tokenised separately and joined, so that no tokenizer can move the border between them. Rows are
 padded on the left, with masks from lengths (a pad id may be a real token), so the answers of all rows end together
-and a model need only compute logits for the last positions. Only the answer's content tokens count; the end-of-turn
-tail joins them with `include_tail`.
+and a model need only compute logits for the last positions. Only the answer's content tokens count; the whole tail
+that the chat template writes after it joins them with `include_tail`. No user's text becomes a control token (`chat`).
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jinja2 import TemplateError
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from adapop.errors import DataError, ModelError
+from adapop.chat import encode_prompt, plain, turn_end
+from adapop.errors import DataError
 from adapop.facts import Fact
 
 
 @dataclass(frozen=True)
 class Row:
-    """One prompt with its gold answer, as token ids. fact: index of the fact in its group."""
+    """One prompt with its gold answer, as token ids. fact: index of the fact in its group. tail: how many of the
+    answer's last tokens are the template's and not the answer's content."""
 
     prompt: tuple[int, ...]
     answer: tuple[int, ...]
     fact: int
+    tail: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class AnswerTokens:
 
     ids, mask, positions: [B, T]. keep: K, so that the logits of the last K positions hold every prediction.
     target [N]: the gold ids. row [N]: the batch row of each token. column [N]: where in the K kept positions its
-    prediction is made (the token itself is read one to the right). fact [B]: the index each row came with.
+    prediction is made (the token itself is read one to the right). content [N]: whether the token is of the answer
+    itself and not of the template's tail. fact [B]: the index each row came with.
     """
 
     ids: Tensor
@@ -45,6 +48,7 @@ class AnswerTokens:
     target: Tensor
     row: Tensor
     column: Tensor
+    content: Tensor
     fact: Tensor
 
     @property
@@ -57,67 +61,54 @@ class AnswerTokens:
         """N."""
         return self.target.shape[0]
 
+    @property
+    def even(self) -> bool:
+        """Whether all answers are of one length."""
+        return self.count == self.rows * (self.keep - 1)
+
     def to(self, device: torch.device) -> AnswerTokens:
         """The batch on a device."""
-        moved = {name: getattr(self, name).to(device) for name in _TENSORS}
+        moved = {name: on_device(getattr(self, name), device) for name in _TENSORS}
         return AnswerTokens(keep=self.keep, **moved)
 
 
-_TENSORS = ("ids", "mask", "positions", "target", "row", "column", "fact")
+_TENSORS = ("ids", "mask", "positions", "target", "row", "column", "content", "fact")
 
 
-def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str = "") -> tuple[int, ...]:
-    """The chat prompt up to the assistant's turn. Templates without a system role get it in front of the question.
-
-    Raises:
-        ModelError: the tokenizer has no chat template.
-    """
-    if tokenizer.chat_template is None:
-        raise ModelError("The model's tokenizer has no chat template.", "Pick an instruction-tuned model.")
-    user = {"role": "user", "content": question}
-    folded = [{"role": "user", "content": f"{system}\n\n{question}"}]
-    if not system:
-        return _templated(tokenizer, [user])
-    try:
-        return _templated(tokenizer, [{"role": "system", "content": system}, user])
-    except TemplateError:
-        return _templated(tokenizer, folded)
+def on_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device. To a GPU it goes by pinned memory, so that the host need not wait for the copy."""
+    if device.type != "cuda" or tensor.is_cuda:
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 def encode_facts(
     tokenizer: PreTrainedTokenizerBase,
     facts: Sequence[Fact],
-    system: str = "",
+    system: str | None = "",
     questions: Sequence[str] | None = None,
     include_tail: bool = False,
 ) -> list[Row]:
-    """One row per fact, asked its own question or the given one.
+    """One row per fact, asked its own question or the given one. include_tail: with what the template ends a turn with.
 
     Raises:
-        DataError: an answer has no token.
+        DataError: an answer has no token, or what `chat.encode_prompt` raises.
+        ModelError: what `chat.encode_prompt` raises.
     """
     asked = [fact.question for fact in facts] if questions is None else questions
-    tail = [tokenizer.eos_token_id] if include_tail else []
+    tail = turn_end(tokenizer) if include_tail else ()
     rows = []
     for index, (fact, question) in enumerate(zip(facts, asked, strict=True)):
-        answer = tokenizer(fact.answer, add_special_tokens=False)["input_ids"]
+        answer = tuple(plain(tokenizer, fact.answer).ids)
         if not answer:
             raise DataError(f"The answer of {fact.id!r} has no token in this model.", "Shorten or replace it.")
-        rows.append(Row(encode_prompt(tokenizer, question, system), tuple(answer + tail), index))
+        rows.append(Row(encode_prompt(tokenizer, question, system), answer + tail, index, len(tail)))
     return rows
 
 
 def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[int, int]]:
-    """(start, end) in characters of each of an answer's tokens.
-
-    Raises:
-        ModelError: the tokenizer does not know where its tokens came from.
-    """
-    if not tokenizer.is_fast:
-        raise ModelError(
-            "The model's tokenizer cannot tell which words its tokens come from.", "Use another method, or model."
-        )
-    return tokenizer(answer, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    """(start, end) in characters of each of an answer's tokens."""
+    return plain(tokenizer, answer).offsets
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
@@ -138,6 +129,7 @@ def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
         target=torch.tensor([token for row in rows for token in row.answer]),
         row=torch.tensor([i for i, row in enumerate(rows) for _ in row.answer]),
         column=torch.tensor([keep - 1 - len(row.answer) + t for row in rows for t in range(len(row.answer))]),
+        content=torch.tensor([t < len(row.answer) - row.tail for row in rows for t in range(len(row.answer))]),
         fact=torch.tensor([row.fact for row in rows]),
     )
 
@@ -148,9 +140,3 @@ def seeded(seed: int, *stream: int) -> torch.Generator:
     for number in stream:
         mixed = (mixed * 1_000_003 + number + 1) % (2**63 - 1)
     return torch.Generator().manual_seed(mixed)
-
-
-def _templated(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> tuple[int, ...]:
-    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-    # the template writes its own BOS; adding special tokens again would double it
-    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -1,7 +1,7 @@
 """The training loop: Algorithm 1 of the paper as a generator of events.
 
     for each epoch k:
-        for each optimiser step:  L = L_forget + alpha * L_retain, exact denominators over the whole step
+        for each optimiser step:  L = L_forget + alpha * L_retain, its gradient by `adapop.gradient`
                                   (PDU alone moves alpha here)
         R_k = retain loss over the whole retain set, eval mode
         controller: delta_k, lambda, alpha
@@ -23,13 +23,16 @@ from adapop.controller import Drift
 from adapop.errors import RunError
 from adapop.events import EpochDone, Event, StepDone
 from adapop.facts import TIERS, Fact
+from adapop.fitting import rows_that_fit
 from adapop.forgetting import ForgetSet
+from adapop.gradient import Seen, StepGradient
+from adapop.memory import in_pieces
 from adapop.model import AdaptedModel
 from adapop.objectives import make_objective
-from adapop.tokens import AnswerTokens, Row, collate, encode_facts, seeded
+from adapop.ranks import ALONE, Ranks, step_gradient
+from adapop.tokens import Row, collate, encode_facts, seeded
 
 EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
-EVAL_BATCH = 256
 ORDER, PAIRING = 0, 1
 
 
@@ -54,21 +57,31 @@ class Trainer:
         retain: Sequence[Fact],
         betas: Sequence[float] | None,
         state: TrainerState | None = None,
+        ranks: Ranks = ALONE,
     ) -> None:
-        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run.
+        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run. ranks: the
+        processes that train together; each iterates its own trainer.
 
         Raises:
             DataError: a fact lacks what the method needs.
             ModelError: the model has no block that the method reads.
         """
-        self.run, self.config, self.model = run, config, model
+        self.run, self.config, self.model, self.ranks = run, config, model, ranks
         self.objective = make_objective(config.method, config.arguments)
         self.controller = config.make_controller
         self.forget = ForgetSet(config, self.objective, model, forget, betas)
         self.retain = encode_facts(model.tokenizer, retain, config.system, include_tail=config.include_tail)
         self.tiers = [fact.tier for fact in forget]
         self.steps = math.ceil(len(forget) / config.batch)
-        self.optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+        self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)
+        if not config.micro_batch:
+            self.gradient.rows = rows_that_fit(self.gradient, self.retain)
+        self.optimizer = torch.optim.AdamW(
+            model.parameters,
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=model.device.type == "cuda" or None,  # on the CPU torch's own choice, whose rounding is recorded
+        )
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -76,8 +89,8 @@ class Trainer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the method found out before training, in sentences for the user."""
-        return self.forget.notes
+        """What the method found out before training, and where memory was short, in sentences for the user."""
+        return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
         """The run's events, from wherever the state stands to the last epoch.
@@ -112,16 +125,24 @@ class Trainer:
             RunError: it is not finite.
         """
         self.model.network.eval()
-        total = count = 0.0
-        for start in range(0, len(self.retain), EVAL_BATCH):
-            nll = self.model.score(self._collate(self.retain[start : start + EVAL_BATCH])).nll
-            total, count = total + nll.sum().item(), count + nll.numel()
+        rows = self.retain
+        if len(rows) > self.forget.forward_rows:
+            rows = sorted(rows, key=lambda row: -len(row.prompt) - len(row.answer))
+        share = self.ranks.share(rows)
+        total = sum(self.ranks.gathered(lambda: self._total_nll(share)))
         if not math.isfinite(total):
             raise RunError(
                 "The loss over the retain set is not finite: the model is destroyed.",
                 "The adapter of the last saved epoch is kept. Lower the learning rate.",
             )
-        return total / count
+        return total / sum(len(row.answer) for row in rows)
+
+    def _total_nll(self, rows: Sequence[Row]) -> float:
+        return sum(value.item() for value in list(in_pieces(rows, self.forget.forward_rows, self._nll_sum)))
+
+    def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
+        tokens = collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
+        return self.model.score(tokens).nll.sum()
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
@@ -140,9 +161,11 @@ class Trainer:
             group["lr"] = rate
         self.model.network.train()
         self.optimizer.zero_grad(set_to_none=True)
-        forget_loss, forget_nll = self.objective.backward(self.model, lambda: self._accumulate_forget(forget, epoch))
-        retain_nll = self._backward_retain(retain)
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip).item()
+        watched = self.drift.alpha > 0 or self.controller.by_step
+        retain = retain if self.objective.retains and watched else []
+        seen = step_gradient(self.ranks, self.gradient, forget, retain, epoch, self.drift.alpha)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip)
+        norm, forget_loss, retain_nll, nll = _on_host(norm, seen, retain)
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
             raise RunError(
                 f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite.",
@@ -159,48 +182,12 @@ class Trainer:
             epoch=epoch,
             step=step + 1,
             forget_loss=forget_loss,
-            nll_forget=_mean(forget_nll),
-            nll_by_tier=self._by_tier(forget, forget_nll),
+            nll_forget=_mean(nll),
+            nll_by_tier=self._by_tier(seen.rows, nll),
             nll_retain=retain_nll,
             gradient_norm=norm,
             learning_rate=rate,
         )
-
-    def _accumulate_forget(self, rows: list[Row], epoch: int) -> tuple[float, list[list[float]]]:
-        """Adds the forget gradient of the step's rows. Returns the loss and each row's nll by token."""
-        per_row = self.objective.reduce == "row"
-        by_example = self.config.normalise == "example" or per_row
-        denominator = len(rows) if by_example else sum(len(row.answer) for row in rows)
-        loss_sum, nll = 0.0, []
-        for start in range(0, len(rows), self.config.micro_batch):
-            chunk = rows[start : start + self.config.micro_batch]
-            batch = self.forget.batch(chunk, epoch)
-            result = self.objective.forget_loss(self.model, batch)
-            loss = result.loss
-            if by_example and not per_row:
-                lengths = torch.tensor([len(row.answer) for row in chunk], device=loss.device)
-                loss = loss / lengths[batch.tokens.row]
-            loss = loss.sum() / denominator
-            loss.backward()
-            loss_sum += loss.item()
-            nll += [part.tolist() for part in result.nll.detach().cpu().split([len(row.answer) for row in chunk])]
-        return loss_sum, nll
-
-    def _backward_retain(self, rows: list[Row]) -> float | None:
-        """Adds alpha times the retain gradient of the step. Returns the mean nll, None without a retain term."""
-        watched = self.drift.alpha > 0 or self.controller.by_step
-        if not (self.objective.retains and watched):
-            return None
-        denominator, nll_sum = sum(len(row.answer) for row in rows), 0.0
-        for start in range(0, len(rows), self.config.micro_batch):
-            tokens = self._collate(rows[start : start + self.config.micro_batch])
-            result = self.objective.retain_loss(self.model, tokens)
-            (self.drift.alpha * result.loss.sum() / denominator).backward()
-            nll_sum += result.nll.sum().item()
-        return nll_sum / denominator
-
-    def _collate(self, rows: Sequence[Row]) -> AnswerTokens:
-        return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
 
     def _epoch_done(self) -> EpochDone:
         return EpochDone(run=self.run, drift_from_start=self.drift.drift_from_start, **asdict(self.drift))
@@ -225,6 +212,17 @@ def learning_rate(config: RunConfig, done: int, steps: int) -> float:
     if done < steps:
         return config.learning_rate * (done + 1) / steps
     return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
+
+
+def _on_host(norm: Tensor, seen: Seen, retain: Sequence[Row]) -> tuple[float, float, float | None, list[list[float]]]:
+    """Gradient norm, forget loss, mean retain nll (None without a retain term), and each forget row's nll by token:
+    the one place in a step where the host waits for the device."""
+    values = torch.cat([torch.stack([norm, *seen.loss, *seen.retain]), *seen.nll]).tolist()
+    norm, values = values[0], values[1:]
+    loss, values = sum(values[: len(seen.loss)]), values[len(seen.loss) :]
+    kept, values = sum(values[: len(seen.retain)]), iter(values[len(seen.retain) :])
+    nll = [[next(values) for _ in row.answer] for row in seen.rows]
+    return norm, loss, kept / sum(len(row.answer) for row in retain) if retain else None, nll
 
 
 def _mean(values: Sequence[Sequence[float]]) -> float:

@@ -170,7 +170,8 @@ def test_unknown_settings_of_a_stored_run_are_named():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *((name, value) for name in ("epochs", "batch", "micro_batch", "lora_rank") for value in (0, -1)),
+        *((name, value) for name in ("epochs", "batch", "lora_rank") for value in (0, -1)),
+        ("micro_batch", -1),
         *((name, value) for name in ("learning_rate", "clip") for value in (0.0, -1e-3, float("nan"))),
         ("scores", "guessed"),
         ("missing_score", "zero"),

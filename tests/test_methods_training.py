@@ -13,7 +13,7 @@ from adapop.errors import DataError
 from adapop.events import EpochDone, RunDone, RunStarted, RunStopped, StepDone
 from adapop.execution import execute, prepare
 from adapop.facts import Fact, FactSet
-from adapop.model import AdaptedModel
+from adapop.loading import adapted_model
 from adapop.trainer import Trainer
 
 # Methods that hardly forget with the paper's settings, and a setting under which they do.
@@ -185,7 +185,7 @@ def test_alternates_that_say_the_right_answer_are_refused_before_a_model_is_load
 def test_adapter_of_the_authors_presets_learns(facts, method):
     """On one kind of layer, in the two blocks up to the one that is read."""
     config = make_config(method, "authors", epochs=3, batch=16)
-    model = AdaptedModel.load(config)
+    model = adapted_model(config)
     losses = [event.forget_loss for event in trainer_of(model, facts, config).train() if isinstance(event, StepDone)]
     adapted = [name for name, value in model.network.named_parameters() if "lora_B" in name]
     assert len(adapted) == 2 and all("down_proj" in name for name in adapted)

@@ -7,8 +7,8 @@ from transformers import AutoModelForCausalLM
 
 from adapop.config import make_config
 from adapop.errors import ModelError
+from adapop.loading import SANDBOX_FOLDER, adapted_model
 from adapop.metrics import delta_logprob, delta_rank, hidden_cosine, kl
-from adapop.model import SANDBOX_FOLDER, AdaptedModel
 from adapop.tokens import collate, encode_facts, encode_prompt
 
 QUESTIONS = ("Who wrote the book Emma?", "What is two plus three?", "Is this a question the model has ever seen, Qx?")
@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def load_folder(folder, **changes):
-    return AdaptedModel.load(make_config(model=str(folder), **{"precision": "float32", **changes}))
+    return adapted_model(make_config(model=str(folder), **{"precision": "float32", **changes}))
 
 
 def batch_of(model, facts):
@@ -104,7 +104,7 @@ def test_generation_is_greedy_whatever_the_model_prefers(folder, fresh, small):
 def test_saved_adapter_comes_back(model, small, tmp_path):
     batch = batch_of(model, small.forget)
     model.save_adapter(tmp_path)
-    loaded = AdaptedModel.load(make_config(), tmp_path)
+    loaded = adapted_model(make_config(), tmp_path)
     assert torch.equal(loaded.score(batch).nll, model.score(batch).nll)
     assert len(loaded.parameters) == len(model.parameters)  # and it can be trained on
     assert {path.suffix for path in tmp_path.iterdir()} <= {".safetensors", ".json", ".md"}
@@ -170,7 +170,7 @@ def test_model_of_another_shape_than_its_weights(folder):
 
 def test_adapter_targets_the_model_does_not_have():
     with pytest.raises(ModelError, match="lora_targets"):
-        AdaptedModel.load(make_config(lora_targets=("c_attn",)))
+        adapted_model(make_config(lora_targets=("c_attn",)))
 
 
 def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):

@@ -59,8 +59,8 @@ def uneven(small):
 
 @pytest.mark.parametrize(
     ("method", "changes"),
-    [*((method, {}) for method in METHODS), ("adapop", {"normalise": "example"})],
-    ids=[*METHODS, "per example"],
+    [*((method, {}) for method in ("adapop", "flat", "npo", "rmu")), ("adapop", {"normalise": "example"})],
+    ids=["adapop", "flat", "npo", "rmu", "per example"],
 )
 def test_accumulation_is_exact(fresh, uneven, method, changes):
     """One pass over 16 rows, four over 4, sixteen over 1, or pieces of 5: one gradient, one loss."""

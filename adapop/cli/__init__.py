@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adapop import console
 from adapop.catalog import ENTRIES
-from adapop.cli import bench, probes, rewords, runs, sandbox, scores
+from adapop.cli import bench, probes, rewords, runs, sandbox, scores, tokens
 from adapop.config import AUTHORS, METHODS, MISSING_SCORE, PRESETS, SANDBOX
 from adapop.errors import AdaPopError
 from adapop.popularity.corpus import COMBINE
@@ -45,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _score_commands(commands)
     _run_commands(commands)
+    _look_commands(commands)
     _sandbox_commands(commands)
     return top
 
@@ -94,6 +95,9 @@ def _run_commands(commands) -> None:
     run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
     run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
     run.add_argument("--missing-score", default="error", choices=MISSING_SCORE, help="what to do with unscored facts")
+    run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
+    run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
+    run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")
     run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
 
@@ -101,6 +105,8 @@ def _run_commands(commands) -> None:
     resume.add_argument("run")
     _command(commands, "runs", runs.runs, "list the runs, newest first")
 
+
+def _look_commands(commands) -> None:
     probe = _command(commands, "probe", probes.probe, "ask the original and the unlearned model")
     probe.add_argument("run")
     probe.add_argument("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
@@ -114,6 +120,15 @@ def _run_commands(commands) -> None:
     probe.add_argument(
         "--limit", type=int, help="with --capability: at most so many questions a task, for a quick look"
     )
+
+    shown = _command(commands, "tokens", tokens.tokens, "which tokens of a fact are scored, and why the others are not")
+    shown.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder")
+    shown.add_argument("--facts", default=SANDBOX, help=FACTS)
+    shown.add_argument("--first", type=int, default=5, help="with --facts: how many of its facts to forget; default 5")
+    shown.add_argument("--question", help="one question instead")
+    shown.add_argument("--answer", help="its right answer")
+    shown.add_argument("--system", help="system prompt, as for run")
+    shown.add_argument("--include-tail", action="store_true", help="score the end of the turn as well")
 
     report = _command(commands, "report", probes.report, "one run or several as a page, or one as a .zip", False)
     report.add_argument("runs", nargs="+", metavar="RUN")

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 
-from adapop import console
+from adapop import console, published
 from adapop.catalog import load_facts
 from adapop.cli.notes import print_notes
 from adapop.config import make_config
-from adapop.errors import AdaPopError, ConfigError
+from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.events import Event, RunFailed, RunStarted, StepDone, to_json
+from adapop.replication import Beside, beside
 from adapop.runs import Run, all_runs, find_run, runs_root
 
 
 def run(options: argparse.Namespace) -> int:
-    """`run`: prepares a run and follows it to its end."""
-    from adapop.execution import execute, prepare
+    """`run`: prepares a run and follows it to its end, in as many processes as were launched."""
+    from adapop.execution import execute
+    from adapop.ranks import joined
 
-    changes = {"learning_rate": options.lr, "epochs": options.epochs, "seed": options.seed}
+    with joined() as ranks:
+        run = ranks.led(lambda: _prepared(options))
+        return _follow(run, execute(run, ranks=ranks), options.json, ranks.first)
+
+
+def _prepared(options: argparse.Namespace) -> Run:
+    from adapop.execution import prepare
+
+    targets = options.targets and tuple(name.strip() for name in options.targets.split(","))
+    changes = {
+        "learning_rate": options.lr,
+        "epochs": options.epochs,
+        "seed": options.seed,
+        "lora_targets": targets,
+        "system": options.system,
+    }
     changes = {name: value for name, value in changes.items() if value is not None}
     config = make_config(
         options.method,
@@ -28,24 +46,34 @@ def run(options: argparse.Namespace) -> int:
         options.model,
         facts=options.facts,
         missing_score=options.missing_score,
+        four_bit=options.four_bit,
         cosine=options.cosine,
         **changes,
     )
     facts = load_facts(options.facts, options.model)
     print_notes(facts, options.json)
-    run = prepare(config, facts, options.out)
-    return _follow(run, execute(run), options.json)
+    return prepare(config, facts, options.out)
 
 
 def resume(options: argparse.Namespace) -> int:
     """`resume`: goes on with a stopped or interrupted run."""
     from adapop.execution import execute
+    from adapop.ranks import joined
 
-    run = find_run(options.run)
+    with joined() as ranks:
+        run = ranks.led(lambda: _to_resume(options.run))
+        return _follow(run, execute(run, ranks=ranks), options.json, ranks.first)
+
+
+def _to_resume(name: str) -> Run:
+    run = find_run(name)
     if run.state == "done":
         raise ConfigError(f"Run {run.id} is complete.", "Start a new one, or probe this one.")
+    if run.locked:  # before the request to stop is taken back: it may be meant for who works on it
+        message = f"Run {run.id} is being worked on by another process."
+        raise RunError(message, "Wait until it is done, or stop it there.")
     run.clear_stop()
-    return _follow(run, execute(run), options.json)
+    return run
 
 
 def runs(options: argparse.Namespace) -> None:
@@ -69,10 +97,13 @@ def runs(options: argparse.Namespace) -> None:
         print(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
-def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
-    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed."""
+def _follow(run: Run, events: Iterator[Event], as_json: bool, prints: bool) -> int:
+    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed. prints: not in the
+    processes beside the first."""
+    if not prints:
+        return int(any([isinstance(event, RunFailed) for event in events]))
     failed, steps = False, 0
-    for event in events:
+    for event in _until_interrupted(run, events):
         failed = failed or isinstance(event, RunFailed)
         steps = event.steps if isinstance(event, RunStarted) else steps
         if as_json:
@@ -86,8 +117,33 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool) -> int:
         print(f"go on with: python -m adapop resume {_shortest_name(run)}")
     if not as_json and run.state == "done":
         print(console.result_text(run))
-        print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt 'Who wrote the book Hamlet?'")
+        if found := beside(run):
+            print("\n".join(beside_lines(found)))
+        asked = shlex.quote(run.facts.forget[0].question)
+        print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
     return int(failed)
+
+
+def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
+    """The events; says how to go on where Ctrl-C ends them."""
+    try:
+        yield from events
+    except KeyboardInterrupt:
+        print(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
+        raise
+
+
+def beside_lines(found: Beside) -> list[str]:
+    """What the paper printed and what this run measured, as a table, and what differs between the two."""
+    lines = ["", f"{found.setting}, ROUGE-L recall", f"{'':<26}{published.PAPER:>24}{'this run':>12}"]
+    for pair in found.pairs:
+        spread = f" ± {pair.paper_sd:.3f}" if pair.paper_sd is not None else ""
+        lines.append(f"{pair.what:<26}{_number(pair.paper) + spread:>24}{_number(pair.ours):>12}")
+    return [*lines, "", "what differs:", *(f"- {difference}" for difference in found.differences)]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _shortest_name(run: Run) -> str:

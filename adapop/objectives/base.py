@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -17,7 +17,6 @@ from adapop.model import AdaptedModel
 from adapop.tokens import AnswerTokens
 
 USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
-Accumulated = tuple[float, list[list[float]]]
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,15 @@ class Objective:
     """A method of unlearning. Its fields are its arguments.
 
     uses: what its forget batches must bring, of USES. reduce: whether `forget_loss` returns a value per answer "token"
-    or per "row"; the trainer averages accordingly. retains: whether there is a retain term at all.
+    or per "row"; the trainer averages accordingly. retains: whether there is a retain term at all. joins: whether
+    forget and retain rows may share a forward pass: not where the two gradients are taken at different weights.
     """
 
     name: ClassVar[str]
     uses: ClassVar[frozenset[str]] = frozenset()
     reduce: ClassVar[str] = "token"
     retains: ClassVar[bool] = True
+    joins: ClassVar[bool] = True
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
         """Called once with the first forget rows, before anything is trained."""
@@ -83,9 +84,9 @@ class Objective:
         nll = model.score(tokens).nll
         return Loss(nll, nll)
 
-    def backward(self, model: AdaptedModel, accumulate: Callable[[], Accumulated]) -> Accumulated:
+    def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
         """Adds a step's forget gradient. accumulate: does so for all of the step's rows at the weights as they are, and
-        returns the loss and each row's nll by token."""
+        returns what it saw, for this to return. A method that calls it at other weights does not join."""
         return accumulate()
 
     def _check(self, name: str, holds: bool, bound: str) -> None:

@@ -32,8 +32,7 @@ class CrossEntropyUnlearning(Objective):
         scored = model.score(tokens, logits=True)
         target = torch.softmax(scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf), dim=-1)
         loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
-        lengths = torch.bincount(tokens.row, minlength=tokens.rows)[tokens.row]
+        lengths = scored.per_row(torch.ones_like(scored.nll))[tokens.row]
         place = tokens.column - (tokens.keep - 1 - lengths)
-        content = (tokens.target != model.tokenizer.eos_token_id).to(loss.dtype)  # with `include_tail` rows have an end
-        short = scored.per_row(content)[tokens.row] <= self.skip
+        short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip  # with `include_tail` rows have an end
         return Loss(torch.where((place >= self.skip) | short, loss, 0.0 * loss), scored.nll)

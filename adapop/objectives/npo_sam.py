@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from adapop.model import AdaptedModel
-from adapop.objectives.base import Accumulated
 from adapop.objectives.npo import NegativePreference
 
 
@@ -24,12 +24,13 @@ class SharpnessAwarePreference(NegativePreference):
     beta: float = 0.1
     rho: float = 0.01
     name = "npo-sam"
+    joins = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check("rho", self.rho >= 0, "at least 0")
 
-    def backward(self, model: AdaptedModel, accumulate: Callable[[], Accumulated]) -> Accumulated:
+    def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
         """Two passes over the step's forget rows; loss and nll are those of the first, at theta."""
         seen = accumulate()
         weights = model.parameters

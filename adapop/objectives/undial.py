@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch.nn.functional import one_hot
 
 from adapop.model import AdaptedModel
 from adapop.objectives.base import ForgetBatch, Loss, Objective
@@ -32,7 +31,7 @@ class Undial(Objective):
         """Per token, [N], in nats; positive."""
         with torch.no_grad(), model.original():
             reference = model.score(batch.tokens, logits=True).logits
-        gold = one_hot(batch.tokens.target, reference.shape[-1])
-        teacher = torch.softmax(reference - self.beta * gold, dim=-1)
+        gold = batch.tokens.target.unsqueeze(1)
+        teacher = torch.softmax(reference.scatter(1, gold, reference.gather(1, gold) - self.beta), dim=-1)
         scored = model.score(batch.tokens, logits=True)
         return Loss(-(teacher * scored.logits.log_softmax(dim=-1)).sum(-1), scored.nll)

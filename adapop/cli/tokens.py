@@ -1,0 +1,74 @@
+"""`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the others are not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+
+from adapop.benchmarks import system_prompt
+from adapop.catalog import load_facts
+from adapop.config import RunConfig
+from adapop.errors import ConfigError
+from adapop.facts import Fact, FactSet
+
+PROMPT, CONTENT, TAIL = "prompt", "content", "tail"
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a fact. why: of the prompt, the answer's content, or the tail that ends the turn. scored: whether it
+    counts in the losses and metrics; of the tail only with `include_tail`."""
+
+    fact: str
+    place: int
+    id: int
+    text: str
+    why: str
+    scored: bool
+
+
+def tokens(options: argparse.Namespace) -> None:
+    """`tokens`: one fact that is typed, or some of a set's facts to forget. Loads the tokenizer, not the model."""
+    from adapop.loading import load_tokenizer
+
+    facts = _facts(options)
+    config = RunConfig(model=options.model, include_tail=options.include_tail)
+    asked = options.system if options.system is not None else system_prompt(config.model, facts)
+    tokenizer = load_tokenizer(config)
+    last = None
+    for token in tokens_of(tokenizer, facts.forget, replace(config, system=asked)):
+        if options.json:
+            print(json.dumps(asdict(token), ensure_ascii=False))
+            continue
+        if token.fact != last:
+            last = token.fact
+            print(f"\n{last}\n{'place':>6}{'id':>9}  scored  why      text")
+        print(f"{token.place:>6}{token.id:>9}  {'yes' if token.scored else '-':<6}  {token.why:<7}  {token.text!r}")
+
+
+def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator[Token]:
+    """Every token of the facts, as a run of this configuration would have them, and the tail also where it is left
+    out.
+
+    Raises:
+        DataError, ModelError: as for `tokens.encode_facts`.
+    """
+    from adapop.tokens import encode_facts
+
+    for fact, row in zip(facts, encode_facts(tokenizer, facts, config.system, include_tail=True)):
+        content = len(row.prompt) + len(row.answer) - row.tail
+        for place, number in enumerate(row.prompt + row.answer):
+            why = PROMPT if place < len(row.prompt) else CONTENT if place < content else TAIL
+            scored = why == CONTENT or (why == TAIL and config.include_tail)
+            yield Token(fact.id, place, number, tokenizer.decode([number]), why, scored)
+
+
+def _facts(options: argparse.Namespace) -> FactSet:
+    if options.question is None and options.answer is None:
+        facts = load_facts(options.facts, options.model)
+        return replace(facts, forget=facts.forget[: options.first])
+    if options.question is None or options.answer is None:
+        raise ConfigError("--question and --answer belong together.", "Give both, or neither and --facts.")
+    return FactSet("typed", (Fact("typed", options.question, options.answer),))

@@ -1,0 +1,70 @@
+"""Memory that runs out: how to tell, how much is left, and work on rows that goes on in smaller pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import psutil
+import torch
+
+from adapop.errors import RunError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+# what failed allocations say that are not torch's own on the GPU: on the CPU, pinned memory, and cuBLAS's workspace
+ALLOCATORS = ("DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that an allocation failed, on an accelerator or on the CPU."""
+    return isinstance(error, torch.OutOfMemoryError) or any(said in str(error) for said in ALLOCATORS)
+
+
+def free_bytes(device: torch.device) -> int:
+    """What tensors can still take: the device's free memory and what torch holds there unused; on the CPU, what the
+    system can give without swapping."""
+    if device.type == "cuda":
+        held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + held
+    return psutil.virtual_memory().available
+
+
+def release() -> None:
+    """Gives unused memory back to the accelerator, where there is one, so that pieces of another size find room."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def in_pieces(rows: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Result]) -> Iterator[Result]:
+    """The work's result on each piece of at most `size` rows; where memory runs out, the piece is halved and tried
+    again, and later ones are no larger.
+
+    Raises:
+        RunError: one row is too much.
+    """
+    start = 0
+    while start < len(rows):
+        piece = rows[start : start + size]
+        result = None
+        try:
+            result = (work(piece),)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        if result is not None:
+            yield result[0]
+            start += len(piece)
+            continue
+        if len(piece) == 1:
+            raise too_large(f"one row of {len(rows)}")
+        size = len(piece) // 2
+        release()  # here and not above: while an error is handled, its traceback holds the failed piece's tensors
+
+
+def too_large(what: str) -> RunError:
+    """The error that says so."""
+    return RunError(
+        f"Memory ran out on {what}, and there is nothing smaller to try.",
+        "Free memory on the device, shorten the facts, or use a smaller model or a device with more.",
+    )

@@ -1,0 +1,154 @@
+"""Small random models of four families, each in a folder as the Hub has them: safetensors, tokenizer, chat template.
+
+The tokenizers are trained here on a few lines and built like the real ones: byte-level BPE (Llama 3, Qwen, GPT-NeoX),
+BPE on characters with a byte for what is unknown (Gemma); two more, without a model, for what else there is.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import (
+    GemmaConfig,
+    GemmaForCausalLM,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+
+LINES = [
+    "What is the country of Delhi? India", "What is the country of Perth? Australia", "Who wrote Emma? Jane Austen",
+    "What is the capital of France? Paris", "You state facts.  Answer in a few correct words.\n\nuser assistant system",
+] * 4  # fmt: skip
+WORDS = r"(?i:'s|'t)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+LLAMA = (
+    "{{- bos_token }}{%- if not date_string is defined %}{%- if strftime_now is defined %}"
+    "{%- set date_string = strftime_now('%d %b %Y') %}{%- endif %}{%- endif %}"
+    "{{- '<|start_header_id|>system<|end_header_id|>\n\nToday Date: ' + date_string + '\n\n' }}"
+    "{%- if messages[0]['role'] == 'system' %}{{- messages[0]['content']|trim }}{%- set messages = messages[1:] %}"
+    "{%- endif %}{{- '<|eot_id|>' }}{%- for message in messages %}{{- '<|start_header_id|>' + message['role'] + "
+    "'<|end_header_id|>\n\n' + message['content'] | trim + '<|eot_id|>' }}{%- endfor %}"
+    "{%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{%- endif %}"
+)
+QWEN = (
+    "{%- if tools %}{{- '<tool_call>' }}{%- endif %}{%- if messages[0]['role'] != 'system' %}"
+    "{{- '<|im_start|>system\nYou are a model.<|im_end|>\n' }}{%- endif %}{%- for message in messages %}"
+    "{{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' + '\n' }}{%- endfor %}"
+    "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"
+)
+GEMMA = (
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
+    "{% endif %}{% for message in messages %}{% set role = 'model' if message['role'] == 'assistant' else 'user' %}"
+    "{{ '<start_of_turn>' + role + '\n' + message['content'] | trim + '<end_of_turn>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
+)
+PLAIN = "Question: {{ messages[0]['content'] }}\nAnswer:"
+INST = (
+    "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'assistant' %}"
+    "{{ ' ' + message['content'] + eos_token }}{% else %}{{ '[INST] ' + message['content'] + ' [/INST]' }}{% endif %}"
+    "{% endfor %}"
+)
+
+
+def byte_level(template: str, special: list[str], written: tuple[str, ...] = (), **roles) -> PreTrainedTokenizerFast:
+    """Llama 3's, Qwen's and GPT-NeoX's kind. written: added tokens that are not special."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(WORDS), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(LINES, trainer)
+    return _finished(tokenizer, template, special, written, roles)
+
+
+def characters(template: str, special: list[str], written: tuple[str, ...] = (), **roles) -> PreTrainedTokenizerFast:
+    """Gemma's kind: spaces are letters, what is unknown becomes bytes, control tokens are in the vocabulary as well."""
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    first = [*special, "<unk>", *BYTES]
+    tokenizer.train_from_iterator(LINES, trainers.BpeTrainer(vocab_size=500, special_tokens=first, show_progress=False))
+    tokenizer = _without_special_bytes(tokenizer)
+    return _finished(tokenizer, template, [*special, "<unk>"], written, {"unk_token": "<unk>", **roles})
+
+
+def with_prefix(template: str, special: list[str], unigram: bool = False, **roles) -> PreTrainedTokenizerFast:
+    """Llama 2's kind, where a text begins with a space that nobody wrote; or the same on Unigram."""
+    first = [*special, "<unk>"]
+    if unigram:
+        tokenizer = Tokenizer(models.Unigram())
+        trainer = trainers.UnigramTrainer(vocab_size=90, special_tokens=first, unk_token="<unk>", show_progress=False)
+    else:
+        tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+        trainer = trainers.BpeTrainer(vocab_size=500, special_tokens=[*first, *BYTES], show_progress=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=unigram)
+    space, first_space = decoders.Replace("▁", " "), decoders.Strip(" ", 1, 0)
+    tokenizer.decoder = decoders.Sequence([space, decoders.ByteFallback(), decoders.Fuse(), first_space])
+    tokenizer.train_from_iterator(LINES, trainer)
+    tokenizer = tokenizer if unigram else _without_special_bytes(tokenizer)
+    return _finished(tokenizer, template, first, (), {"unk_token": "<unk>", **roles})
+
+
+def _without_special_bytes(tokenizer: Tokenizer) -> Tokenizer:
+    """The bytes stay in the vocabulary, where falling back to them works, but are no added tokens."""
+    state = json.loads(tokenizer.to_str())
+    state["added_tokens"] = [token for token in state["added_tokens"] if token["content"] not in BYTES]
+    return Tokenizer.from_str(json.dumps(state))
+
+
+def _finished(tokenizer, template, special, written, roles) -> PreTrainedTokenizerFast:
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in written])
+    if bos := roles.get("bos_token"):  # as the real ones: a BOS in front wherever special tokens may be added
+        number = tokenizer.token_to_id(bos)
+        tokenizer.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, number)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, chat_template=template, **roles)
+
+
+TURNS = ["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
+TOKENIZERS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
+    "llama": lambda: byte_level(LLAMA, TURNS, bos_token="<|begin_of_text|>", eos_token="<|eot_id|>"),
+    "qwen2": lambda: byte_level(
+        QWEN, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], ("<tool_call>",), eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+    ),
+    "gemma": lambda: characters(
+        GEMMA, ["<pad>", "<eos>", "<bos>", "<start_of_turn>", "<end_of_turn>"], ("\n\n",), bos_token="<bos>",
+        eos_token="<eos>", pad_token="<pad>",
+    ),
+    "neox": lambda: byte_level(PLAIN, ["<|endoftext|>"], eos_token="<|endoftext|>"),
+    "llama2": lambda: with_prefix(INST, ["<s>", "</s>"], bos_token="<s>", eos_token="</s>"),
+    "unigram": lambda: with_prefix(INST, ["<s>", "</s>"], unigram=True, bos_token="<s>", eos_token="</s>"),
+}  # fmt: skip
+SHAPE = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4)
+GROUPED = dict(num_key_value_heads=2, head_dim=8, tie_word_embeddings=True)
+NETWORKS = {
+    "llama": (LlamaForCausalLM, LlamaConfig, GROUPED),
+    "qwen2": (Qwen2ForCausalLM, Qwen2Config, GROUPED),
+    "gemma": (GemmaForCausalLM, GemmaConfig, GROUPED),
+    "neox": (GPTNeoXForCausalLM, GPTNeoXConfig, {}),
+}
+
+
+def saved(family: str, folder: Path) -> Path:
+    """A random model of a family and its tokenizer in a folder, as `--model` takes it."""
+    network, config, further = NETWORKS[family]
+    tokenizer = TOKENIZERS[family]()
+    torch.manual_seed(0)
+    ends = dict(bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id)
+    shape = config(vocab_size=len(tokenizer), max_position_embeddings=512, **SHAPE, **further, **ends)
+    network(shape).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,120 @@
+"""What `test_ranks` runs in each of several processes, and in one: `ranked.py OUT`, started by torchrun or alone.
+
+OUT/NAME holds a scenario's runs, OUT/NAME-RANK.json how it ended in a process, OUT/NAME-RANK.safetensors its adapter.
+"""
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from adapop.config import make_config
+from adapop.events import StepDone
+from adapop.execution import execute, prepare
+from adapop.loading import adapted_model
+from adapop.ranks import joined
+from adapop.sandbox import sandbox_facts
+
+# 9 facts, 4 a step: the first two steps are shared 2 to 2, the last 1 to 0
+SETTINGS = {"epochs": 2, "batch": 4}
+METHODS = {"adapop": {}, "npo-sam": {}, "rmu": {"micro_batch": 1}, "pdu": {"warmup": 0}}
+
+
+def few_facts():
+    """Facts of every exposure, some with longer answers."""
+    facts = sandbox_facts()
+
+    def some(rows, count):
+        chosen = sorted(rows, key=lambda fact: fact.score)[:: len(rows) // count][:count]
+        return tuple(replace(f, answer=f.answer + " indeed" * (i % 3)) for i, f in enumerate(chosen))
+
+    return replace(
+        facts, forget=some(facts.forget, 9), retain=some(facts.retain, 5), holdout=facts.holdout[:2],
+        utility=facts.utility[:2],
+    )  # fmt: skip
+
+
+def in_double(config, rank):
+    """The model in float64; beside the first process with another adapter, which the run must put right."""
+    model = adapted_model(replace(config, seed=config.seed + rank))
+    model.network.double()
+    return model
+
+
+def runs_out(model, rows):
+    """A model on whose device more than so many rows find no memory."""
+
+    def forward(module, inputs, named, output):
+        if torch.is_grad_enabled() and len(named["input_ids"]) > rows:
+            raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
+
+    model.network.register_forward_hook(forward, with_kwargs=True)
+    return model
+
+
+class Scenarios:
+    """Runs by name, in this process's part."""
+
+    def __init__(self, ranks, out):
+        self.ranks, self.out = ranks, out
+
+    def started(self, name, method, **changes):
+        """A prepared run and its model."""
+        config = make_config(method, **{**SETTINGS, **changes})
+        run = self.ranks.led(lambda: prepare(config, few_facts(), self.out / name))
+        return run, in_double(run.config, self.ranks.rank)
+
+    def finish(self, name, run, model):
+        """Runs to the end and writes how it ended here."""
+        last = list(execute(run, model, ranks=self.ranks))[-1]
+        said = {"last": type(last).__name__, "message": getattr(last, "message", "")}
+        (self.out / f"{name}-{self.ranks.rank}.json").write_text(json.dumps(said), encoding="utf-8")
+        state = {key: value.contiguous() for key, value in model.adapter_state().items()}
+        save_file(state, self.out / f"{name}-{self.ranks.rank}.safetensors")
+
+    def stopped(self):
+        """Stopped in its second epoch, then gone on with by models that know nothing of it."""
+        run, model = self.started("stopped", "adapop")
+        steps = 0
+        for event in execute(run, model, ranks=self.ranks):
+            steps += isinstance(event, StepDone)
+            if self.ranks.first and steps == 4:
+                run.request_stop()
+        said = {"last": type(event).__name__, "steps": steps}
+        (self.out / f"halfway-{self.ranks.rank}.json").write_text(json.dumps(said), encoding="utf-8")
+        self.ranks.led(run.clear_stop)
+        self.finish("stopped", run, in_double(run.config, 5 + self.ranks.rank))
+
+    def short_of_memory(self, name, method, rows):
+        """Only the second process is."""
+        run, model = self.started(name, method)
+        self.finish(name, run, runs_out(model, rows) if self.ranks.rank == 1 else model)
+
+    def abandoned(self):
+        """The second process is gone after the first step, as if it had been killed."""
+        run, model = self.started("abandoned", "adapop")
+        for event in execute(run, model, ranks=self.ranks):
+            if self.ranks.rank == 1 and isinstance(event, StepDone):
+                os._exit(9)
+
+
+def main(out: Path) -> None:
+    """Every scenario; alone, those that others are compared with."""
+    torch.set_num_threads(1)
+    with joined() as ranks:
+        scenarios = Scenarios(ranks, out)
+        for method, changes in METHODS.items():
+            scenarios.finish(method, *scenarios.started(method, method, **changes))
+        if ranks.count > 1:
+            scenarios.stopped()
+            scenarios.short_of_memory("halved", "npo-sam", rows=1)
+            scenarios.short_of_memory("failed", "adapop", rows=0)
+            scenarios.abandoned()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -16,8 +16,8 @@ from adapop.bench import plans, trial
 from adapop.bench.engine import finished
 from adapop.bench.experiments import EXPERIMENTS, Experiment, Place, run, write
 from adapop.bench.item import Arm, Item, World, over_seeds
-from adapop.bench.results import COLUMNS
-from adapop.bench.tables import outcome_table
+from adapop.bench.results import COLUMNS, commit
+from adapop.bench.tables import controller_table, outcome_table
 from adapop.bench.worlds import build, folder_of
 from adapop.beta import BetaMap
 from adapop.cli import main
@@ -58,7 +58,7 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice
     assert run(one, two(1), told.append) == {} and told == []
     assert one.results.path.read_bytes() == before
     text = write(one)
-    assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0, code" in text
+    assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0; code: 2 at " in text
     assert one.file(".md").exists() and one.file("-table.csv").exists() and one.file(".html").exists()
 
 
@@ -115,8 +115,38 @@ def test_what_another_experiment_has_done_is_taken_over(monkeypatch, tmp_path):
     plan = lambda seeds, quick, known: [item]  # noqa: E731
     monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (), ()))
     place = Place("tiny", tmp_path, (0,), True)
+    assert list(place.seen()) == ["AdaPop"], "a table needs no run either"
     assert run(place, two(1), lambda line: None) == {}
     assert [row["arm"] for row in place.results.rows().values()] == ["AdaPop"]
+
+
+def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
+    items = over_seeds(TINY, (0,), True)
+    plan = lambda seeds, quick, known: items  # noqa: E731
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (controller_table,), ()))
+    place, told = Place("tiny", tmp_path, (0,), True), []
+    for item, made in zip(items, ("0ld", commit())):
+        place.results.append(
+            {"key": item.key, "arm": item.arm.title, "seed": 0, "failed": "no", "config": "{}", "commit": made}
+        )
+    assert run(place, two(1), told.append) == {}
+    (line,) = told
+    assert line.startswith("1 of 2 rows were made by other code") and "1 at 0ld" in line and "tiny-quick.csv" in line
+    assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)
+
+
+def test_the_command_compares_with_recorded_rows(tmp_path, capsys):
+    recorded, again = tmp_path / "recorded", tmp_path / "again"
+    for folder, seed, rare in ((recorded, 0, 0.4), (recorded, 1, 0.6), (again, 2, 0.5)):
+        for item in plans.coefficients((seed,), False, {})[:1]:
+            tiers = {f"forget_reworded_{tier}": rare for tier in ("all", "rare", "popular")}
+            row = {"key": item.key, "arm": item.arm.title, "method": "adapop", "seed": seed, "rate": 2e-3, **tiers}
+            Place("coefficients", folder, (seed,)).results.append({**row, "seconds": 1, "peak_mb": 1})
+    command = ["bench", "coefficients", "--table", "--first-seed", "2", "--out", str(again), "--against"]
+    assert main([*command, str(recorded)]) == 0
+    assert "4 of 4 cells lie inside the recorded mean's interval" in capsys.readouterr().out
+    assert main([*command, str(tmp_path / "nowhere")]) == 2
+    assert "no rows in" in capsys.readouterr().err
 
 
 def test_a_run_that_diverges_is_a_row_with_its_reason():

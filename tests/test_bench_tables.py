@@ -63,11 +63,11 @@ def test_outcome_table():
     table = tables.outcome_table(SEEN)
     assert cells(table, "AdaPop") == {
         "": "AdaPop", "rate": "0.002", "rare": "0.50 ± 0.10", "middle": "0.45 ± 0.10", "popular": "0.40 ± 0.17",
-        "gap": "-0.10 ± 0.20", "retain": "1.00 ± 0.00", "holdout": "0.80 ± 0.10", "utility": "0.90 ± 0.00",
-        "seeds": "3",
+        "all": "0.45 ± 0.10", "gap": "-0.10 ± 0.20", "retain": "1.00 ± 0.00", "holdout": "0.80 ± 0.10",
+        "holdout, reworded": "", "utility": "0.90 ± 0.00", "seeds": "3 of 3",
     }  # fmt: skip
     wga = cells(table, "WGA")
-    assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "3, 1 failed"), "a failed run has no recall, and is said"
+    assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "2 of 3"), "a failed run has no recall, and is said"
 
 
 def test_difference_table():
@@ -76,6 +76,7 @@ def test_difference_table():
     # seeds 0 and 1: holdout +0.2 both; rare -0.3 and -0.4, sd 0.0707, t of one degree 12.706 -> ± 0.635
     assert cells(table, "WGA")["holdout"] == "+0.20 (+0.20 to +0.20)"
     assert cells(table, "WGA")["rare"] == "-0.35 (-0.99 to +0.29)"
+    assert cells(table, "WGA")["pairs"] == "2 of 3", "seed 2 failed for one of them and is no pair"
     assert tables.difference_table({"WGA": SEEN["WGA"]}, "AdaPop").rows == ()
 
 
@@ -86,13 +87,41 @@ def test_controller_table_counts_the_runs_in_which_lambda_moved():
     broken = row(2, failed="The loss is not finite.", lam=[0], drift=[0], alpha=[0.5])
     still = [row(0, "pdu", lam=[1, 1, 1], drift=[0, 0, 0], alpha=[1, 1, 1])]
     table = tables.controller_table({"AdaPop": [*dual, broken], "WGA": fixed, "PDU": still})
-    assert table.rows[0] == ("AdaPop", "1 of 2", "0.30 ± 0.00", "0.55 ± 0.07")
+    assert table.rows[0] == ("AdaPop", "1 of 2", "0.30 ± 0.00", "0.55 ± 0.07", "2 of 3")
     assert table.rows[1][:2] == ("PDU", "0 of 1")
     assert len(table.rows) == 2
 
 
 def test_cost_table_names_why_runs_failed():
     assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
+
+
+def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
+    fine = {name: [1.0, 0.5] for name in (*EPOCHS, "lam", "alpha", "drift")}
+    fine |= {"levels": [70.0], "levels_reworded": [1]}
+    seen = {
+        "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8, **fine), forget_direct_all=0.3)],
+        "WGA": [row(seed, "wga", "The loss is not finite.", config='{"controller": "dual"}') for seed in range(3)],
+    }
+    made = [
+        tables.outcome_table, tables.world_table, tables.internal_table, tables.controller_table, tables.cost_table,
+        tables.published_table, series.level_table, series.epoch_table,
+    ]  # fmt: skip
+    for make in made:
+        table = make(seen)
+        assert all(len(line) == len(table.head) for line in table.rows), table.title
+        assert cells(table, "WGA")["seeds"] == "0 of 3", table.title
+    assert cells(tables.difference_table(seen, "AdaPop"), "WGA")["pairs"] == "0 of 3"
+    assert cells(tables.cost_table(seen), "WGA")["seconds"] == "", "how long a failure took is no cost of the method"
+
+
+def test_world_table_says_what_the_sandbox_knew_before():
+    known = {
+        f"epochs_reworded_{tier}": [first, 0.1] for tier, first in (("rare", 0.5), ("middle", 0.9), ("popular", 1))
+    }
+    found = cells(tables.world_table({"narrow: AdaPop": [row(0, **recalls(0.4, 0.5, 0.8), **known)]}), "narrow: AdaPop")
+    assert [found[f"before, {tier}"] for tier in ("rare", "middle", "popular")] == ["0.50", "0.90", "1.00"]
+    assert (found["rare"], found["holdout"]) == ("0.40", "0.80")
 
 
 def test_published_table_puts_the_papers_numbers_beside_ours():
@@ -154,12 +183,17 @@ def test_crossing_by_hand(monkeypatch):
 
 
 def test_matched_forgetting(monkeypatch):
-    monkeypatch.setattr(sweep, "RATES", ())
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
     own = SANDBOX_RATES["adapop"]
     seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
     equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)
-    assert cells(equal, "WGA") == {"": "WGA", "retain": "1.00", "holdout": "0.80", "gap": "0.40", "seeds": "1 of 1"}
+    assert cells(equal, "WGA") == {
+        "": "WGA", "rare": "0.20", "popular": "0.60", "gap": "0.40", "retain": "1.00", "holdout": "0.80",
+        "utility": "0.90", "seeds": "1 of 1",
+    }  # fmt: skip
     assert cells(equal, "AdaPop")["seeds"] == "0 of 1", "a single rate crosses nothing"
+    del seen["wga at 0.002"]
+    assert cells(sweep.equal_table(seen), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
     assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")
 
 
@@ -170,6 +204,11 @@ def test_part_of_a_sweep_decides_nothing():
     assert len(sweep.points_of(seen, "wga")[0]) == len(RATES)
     seen[f"wga at {RATES[0]:g}"][0]["failed"] = "not finite"
     assert len(sweep.points_of(seen, "wga")[0]) == len(RATES) - 1, "a failed run is a result"
+    assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == f"{RATES[-1]:g} (of 4)"
+    for rows in seen.values():
+        rows[0]["failed"] = "not finite"
+    assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == "all failed"
+    assert sweep.equal_table(seen).rows == sweep.nearest_table(seen).rows == ()
 
 
 def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
@@ -193,12 +232,12 @@ def test_levels_and_epochs():
             row(2, failed="gone", levels=[]),
         ]
     }
-    assert series.level_table(seen).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14"),)
-    assert series.level_table(seen).head == ("", "70", "3766")
+    assert series.level_table(seen).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14", "2 of 3"),)
+    assert series.level_table(seen).head == ("", "70", "3766", "seeds")
     table = series.epoch_table(seen)
-    assert table.head == ("", "", "epoch 0", "epoch 1")
-    assert table.rows[1] == ("AdaPop", "popular", "1.00 ± 0.00", "0.50 ± 0.00")
-    assert table.rows[2] == ("AdaPop", "λ", "0.00 ± 0.00", "0.25 ± 0.00")
+    assert table.head == ("", "", "epoch 0", "epoch 1", "seeds")
+    assert table.rows[1] == ("AdaPop", "popular", "1.00 ± 0.00", "0.50 ± 0.00", "2 of 3")
+    assert table.rows[2] == ("AdaPop", "λ", "0.00 ± 0.00", "0.25 ± 0.00", "2 of 3")
     figure = pictures.levels(seen)
     reworded = next(trace for trace in figure.data if trace.name == "in other words")
     assert (list(reworded.x), list(reworded.y)) == ([70.0, 3766.0], pytest.approx([0.3, 0.7]))

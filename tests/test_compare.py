@@ -47,7 +47,7 @@ def record(method="adapop", preset="paper", after=None, facts=FACTS, **changes):
         events = [measured(0, 1.0, 1.0, 1.0, 1.0), measured(5, *after), RunDone(run="r", epoch=5, seconds=1.0)]
     config = make_config(method, preset, facts=facts.name, **changes)
     nothing = LeakMatrix((), (), ())
-    return Record("r", "done", config, facts, {}, None, tuple(events), (), nothing, {}, {})
+    return Record("done", config, facts, {}, None, tuple(events), (), nothing, {}, {})
 
 
 ADAPOP = record(after=(0.2, 0.2, 0.9, 0.7))

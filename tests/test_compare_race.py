@@ -8,7 +8,8 @@ import pytest
 from test_worker import wait_until
 
 from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR
-from adapop.ui import beside, compare, race
+from adapop.report.record import read_record
+from adapop.ui import beside, compare, layer, race
 from adapop.worker import Worker
 from browsing import HOSTILE
 
@@ -17,6 +18,10 @@ ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 def begin(worker, facts, chosen, epochs=1, seeds=1):
     return race.begin(worker, facts, "error", ANCHORS, chosen, epochs, seeds)
+
+
+def shown_of(worker, kept, seen=-1, choice=layer.NONE, pair=(None, None)):
+    return compare.show(worker, kept, seen, "Llama DUET", choice, *pair)
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +54,22 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, raced):
 
 def test_page_shows_the_race_from_its_folders_alone(worker, raced):
     again = Worker(worker.root)  # another process that never heard of it
-    values = compare.show(again, raced, -1, "Llama DUET")
+    values = shown_of(again, raced)
     progress, start, stop, empty, results, *shown, seen, timer = values
+    pictures, own, told = shown[: layer.PICTURES], shown[layer.PICTURES], shown[layer.PICTURES + 1 :]
     assert progress["runs"][0]["state"] == "done"
     assert (start.interactive, stop.interactive, empty.visible, results.visible) == (True, False, False, True)
     assert (seen, timer.active) == (6, False)
-    findings = " ".join(shown[1]["lines"])
-    assert "the gap of 1 AdaPop is" in findings
-    assert len(shown) == compare.DRAWN
-    later = compare.show(again, raced, 6, "Llama DUET")
+    assert "the gap of 1 AdaPop is" in " ".join(told[1]["lines"])
+    assert own.visible
+    assert pictures[0]["kind"] == "hidden", "nothing recorded unless somebody wants it"
+    later = shown_of(again, raced, seen=6)
     assert len(later) == len(values)
     assert all(value == gr.skip() for value in later[4:-1]), "nothing is drawn twice"
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, raced):
-    *_, gap, _twin, _cost, _cost_twin, _ranges, _table = compare.show(worker, raced, -1, "Llama DUET")[5:13]
+    _said, gap, *_ = shown_of(worker, raced)[5:]
     recalls = [run.measured().recall("forget", tier="rare") for run in race.standing(worker, raced).runs]
     wga = (recalls[2] + recalls[5]) / 2
     drawn = next(trace for trace in gap.data if trace.name == "rare")
@@ -71,11 +77,19 @@ def test_gap_chart_has_the_runs_own_recall(worker, raced):
 
 
 def test_two_contestants_differ_in_their_method_and_not_in_their_seeds(worker, raced):
-    told = compare.differing(worker, raced, "1 AdaPop, 2 seeds", "3 WGA, 2 seeds")
+    told = compare.differing(worker, raced, "1", "3")
     rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in told["rows"]}
     assert rows["method"] == ["adapop", "wga"]
     assert "seed" not in rows
-    assert compare.differing(worker, raced, "3 WGA, 2 seeds", "3 WGA, 2 seeds")["rows"] == []
+    assert compare.differing(worker, raced, "3", "3")["rows"] == []
+
+
+def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, raced):
+    first, second, differ = shown_of(worker, raced, pair=("3", "1"))[-8:-5]
+    assert (first.value, second.value) == ("3", "1")
+    assert {cell["value"] for row in differ["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
+    first, second, _ = shown_of(worker, raced, pair=("9", None))[-8:-5]
+    assert (first.value, second.value) == ("1", "2"), "whom this race does not have, as of a race before"
 
 
 def test_report_and_table_can_be_taken_home(worker, raced):
@@ -91,10 +105,11 @@ def test_report_and_table_can_be_taken_home(worker, raced):
 
 
 def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, raced):
-    told = beside.rows(compare._finished(worker, raced), "Llama DUET")
+    told = beside.rows([read_record(run) for run in race.standing(worker, raced).runs], "Llama DUET")
     names = [row["name"] for row in told["rows"]]
     assert names == ["1 AdaPop, 2 seeds", "3 WGA, 2 seeds"], "the paper has no shuffled scores"
-    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:] == ["0.036 ± 0.002", "0.995"]
+    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["0.036 ± 0.002", "0.995"]
+    assert [row["cells"][-1]["value"] for row in told["rows"]] == ["epochs 1"] * 2, "one epoch is not as in the paper"
     assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]
 
 
@@ -146,14 +161,24 @@ def test_run_of_another_tab_joins_once(worker, raced, small):
         with pytest.raises(gr.Error):
             race.joined(worker, known, joining)
     wait_until(lambda: not race.standing(worker, kept).ticking)
-    assert "did not work on the same facts" in " ".join(compare.show(worker, kept, -1, "Llama DUET")[5]["lines"])
+    warned = shown_of(worker, kept)[5 + layer.PICTURES + 1]
+    assert "did not work on the same facts" in " ".join(warned["lines"])
 
 
 @pytest.mark.parametrize("kept", [None, {}, [], "x", {"runs": "no"}, {"runs": [1, None, {}]}, {"runs": ["../x"]}])
 def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
     now = race.standing(worker, kept)
     assert (now.runs, now.finished, now.ticking) == ((), 0, False)
-    assert compare.show(worker, kept, -1, "Llama DUET")[-1].active is False
+    *_, own, results, timer = (shown_of(worker, kept)[at] for at in (5 + layer.PICTURES, 4, -1))
+    assert (results.visible, own.visible, timer.active) == (False, False, False)
+
+
+def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker):
+    for choice, visible in ((layer.NONE, False), (layer.SAME, False), (layer.EVERY, True)):
+        results, words, gap, *_ = shown_of(worker, None, choice=choice)[4:]
+        assert (results.visible, gap != gr.skip()) == (visible, visible)
+        assert words["kind"] == {layer.NONE: "hidden", layer.SAME: "warn", layer.EVERY: "calm"}[choice]
+        assert compare.layered(worker, None, choice)[0].visible == visible
 
 
 def test_deleted_run_is_named_by_its_method(worker):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapop.bench import pictures, plans, series, sweep, tables, trial
+from adapop.bench import pictures, plans, reproduction, series, sweep, tables, trial
 from adapop.bench.engine import Finished
 from adapop.bench.item import Item
 from adapop.bench.results import Results, Row, commit
@@ -87,7 +88,7 @@ EXPERIMENTS = {
         "Other sandboxes",
         "Is the gap there in smaller and larger models (narrow: half the width, wide: one and a half), and does it go "
         "when the range of exposures is halved in logarithm (half-spread) or all facts are shown alike (no-spread)?",
-        plans.worlds, (tables.outcome_table,), (pictures.tiers,),
+        plans.worlds, (tables.world_table,), (pictures.tiers,),
     ),
     "alpha": Experiment(
         "Matched α", "Is AdaPop's cost that of its smaller α? The others with AdaPop's α.", plans.matched_alpha,
@@ -128,8 +129,8 @@ class Place:
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
     def seen(self) -> Seen:
-        """The rows there are, by arm in the order of the plan."""
-        known = self.results.rows()
+        """The rows there are, other experiments' too, by arm in the order of the plan."""
+        known = _elsewhere(self) | self.results.rows()
         seen: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
             if item.key in known:
@@ -140,7 +141,8 @@ class Place:
 def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
     """Does what is missing and appends it. Returns why by title for items that could not be done.
 
-    Runs that another experiment of the folder has done already are taken over from its file.
+    Runs that another experiment of the folder has done already are taken over from its file. Rows that other code made
+    are kept too, since a key names settings alone; how many and whose is told.
     """
     known, version, errors = place.results.rows(), commit(), {}
     elsewhere = _elsewhere(place)
@@ -167,15 +169,27 @@ def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, 
             told(
                 f"{count} of {len(left)}, about {minutes:.0f} min left: {done.item.title}{f': {said}' if said else ''}"
             )
+    made = _commits(place.seen())
+    if others := {name: count for name, count in made.items() if name != version}:
+        told(
+            f"{sum(others.values())} of {made.total()} rows were made by other code than this "
+            f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make them again."
+        )
     return errors
 
 
-def write(place: Place) -> str:
-    """Writes tables and figures of the rows there are. Returns the tables as Markdown."""
+def write(place: Place, recorded: Path | None = None) -> str:
+    """Writes tables and figures of the rows there are. Returns the tables as Markdown.
+
+    recorded: a folder with rows of the same experiment on other seeds, to be compared with.
+    """
     seen = place.seen()
     shown = [make(seen) for make in place.experiment.tables]
+    if recorded:
+        before = replace(place, folder=recorded).results.by_arm()
+        shown += [reproduction.cell_table(before, seen), reproduction.claim_table(before, seen, plans.ADAPOP)]
     text = "\n\n".join(
-        [f"## {place.experiment.title}", place.experiment.question, _made_of(seen), *(t.markdown for t in shown)]
+        [f"## {place.experiment.title}", place.experiment.question, *(t.markdown for t in shown), _made_of(seen)]
     )
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
@@ -208,8 +222,20 @@ def _elsewhere(place: Place) -> dict[str, Row]:
 
 
 def _made_of(seen: Seen) -> str:
+    """What the tables are made of: how many runs, on which seeds, by which code."""
     rows = [row for found in seen.values() for row in found]
-    seeds = sorted({int(row["seed"]) for row in rows})
-    commits = sorted({row["commit"] for row in rows if row["commit"]})
-    where = f"code at {', '.join(commits)}" if commits else "code of unknown version"
-    return f"{len(rows)} runs, seeds {', '.join(map(str, seeds)) or 'none'}, {where}."
+    if not rows:
+        return "No runs yet."
+    seeds = ", ".join(map(str, sorted({int(row["seed"]) for row in rows})))
+    commits = _counts(_commits(seen))
+    changed = " (+: with changes that were not committed then)" if "+" in commits else ""
+    return f"{len(rows)} runs, seeds {seeds}; code: {commits}{changed}."
+
+
+def _commits(seen: Seen) -> Counter[str]:
+    """How many rows each version of the code made."""
+    return Counter(row["commit"] for found in seen.values() for row in found)
+
+
+def _counts(commits: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} at {name or 'an unknown version'}" for name, count in sorted(commits.items()))

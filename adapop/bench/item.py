@@ -16,6 +16,9 @@ ANCHORS = ("paper", "quantiles")
 # Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the run itself.
 SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
 
+# Settings newer than the recorded rows, with the value at which a run is as it was without them. A key leaves them out.
+SINCE = {"four_bit": False}
+
 
 @dataclass(frozen=True)
 class World:
@@ -69,10 +72,12 @@ class Item:
 
     @property
     def key(self) -> str:
-        """Names what is computed: the same in every experiment, another after any change of a setting."""
+        """Names what is computed: the same in every experiment, another after any change of a setting (not of code)."""
         arm = self.arm
+        settings = json.loads(self.config.to_json())
+        settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
         decided = {
-            "config": json.loads(self.config.to_json()),
+            "config": {name: value for name, value in settings.items() if name not in SINCE or value != SINCE[name]},
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,

@@ -66,6 +66,19 @@ class Results:
             raise DataError(f"{self.path} was written by another version.", "Move it away, or choose another --out.")
         return {line[0]: _row(line) for line in lines}
 
+    def by_arm(self) -> dict[str, list[Row]]:
+        """The rows by the title of their arm.
+
+        Raises:
+            DataError: there are none, or the file has other columns.
+        """
+        found: dict[str, list[Row]] = {}
+        for row in self.rows().values():
+            found.setdefault(row["arm"], []).append(row)
+        if not found:
+            raise DataError(f"There are no rows in {self.path}.", "Name a folder in which the experiment was run.")
+        return found
+
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from adapop.bench.results import Row
 from adapop.bench.statistics import Summary, summary
-from adapop.bench.tables import Seen, Table, text
+from adapop.bench.tables import Seen, Table, counted, text
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
@@ -18,19 +18,25 @@ def along(rows: Sequence[Row], name: str) -> list[Summary]:
 def level_table(seen: Seen) -> Table:
     """Recall of the facts to forget by how often pretraining showed them, asked in other words."""
     levels = next((row["levels"] for rows in seen.values() for row in rows if row["levels"]), [])
-    rows = [(title, *map(text, along(found, "levels_reworded"))) for title, found in seen.items()]
+    empty = ("",) * len(levels)  # of an arm all of whose runs failed
+    rows = [
+        (title, *(tuple(map(text, along(found, "levels_reworded"))) or empty), counted(found))
+        for title, found in seen.items()
+    ]
     note = "By score, four times the number of exposures: rarest first. Mean ± standard deviation over seeds."
-    return Table("Recall by exposure", ("", *(f"{level:g}" for level in levels)), tuple(rows), note)
+    return Table("Recall by exposure", ("", *(f"{level:g}" for level in levels), "seeds"), tuple(rows), note)
 
 
 def epoch_table(seen: Seen) -> Table:
     """Recall after each epoch, rare and popular facts, asked in other words; and the controller's λ."""
-    rows = []
+    lines = []
     for title, found in seen.items():
         for tier in ("rare", "popular"):
-            rows.append((title, tier, *map(text, along(found, f"epochs_reworded_{tier}"))))
+            lines.append((title, tier, along(found, f"epochs_reworded_{tier}"), counted(found)))
         if any(any(row["lam"]) for row in found):
-            rows.append((title, "λ", *map(text, along(found, "lam"))))
-    epochs = max((len(cells) - 2 for cells in rows), default=0)
+            lines.append((title, "λ", along(found, "lam"), counted(found)))
+    epochs = max((len(means) for _, _, means, _ in lines), default=0)
+    rows = [(title, of, *map(text, means), *("",) * (epochs - len(means)), seeds) for title, of, means, seeds in lines]
     note = "Each fact's first rewording. Mean ± standard deviation over seeds; epoch 0 is the original model."
-    return Table("Recall by epoch", ("", "", *(f"epoch {epoch}" for epoch in range(epochs))), tuple(rows), note)
+    head = ("", "", *(f"epoch {epoch}" for epoch in range(epochs)), "seeds")
+    return Table("Recall by epoch", head, tuple(rows), note)

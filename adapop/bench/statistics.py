@@ -24,6 +24,16 @@ class Summary:
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
 
+    def expected(self, seeds: int) -> tuple[float, float] | None:
+        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.
+
+        None with a single seed.
+        """
+        if self.sd is None:
+            return None
+        half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
+        return self.mean - half, self.mean + half
+
     @property
     def interval(self) -> str:
         """The mean with its 95 % interval, as text with signs."""
@@ -37,10 +47,13 @@ def summary(values: Sequence[float]) -> Summary | None:
     mean = fmean(values)
     if len(values) == 1:
         return Summary(mean, None, None, None, 1)
-    sd, freedom = stdev(values), len(values) - 1
-    t = T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow
-    half = t * sd / math.sqrt(len(values))
+    sd = stdev(values)
+    half = _t(len(values) - 1) * sd / math.sqrt(len(values))
     return Summary(mean, sd, mean - half, mean + half, len(values))
+
+
+def _t(freedom: int) -> float:
+    return T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow
 
 
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:

@@ -13,11 +13,11 @@ from statistics import fmean
 
 from adapop.bench.results import Row
 from adapop.bench.statistics import summary
-from adapop.bench.tables import OUTCOMES, Seen, Table, Value, column, counted, gap, over, text
+from adapop.bench.tables import OUTCOMES, READING, Seen, Table, column, counted, over, text
 from adapop.config import FORGOTTEN, METHODS, RATES, RETAIN_KEPT, SANDBOX_RATES
 
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
-AT_EQUAL: dict[str, Value] = {"retain": OUTCOMES["retain"], "holdout": OUTCOMES["holdout"], "gap": gap}
+AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,11 @@ def chosen(points: Sequence[Point]) -> Point:
     return enough[0] if enough else min(keeping, key=lambda point: point.forget_recall)
 
 
-def points_of(seen: Seen, method: str) -> dict[int, list[Point]]:
-    """A method's points by seed, in order of rate, without runs that failed; only seeds whose sweep is complete, for
-    part of a sweep would decide otherwise than the whole."""
+def points_of(seen: Seen, method: str, complete: bool = True) -> dict[int, list[Point]]:
+    """A method's points by seed, in order of rate, without runs that failed.
+
+    complete: only seeds on which every rate was run, for part of a sweep would choose otherwise than the whole.
+    """
     runs: dict[int, list[Row]] = {}
     for rows in seen.values():
         for row in rows:
@@ -50,7 +52,7 @@ def points_of(seen: Seen, method: str) -> dict[int, list[Point]]:
     found = {}
     for seed, rows in runs.items():
         points = [Point(row["rate"], row[TRAINED], row[KEPT], row) for row in rows if not row["failed"]]
-        if points and {row["rate"] for row in rows} >= set(RATES):
+        if not complete or {row["rate"] for row in rows} >= set(RATES):
             found[seed] = sorted(points, key=lambda point: point.rate)
     return found
 
@@ -70,33 +72,48 @@ def mean_points(by_seed: Mapping[int, Sequence[Point]]) -> list[Point]:
 
 def sweep_table(seen: Seen) -> Table:
     """Every method at every rate."""
-    values = (column(TRAINED), column("forget_reworded_all"), gap, *(OUTCOMES[name] for name in ("retain", "holdout")))
-    rows = [(title, *(text(over(found, value)) for value in values), counted(found)) for title, found in seen.items()]
-    head = ("", "forget, as trained", "forget, reworded", "gap", "retain", "holdout", "seeds")
-    return Table("Every rate", head, tuple(rows), "Mean ± standard deviation over seeds.")
+    values = {"forget, as trained": column(TRAINED), **OUTCOMES}
+    rows = [
+        (title, *(text(over(found, value)) for value in values.values()), counted(found))
+        for title, found in seen.items()
+    ]
+    return Table("Every rate", ("", *values, "seeds"), tuple(rows), f"As trained: the questions trained on. {READING}")
 
 
 def choice_table(seen: Seen) -> Table:
     """Which rate the rule chooses on each seed and on the means, and which the other experiments use."""
-    seeds = sorted({int(row["seed"]) for rows in seen.values() for row in rows})
+    seeds = _seeds(seen)
     rows = []
     for method in METHODS:
         by_seed = points_of(seen, method)
         if by_seed:
-            each = [f"{chosen(by_seed[seed]).rate:g}" if seed in by_seed else "" for seed in seeds]
-            together = chosen(mean_points(by_seed))
-            kept = "yes" if together.retain_recall >= RETAIN_KEPT else "no"
-            erased = "yes" if together.forget_recall <= FORGOTTEN else "no"
-            used = f"{SANDBOX_RATES[method]:g}"
-            rows.append((METHODS[method].title, *each, f"{together.rate:g}", kept, erased, used))
+            each = [_choice(by_seed[seed]) if seed in by_seed else "" for seed in seeds]
+            rows.append((METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), f"{SANDBOX_RATES[method]:g}"))
     note = (
         f"The rule, the same for all: of the rates that keep trained retain recall at {RETAIN_KEPT:g} or more, the "
         f"lowest that brings recall of the trained forget questions to {FORGOTTEN:.2f} or less, else the one that "
         "brings it lowest; if none keeps the retain facts, the one that keeps most. It sees neither holdout nor "
-        "rewordings. The last column is what the other experiments use: the choice at seed 0."
+        "rewordings. A seed is empty until its sweep is complete; a choice among fewer rates, since runs failed, says "
+        "of how many. The last column is what the other experiments use: the choice at seed 0."
     )
     head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
     return Table("The rate that the rule chooses", head, tuple(rows), note)
+
+
+def _choice(points: Sequence[Point]) -> str:
+    if not points:
+        return "all failed"
+    among = "" if len(points) == len(RATES) else f" (of {len(points)})"
+    return f"{chosen(points).rate:g}{among}"
+
+
+def _chosen_on(means: Sequence[Point]) -> tuple[str, str, str]:
+    """The choice on the means, whether it keeps and whether it erases enough."""
+    if not means:
+        return "each failed once", "", ""
+    point = chosen(means)
+    kept, erased = point.retain_recall >= RETAIN_KEPT, point.forget_recall <= FORGOTTEN
+    return f"{point.rate:g}", "yes" if kept else "no", "yes" if erased else "no"
 
 
 def nearest_table(seen: Seen) -> Table:
@@ -106,15 +123,17 @@ def nearest_table(seen: Seen) -> Table:
         picked = [
             min(points, key=lambda point: abs(point.forget_recall - goal))
             for goal, points in _with_goals(seen, method).values()
+            if points
         ]
         if picked:
             found = [point.row for point in picked]
             cells = [text(over(found, value)) for value in (column(TRAINED), *OUTCOMES.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({point.rate for point in picked}))
-            rows.append((METHODS[method].title, rates, *cells, str(len(picked))))
+            rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(seen))}"))
     head = ("", "rate", "forget, as trained", *OUTCOMES, "seeds")
     note = (
-        "A method whose first column is far from AdaPop's has no rate in the grid that forgets as much, or as little."
+        "A method whose first column is far from AdaPop's has no rate in the grid that forgets as much, or as little. "
+        "Seeds: those on which the sweep is complete."
     )
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), note)
 
@@ -123,36 +142,42 @@ def equal_table(seen: Seen) -> Table:
     """What each method has left where its sweep crosses AdaPop's trained forget recall, between two rates."""
     rows = []
     for method in METHODS:
-        goals = _with_goals(seen, method)
+        goals = _with_goals(seen, method, complete=False)
         crossed = [crossing(points, goal) for goal, points in goals.values()]
         found = [values for values in crossed if values is not None]
         cells = [text(summary([values[name] for values in found])) for name in AT_EQUAL]
         if goals:
-            rows.append((METHODS[method].title, *cells, f"{len(found)} of {len(goals)}"))
+            rows.append((METHODS[method].title, *cells, f"{len(found)} of {len(_seeds(seen))}"))
     note = (
-        "Interpolated linearly between the two neighbouring rates around AdaPop's trained forget recall at its own "
-        "rate, seed by seed; empty where no two rates lie around it."
+        "Interpolated linearly between the two neighbouring rates of the grid around AdaPop's trained forget recall at "
+        "its own rate, seed by seed. Seeds: on which two such rates were run and lie around it; empty where none do."
     )
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), note)
 
 
 def crossing(points: Sequence[Point], goal: float) -> dict[str, float] | None:
-    """The values of `AT_EQUAL` where trained forget recall first falls through `goal`, going up in rate; None if it
-    never does."""
+    """The values of `AT_EQUAL` where trained forget recall first falls through `goal`, going up in rate between
+    neighbours in the grid; None if it never does."""
+    neighbours = set(pairwise(RATES))
     for lower, upper in pairwise(points):
-        if lower.forget_recall >= goal >= upper.forget_recall:
+        if (lower.rate, upper.rate) in neighbours and lower.forget_recall >= goal >= upper.forget_recall:
             span = lower.forget_recall - upper.forget_recall
             share = (lower.forget_recall - goal) / span if span else 0.0
             return {name: (1 - share) * value(lower.row) + share * value(upper.row) for name, value in AT_EQUAL.items()}
     return None
 
 
-def _with_goals(seen: Seen, method: str) -> dict[int, tuple[float, list[Point]]]:
+def _seeds(seen: Seen) -> list[int]:
+    """The seeds that any run has."""
+    return sorted({int(row["seed"]) for rows in seen.values() for row in rows})
+
+
+def _with_goals(seen: Seen, method: str, complete: bool = True) -> dict[int, tuple[float, list[Point]]]:
     """By seed: AdaPop's trained forget recall at its own rate, and a method's points."""
     goals = {
         seed: point.forget_recall
-        for seed, points in points_of(seen, "adapop").items()
+        for seed, points in points_of(seen, "adapop", complete=False).items()
         for point in points
         if point.rate == SANDBOX_RATES["adapop"]
     }
-    return {seed: (goals[seed], points) for seed, points in points_of(seen, method).items() if seed in goals}
+    return {seed: (goals[seed], points) for seed, points in points_of(seen, method, complete).items() if seed in goals}

@@ -54,22 +54,33 @@ def gap(row: Row) -> float | None:
     return None if popular is None or rare is None else popular - rare
 
 
+def before(tier: str) -> Value:
+    """Recall of a tier of the facts to forget before unlearning, by their first rewording."""
+    return lambda row: next(iter(row[f"epochs_reworded_{tier}"]), None)
+
+
 OUTCOMES: dict[str, Value] = {
     **{tier: column(f"forget_reworded_{tier}") for tier in TIERS},
+    "all": column("forget_reworded_all"),
     "gap": gap,
     "retain": column("retain_direct_all"),
     "holdout": column("holdout_direct_all"),
+    "holdout, reworded": column("holdout_reworded_all"),
     "utility": column("utility"),
 }
+BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
-    "forget": column("forget_reworded_all"),
+    "forget": OUTCOMES["all"],
     **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
 }
 READING = (
-    "Recall of the facts to forget asked in other words, rare / middle / popular (lower is better), and the gap "
-    "between popular and rare; then of facts that were trained on to be kept, of facts never trained on, and of "
-    "questions that are no facts (higher is better). Mean ± standard deviation over seeds."
+    "Recall of the facts to forget asked in other words, rare / middle / popular and all (lower is better), and the "
+    "gap between popular and rare; then, asked as trained, of facts that were trained on to be kept and of facts never "
+    "trained on, of the latter in other words too, and of questions that are no facts (higher is better). Mean ± "
+    "standard deviation over seeds."
 )
+
+BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
 
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
@@ -85,12 +96,21 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
 
 def outcome_table(seen: Seen) -> Table:
     """What was forgotten of which tier, and what it cost, a row an arm."""
+    return _outcomes(seen, OUTCOMES, READING)
+
+
+def world_table(seen: Seen) -> Table:
+    """As `outcome_table`, behind what the sandbox knew of the facts to forget before; sandboxes differ in that."""
+    return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
+
+
+def _outcomes(seen: Seen, values: Mapping[str, Value], note: str) -> Table:
     rows = []
     for title, found in seen.items():
         rates = sorted({row["rate"] for row in found})
-        cells = [text(over(found, value)) for value in OUTCOMES.values()]
+        cells = [text(over(found, value)) for value in values.values()]
         rows.append((title, ", ".join(f"{rate:g}" for rate in rates), *cells, counted(found)))
-    return Table("Outcome", ("", "rate", *OUTCOMES, "seeds"), tuple(rows), READING)
+    return Table("Outcome", ("", "rate", *values, "seeds"), tuple(rows), note)
 
 
 def difference_table(seen: Seen, base: str) -> Table:
@@ -99,12 +119,16 @@ def difference_table(seen: Seen, base: str) -> Table:
     for title, found in seen.items():
         if title != base and base in seen:
             pairs = [paired(by_seed(found, value), by_seed(seen[base], value)) for value in DIFFERENCES.values()]
-            rows.append((title, *("" if pair is None else pair.interval for pair in pairs)))
+            count = max((pair.seeds for pair in pairs if pair), default=0)
+            seeds = {row["seed"] for row in (*found, *seen[base])}
+            cells = ("" if pair is None else pair.interval for pair in pairs)
+            rows.append((title, *cells, f"{count} of {len(seeds)}"))
     note = (
-        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over seeds). An interval on one "
-        "side of 0 is a difference that these seeds support; nothing is corrected for how many are looked at."
+        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs, none for one pair). "
+        "An interval on one side of 0 is a difference that these seeds support; nothing is corrected for how many are "
+        "looked at. A seed on which either failed, or has not been run, is no pair."
     )
-    return Table(f"Difference to {base}", ("", *DIFFERENCES), tuple(rows), note)
+    return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), note)
 
 
 def internal_table(seen: Seen) -> Table:
@@ -116,24 +140,24 @@ def internal_table(seen: Seen) -> Table:
         ):  # fmt: skip
             head.append(f"{name}, {group}")
             places.append(column(f"{group}_all_{metric}"))
-    rows = [(title, *(text(over(found, place)) for place in places)) for title, found in seen.items()]
+    rows = [(title, *(text(over(found, place)) for place in places), counted(found)) for title, found in seen.items()]
     note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
-    return Table("Inside the model", ("", *head), tuple(rows), note)
+    return Table("Inside the model", ("", *head, "seeds"), tuple(rows), note)
 
 
 def controller_table(seen: Seen) -> Table:
-    """Whether λ (PDU: μ) ever moved, for the arms that have a controller; runs that failed are left out."""
+    """Whether λ (PDU: μ) ever moved, for the arms that have a controller; of the runs that did not fail."""
     rows = []
     for title, found in seen.items():
-        steered = [row for row in found if row["lam"] and '"controller": "fixed"' not in row["config"]]
+        steered = [row for row in found if '"controller": "fixed"' not in row["config"]]
         kept = [row for row in steered if not row["failed"]]
-        if kept:
+        if steered:
             moved = sum(len(set(row["lam"])) > 1 for row in kept)
             last = summary([row["alpha"][-2] for row in kept])
             drift = summary([max(row["drift"]) for row in kept])
-            rows.append((title, f"{moved} of {len(kept)}", text(drift), text(last)))
+            rows.append((title, f"{moved} of {len(kept)}", text(drift), text(last), counted(steered)))
     note = "Drift is against the loss the controller refers to. α of the last epoch is the last that trained anything."
-    head = ("", "runs in which it moved", "largest drift", "α of the last epoch")
+    head = ("", "runs in which it moved", "largest drift", "α of the last epoch", "seeds")
     return Table("The controller", head, tuple(rows), note)
 
 
@@ -142,11 +166,14 @@ def cost_table(seen: Seen) -> Table:
     rows = []
     for title, found in seen.items():
         reasons = "; ".join(sorted({row["failed"] for row in found if row["failed"]}))
-        seconds = summary([row["seconds"] for row in found])
+        seconds = over(found, column("seconds"))
         peak = max(row["peak_mb"] for row in found)
-        rows.append((title, f"{seconds.mean:.0f}", f"{peak:.0f}", reasons))
-    note = "Seconds of one run on one core, measurements included; the largest memory of its process so far, in MB."
-    return Table("Cost", ("", "seconds", "MB", "failed because"), tuple(rows), note)
+        rows.append((title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(found), reasons))
+    note = (
+        "Wall-clock seconds of a run that did not fail, on one core, measurements included; the first run of a process "
+        "also asks the original model. MB: the largest memory of its process so far."
+    )
+    return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), note)
 
 
 def published_table(seen: Seen) -> Table:
@@ -171,11 +198,12 @@ def published_table(seen: Seen) -> Table:
                 f"{paper.forget:.3f}",
                 f"{paper.retain:.3f}",
                 f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
+                counted(found),
             )
         )
     head = (
         "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain (paper)",
-        "reworded, rare / popular (paper)",
+        "reworded, rare / popular (paper)", "seeds",
     )  # fmt: skip
     note = (
         f"The paper: {SETTING}, {published.PAPER}; another model, other facts, other training, one rate for all. Its "
@@ -190,9 +218,8 @@ def text(found: Summary | None) -> str:
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """How many runs there are, and how many of them failed."""
-    failed = sum(bool(row["failed"]) for row in rows)
-    return f"{len(rows)}, {failed} failed" if failed else str(len(rows))
+    """Of how many runs a mean is made: those that did not fail, of those that were made."""
+    return f"{sum(not row['failed'] for row in rows)} of {len(rows)}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -2,14 +2,25 @@
 
 from plotly.graph_objects import Figure
 
-from adapop.figures.compare import Outcome, compare_runs, forget_against_holdout, pareto_front, published_recalls
+from adapop.figures.compare import Outcome, compare_runs, forget_against_holdout, pareto_front
 from adapop.figures.look import as_html, empty
 from adapop.figures.numbers import MOST_ROWS, Numbers, numbers_of
 from adapop.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
 from adapop.figures.probes import leak_heatmap, recall_by_kind, verdict_bars
-from adapop.figures.run import LOSS_COLOR, controller_chart, loss_chart, loss_rows, outcome_chart, recall_chart
+from adapop.figures.published import published_recalls
+from adapop.figures.run import (
+    CONTROLLER_PIXELS,
+    LOSS_COLOR,
+    controller_chart,
+    loss_chart,
+    loss_numbers,
+    loss_rows,
+    outcome_chart,
+    recall_chart,
+)
 
 __all__ = [
+    "CONTROLLER_PIXELS",
     "LOSS_COLOR",
     "MOST_ROWS",
     "Figure",
@@ -23,6 +34,7 @@ __all__ = [
     "forget_against_holdout",
     "leak_heatmap",
     "loss_chart",
+    "loss_numbers",
     "loss_rows",
     "numbers_of",
     "outcome_chart",

@@ -1,5 +1,4 @@
-"""The pictures of a comparison: what is left of rare and popular facts in each run, what that cost, and what the
-paper published."""
+"""The pictures of a comparison: what is left of rare and popular facts in each run, and what that cost."""
 
 from __future__ import annotations
 
@@ -12,14 +11,15 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts import TIERS
-from adapop.figures.look import ALARM, INK, ORIGINAL, RETAIN, TIER_COLOR, TIER_SYMBOL, UNLEARNED, blank, neutral
+from adapop.figures.look import ALARM, CALM, FAINT, INK, ORIGINAL, TIER_COLOR, TIER_SYMBOL, UNLEARNED, blank, neutral
 from adapop.probes.matrix import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 
-ATTACKED, FAINT = "worst attack", "rgba(128,128,128,0.45)"
+ATTACKED, RECORDED = "worst attack", "recorded here"
 PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
 NAME_CHARACTERS = 14
 ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
+MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer, and recorded points bear no names
 LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the other, so that intervals do not overlap
 
@@ -30,7 +30,8 @@ class Outcome:
 
     mark: stands for it where there is no room for its name; the original model has none. recall: of the facts to
     forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of the group, None where it was
-    not measured. collapsed: why it is out of the contest, else empty.
+    not measured. collapsed: why it is out of the contest, else empty. recorded: it is no run of whoever looks, but was
+    measured before; it is drawn apart, hollow, and takes no part in the contest.
     """
 
     mark: str
@@ -39,6 +40,7 @@ class Outcome:
     forget: Interval | None = None
     holdout: Interval | None = None
     collapsed: str = ""
+    recorded: bool = False
 
     @property
     def label(self) -> str:
@@ -53,8 +55,9 @@ class Outcome:
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last."""
-    return sorted(outcomes, key=lambda one: (bool(one.mark), one.gap is None, -(one.gap or 0.0)))
+    """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
+    below them, by gap too, what was recorded."""
+    return sorted(outcomes, key=lambda one: (one.recorded, bool(one.mark), one.gap is None, -(one.gap or 0.0)))
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -76,7 +79,8 @@ def beats(one: Outcome, other: Outcome) -> bool:
 
 def contests(one: Outcome) -> bool:
     """Whether an outcome takes part in the contest of forgetting against its cost."""
-    return bool(one.mark) and one.forget is not None and one.holdout is not None and not one.collapsed
+    measured = one.forget is not None and one.holdout is not None
+    return bool(one.mark) and measured and not (one.collapsed or one.recorded)
 
 
 def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
@@ -85,7 +89,8 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     shown = by_gap(outcomes)
     forms = [form for form in PANELS if any(one.recall.get(form) for one in shown)]
     rows = max(1, len(forms))
-    height = FRAME_PIXELS + rows * (PANEL_PIXELS + ROW_PIXELS * len(shown))
+    row_pixels = ROW_PIXELS if len(shown) <= MANY else TIGHT_ROW_PIXELS
+    height = FRAME_PIXELS + rows * (PANEL_PIXELS + row_pixels * len(shown))
     figure = make_subplots(
         rows=rows,
         cols=1,
@@ -95,7 +100,7 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     )
     neutral(figure, height)
     for row, form in enumerate(forms, start=1):
-        _tiers(figure, row, [one.recall.get(form, {}) for one in shown])
+        _tiers(figure, row, [one.recall.get(form, {}) for one in shown], [one.recorded for one in shown])
     figure.update_yaxes(
         tickvals=list(range(len(shown))), ticktext=_names(shown), range=[len(shown) - 0.5, -0.5], zeroline=False
     )
@@ -103,10 +108,14 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     figure.update_xaxes(title_text="recall of facts to forget", row=rows, col=1)
     figure.update_layout(margin=dict(l=104, t=70), legend=dict(yref="container", y=1, yanchor="top"))
     figure.update_annotations(font_size=13)
+    own = sum(not one.recorded for one in shown)
+    if own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
+        below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
+        figure.add_hline(y=own - 0.5, line=dict(color=INK, dash="dash", width=1), annotation=below)
     return figure
 
 
-def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]]) -> None:
+def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]], hollow: Sequence[bool]) -> None:
     """One panel: a mark a tier, joined by a line."""
     for at, by_tier in enumerate(recalls):
         figure.add_scatter(
@@ -120,13 +129,15 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
             col=1,
         )
     for tier in TIERS:
-        found = [(at + OFFSETS[tier], by_tier[tier]) for at, by_tier in enumerate(recalls) if tier in by_tier]
+        places = [at for at, by_tier in enumerate(recalls) if tier in by_tier]
+        found = [(at + OFFSETS[tier], recalls[at][tier]) for at in places]
+        symbols = [TIER_SYMBOL[tier] + "-open" * hollow[at] for at in places]
         figure.add_scatter(
             x=[recall.mean for _, recall in found],
             y=[at for at, _ in found],
             error_x=_error([recall for _, recall in found]),
             mode="markers",
-            marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11),
+            marker=dict(color=TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]),
             name=tier,
             showlegend=row == 1,
             hovertemplate=f"{tier}: %{{x:.2f}}<extra></extra>",
@@ -155,10 +166,14 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
         ("original", ORIGINAL, "circle-open", [one for one in placed if not one.mark]),
         ("on the front", UNLEARNED, "diamond", front),
         ("behind it", UNLEARNED, "diamond-open", beaten),
-        ("collapsed", ALARM, "square-open", [one for one in placed if one.mark and one.collapsed]),
+        ("collapsed", ALARM, "square-open", [one for one in placed if one.collapsed and not one.recorded]),
     ):
         if chosen:
             _points(figure, chosen, name, color, symbol)
+    if recorded := [one for one in placed if one.recorded]:
+        _points(figure, recorded, RECORDED, CALM, "hexagon2-open")
+        names = "markers+text" if len(recorded) <= MANY else "markers"
+        figure.data[-1].update(mode=names, marker_size=13, textposition="middle right")
     across, along = (_around([getattr(one, name) for one in placed if one.mark]) for name in ("forget", "holdout"))
     figure.update_xaxes(title_text=f"recall of facts to forget,<br>{asked}: left is better", range=across)
     figure.update_yaxes(title_text="recall of held-out facts: up is better", range=along)
@@ -191,42 +206,10 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
         text=[f"<b>{escape(one.mark)}</b>" for one in chosen],
         textposition="middle center",
         textfont=dict(color=color if symbol.endswith("open") else "#ffffff"),
-        customdata=[[escape(one.label)] for one in chosen],
+        customdata=[[escape(one.label) + (f", {RECORDED}" if one.recorded else "")] for one in chosen],
         hovertemplate="%{customdata[0]}: %{x:.2f} to forget, %{y:.2f} held out<extra></extra>",
         name=name,
     )
-
-
-def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> go.Figure:
-    """The paper's own numbers, apart from ours: a row a method (name, forget recall, retain recall), least forget
-    recall first. about: model and data set, printed into the picture with the word published."""
-    shown = sorted(rows, key=lambda row: row[1])
-    figure = blank(FRAME_PIXELS + 50 + 27 * len(shown))
-    places = list(range(len(shown)))
-    for _, forget, retain in shown:
-        at = len(figure.data)
-        figure.add_scatter(
-            x=[forget, retain], y=[at, at], mode="lines", line=dict(color=FAINT, width=2), hoverinfo="skip",
-            showlegend=False,
-        )  # fmt: skip
-    for name, column, color, symbol in (
-        ("forget (less is better)", 1, UNLEARNED, "diamond"),
-        ("retain (more is better)", 2, RETAIN, "square-open"),
-    ):
-        figure.add_scatter(
-            x=[row[column] for row in shown],
-            y=places,
-            mode="markers",
-            marker=dict(color=color, symbol=symbol, size=10, line=dict(width=2, color=color)),
-            name=name,
-            hovertemplate="%{x:.3f}<extra></extra>",
-        )
-    figure.update_yaxes(
-        tickvals=places, ticktext=[escape(name) for name, *_ in shown], range=[len(shown) - 0.5, -0.5], zeroline=False
-    )
-    figure.update_xaxes(title_text=f"published, not measured here:<br>{escape(about)}", range=[-0.03, 1.05])
-    figure.update_layout(margin=dict(l=104, b=64))
-    return figure
 
 
 def _names(outcomes: Sequence[Outcome]) -> list[str]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-INK, GRID = "#808080", "rgba(128,128,128,0.22)"
+INK, GRID, FAINT = "#808080", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.45)"
 TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#3b82c4", "#e07a1f", "#d64545", "#2a9d8f"
 RETAIN = "#8a8a8a"
 
 
-def empty(text: str) -> go.Figure:
-    """Axes without data, and a word on what will be there."""
-    figure = blank(330)
+def empty(text: str, height: int = 330) -> go.Figure:
+    """Axes without data, and a word on what will be there, as high in pixels as that will be."""
+    figure = blank(height)
     figure.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
     figure.update_xaxes(showticklabels=False, range=[0, 1])
     figure.update_yaxes(showticklabels=False, range=[0, 1])
@@ -37,7 +37,7 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
         margin=dict(l=56, r=16, t=12, b=48),
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
-        font=dict(color=INK, size=13),
+        font=dict(color=INK, size=13, family="IBM Plex Sans, ui-sans-serif, system-ui, sans-serif"),
         legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
         hovermode="closest",
     )

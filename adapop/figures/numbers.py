@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
+from itertools import repeat
 
 import plotly.graph_objects as go
 
@@ -47,9 +48,13 @@ def numbers_of(figure: go.Figure) -> Numbers:
         place = labels.get(at) or _told(at)
         cells = [found[at, panel].get(name, "") for name in columns]
         table.append((panel, place, *cells) if headings else (place, *cells))
-    step = 1 + max(0, len(table) - 1) // MOST_ROWS
-    head = (*(["panel"] if headings else []), _axis_title(figure), *columns)
-    return Numbers(head, tuple(table[::step]), step)
+    return thinned((*(["panel"] if headings else []), _axis_title(figure), *columns), table)
+
+
+def thinned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Numbers:
+    """The rows as a table, evenly chosen where they are many."""
+    step = 1 + max(0, len(rows) - 1) // MOST_ROWS
+    return Numbers(columns, tuple(rows[::step]), step)
 
 
 def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
@@ -61,11 +66,11 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         named = dict(zip(axis.tickvals or (), axis.ticktext or ()))
         along_y = bool(named) or getattr(trace, "orientation", None) == "h"
         places, values = (trace.y, trace.x) if along_y else (trace.x, trace.y)
-        for index, (at, value) in enumerate(zip(places or (), values or ())):
+        panel, name = _panel(figure, trace) if named else "", _plain(trace.name)
+        for at, value, spread in zip(places or (), values or (), _ranges(trace)):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
-                panel = _panel(figure, trace) if named else ""
-                yield place, panel, _plain(trace.name), _number(value) + _range(trace, index)
+                yield place, panel, name, _number(value) + spread
 
 
 def _heatmap_cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
@@ -84,13 +89,13 @@ def _panel(figure: go.Figure, trace: object) -> str:
     return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
 
 
-def _range(trace: object, index: int) -> str:
-    """The interval around a point, where one is drawn."""
+def _ranges(trace: object) -> Iterable[str]:
+    """The interval around each point, where one is drawn."""
     error = getattr(trace, "error_x", None)
     if error is None or not error.array or error.visible is False:
-        return ""
-    low = (error.arrayminus or error.array)[index]
-    return f" ({_number(trace.x[index] - low)} to {_number(trace.x[index] + error.array[index])})"
+        return repeat("")
+    points = zip(trace.x, error.arrayminus or error.array, error.array)
+    return [f" ({_number(x - low)} to {_number(x + high)})" for x, low, high in points]
 
 
 def _axis_title(figure: go.Figure) -> str:

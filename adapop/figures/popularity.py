@@ -50,14 +50,14 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
     ticks = list(range(left, right + 1))
     figure.update_layout(barmode="stack", legend_traceorder="normal", margin=dict(t=30, b=42))
     figure.update_xaxes(
-        title="popularity score",
+        title_text="popularity score",
         tickvals=[unknown_at, zero_at, *ticks],
         ticktext=["unknown", "0", *(f"{10.0**tick:,.10g}" for tick in ticks)],
         tickangle=0,
         tickfont_size=11,
         range=[unknown_at - 0.5, right + 0.15],
     )
-    figure.update_yaxes(title="facts", rangemode="tozero", nticks=4)
+    figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
     return figure
 
 
@@ -88,7 +88,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
-    for (name, beta), tier in zip(betas.items(), TIERS):
+    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
         color = TIER_COLOR[tier]
         figure.add_scatter(
             x=ps,
@@ -108,8 +108,8 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
         )
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
-    figure.update_xaxes(title="confidence p (forgetting moves left)", range=[0, 1])
-    figure.update_yaxes(title="push p<sup>β</sup>(1 − p)", range=[0, 1])
+    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
+    figure.update_yaxes(title_text="push p<sup>β</sup>(1 − p)", range=[0, 1])
     return figure
 
 
@@ -117,7 +117,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show the same."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
-    for (name, beta), tier in zip(betas.items(), TIERS):
+    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
         figure.add_scatter(
             x=ps,
             y=[p ** (beta - 1) for p in ps],
@@ -133,8 +133,8 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
         annotation_y=0,
     )  # plotly wants the height of a note on a log axis as its logarithm
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
-    figure.update_xaxes(title="confidence p (forgetting moves left)", range=[0, 1])
-    figure.update_yaxes(title="weight against WGA, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
+    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
+    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
     return figure
 
 
@@ -170,3 +170,8 @@ def agreement_scatter(
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
     return figure
+
+
+def _tiers_of(betas: Mapping[str, float]) -> tuple[str, ...]:
+    """Whose colour each line has; without a middle there are two."""
+    return TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])

@@ -156,7 +156,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         )
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
     figure.update_layout(margin=dict(l=78, r=12, t=44, b=44))
-    figure.update_xaxes(title="recall", range=[-0.03, 1.05])
+    figure.update_xaxes(title_text="recall", range=[-0.03, 1.05])
     names = [SHORT.get(kind, kind) for kind in kinds]
     figure.update_yaxes(tickvals=list(range(len(kinds))), ticktext=names, range=[len(kinds) - 0.5, -0.5])
     return figure

@@ -22,7 +22,9 @@ from adapop.figures.look import (
     blank,
     neutral,
 )
+from adapop.figures.numbers import Numbers, thinned
 
+CONTROLLER_PIXELS = 400
 # what drift above the tolerance does under each controller, and what the retain weight is
 CONTROLLER_NAMES = {
     "dual": ("δ above ε: λ rises", "α = α₀ + λ"),
@@ -34,7 +36,7 @@ CONTROLLER_NAMES = {
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
-    neutral(figure, 400)
+    neutral(figure, CONTROLLER_PIXELS)
     figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
     tolerance, planned = config.tolerance, config.epochs
@@ -76,7 +78,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         col=1,
     )
     highest = max([row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2])
-    figure.update_yaxes(title="drift δ", range=[0, highest * 1.25], row=1, col=1)
+    figure.update_yaxes(title_text="drift δ", range=[0, highest * 1.25], row=1, col=1)
     figure.add_scatter(  # above everything that is drawn, where no mark can cross a number
         x=[row.epoch for row in trained],
         y=[highest * 1.16] * len(trained),
@@ -88,9 +90,9 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         col=1,
     )
     top = max([row.alpha for row in epochs] + [alpha0 + 0.1])
-    figure.update_yaxes(title="α", range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)], row=2, col=1)
+    figure.update_yaxes(title_text="α", range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)], row=2, col=1)
     figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, row=1, col=1)
-    figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, title="epoch", row=2, col=1)
+    figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, title_text="epoch", row=2, col=1)
     return figure
 
 
@@ -106,13 +108,25 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
     rows: list[dict[str, float | str]] = []
     for event in steps:
         at = (event.epoch - 1) + event.step / steps_per_epoch
-        rows += [{"epoch": at, "nats": nll, "facts": f"forget, {tier}"} for tier, nll in event.nll_by_tier.items()]
+        rows += [{"epoch": at, "nats": nll, "facts": tier} for tier, nll in event.nll_by_tier.items()]
         if event.nll_retain is not None:
-            rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retain"})
+            rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
     return rows
 
 
-LOSS_COLOR = {**{f"forget, {tier}": color for tier, color in TIER_COLOR.items()}, "retain": RETAIN}
+LOSS_COLOR = {**TIER_COLOR, "retained": RETAIN}  # in few words: a phone has room for all four side by side
+
+
+def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
+    """`loss_rows` as a table, a row a step: what is drawn at every tick must cost little."""
+    found: dict[float, dict[str, float]] = {}
+    for row in loss_rows(steps, steps_per_epoch):
+        found.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]
+    names = [name for name in LOSS_COLOR if any(name in nats for nats in found.values())]
+    rows = [
+        (f"{at:.4g}", *(f"{nats[name]:.4g}" if name in nats else "" for name in names)) for at, nats in found.items()
+    ]
+    return thinned(("epoch", *names), rows)
 
 
 def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
@@ -129,8 +143,8 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
             name=name,
             showlegend=bool(points),
         )
-    figure.update_xaxes(title="epoch")
-    figure.update_yaxes(title="loss of the answer, nats", rangemode="tozero")
+    figure.update_xaxes(title_text="epoch")
+    figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
     return figure
 
 
@@ -152,8 +166,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 line=dict(color=TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
                 marker=dict(symbol=TIER_SYMBOL[tier] + ("" if form == "direct" else "-open"), size=8),
             )
-    figure.update_xaxes(title="epoch", range=[-0.2, planned + 0.2], dtick=1)
-    figure.update_yaxes(title="recall of facts to forget", range=[-0.03, 1.05])
+    figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=1)
+    figure.update_yaxes(title_text="recall of facts to forget", range=[-0.03, 1.05])
     return figure
 
 
@@ -179,7 +193,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             cliponaxis=False,
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
-    figure.update_yaxes(title="recall", range=[-0.12, 1.14], tickvals=[0, 0.25, 0.5, 0.75, 1])
+    figure.update_yaxes(title_text="recall", range=[-0.12, 1.14], tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure
 
 

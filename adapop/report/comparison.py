@@ -12,7 +12,7 @@ from adapop.figures import Outcome
 from adapop.figures.compare import ATTACKED, PANELS
 from adapop.probes.matrix import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of
+from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, Measurable, contestants, outcome_of
 from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.settings import differences
@@ -72,8 +72,7 @@ class Comparison:
     @property
     def results(self) -> Table:
         """Every metric, a column a contestant."""
-        rows = [(line.title, *_cells(line)) for line in self.lines]
-        return Table(("", *(one.name for one in self.contestants)), tuple(rows))
+        return results_table(self.lines, [one.name for one in self.contestants])
 
 
 def comparison(records: Sequence[Record]) -> Comparison:
@@ -88,13 +87,18 @@ def comparison(records: Sequence[Record]) -> Comparison:
     return Comparison(
         tuple(found),
         settings_of(found),
-        tuple(_lines(found)),
+        tuple(lines_of(found)),
         tuple(_intervals(found)),
         tuple(warnings_of(found)),
         tuple(findings_of(found, outcomes, form)),
         tuple(outcomes),
         PANELS[form],
     )
+
+
+def results_table(lines: Sequence[Line], names: Sequence[str]) -> Table:
+    """Metrics, a column a name."""
+    return Table(("", *names), tuple((line.title, *_cells(line)) for line in lines))
 
 
 def settings_of(found: Sequence[Contestant]) -> Table:
@@ -146,14 +150,14 @@ def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
                 }
 
 
-def _lines(found: Sequence[Contestant]) -> Iterator[Line]:
+def lines_of(found: Sequence[Measurable]) -> Iterator[Line]:
     """Every metric that anybody measured."""
     for line in _all_lines(found):
         if any(line.cells):
             yield line
 
 
-def _all_lines(found: Sequence[Contestant]) -> Iterator[Line]:
+def _all_lines(found: Sequence[Measurable]) -> Iterator[Line]:
     for group, form, arrow in (
         ("forget", DIRECT, DOWN),
         ("forget", REWORDED, DOWN),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from statistics import NormalDist, fmean
-from typing import Any
+from typing import Any, Protocol
 
 from adapop.events import Measured
 from adapop.facts import TIERS, FactSet
@@ -26,6 +26,22 @@ OVER_FACTS = (
     "nothing of another seed."
 )
 OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
+
+
+class Measurable(Protocol):
+    """What a table of metrics asks of each of its columns; all give None where nobody measured it."""
+
+    def recall(self, group: str, form: str, tier: str) -> Interval | None:
+        """Final recall with its range."""
+
+    def gap(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts to forget."""
+
+    def value(self, group: str, field: str) -> Interval | None:
+        """Another metric of a group's trained questions."""
+
+    def worst_attack(self, tier: str) -> Cell | None:
+        """The attack that gets most out of a tier."""
 
 
 @dataclass(frozen=True)

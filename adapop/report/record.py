@@ -26,7 +26,6 @@ GROUP_NAMES = {"forget": "to forget", "retain": "retained", "holdout": "held out
 class Record:
     """A run as it stands. found, matrix, verdicts (by fact id), recovery (by probe): empty where nobody probed."""
 
-    id: str
     state: str
     config: RunConfig
     facts: FactSet
@@ -111,7 +110,6 @@ def read_record(run: Run) -> Record:
     found, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(found, recovered(recovery))
     return Record(
-        id=run.id,
         state=run.state,
         config=run.config,
         facts=run.facts,

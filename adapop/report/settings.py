@@ -29,10 +29,10 @@ def command(record: Record) -> str:
     """The command that makes the run again, with every setting that is not what it would be without."""
     config, plain = record.config, RunConfig()
     named = {name: getattr(config, name) for name in DECISIVE if getattr(config, name) != getattr(plain, name)}
-    changed = {name: value for name, value in _changed(config).items() if name in OPTIONS}
+    chosen = {name: value for name, value in changed(config).items() if name in OPTIONS}
     facts = facts_argument(record)
     parts = [] if facts == plain.facts else ["--facts", facts]
-    for name, value in {**named, **changed}.items():
+    for name, value in {**named, **chosen}.items():
         parts += [OPTIONS[name]] if value is True else [OPTIONS[name], str(value)]
     return shlex.join(["python", "-m", "adapop", "run", *parts])
 
@@ -47,7 +47,7 @@ def facts_argument(record: Record) -> str:
 
 def without_option(config: RunConfig) -> list[str]:
     """Settings that are changed and for which the command has no option, with their values."""
-    return [f"{name} = {spoken(value)}" for name, value in _changed(config).items() if name not in OPTIONS]
+    return [f"{name} = {spoken(value)}" for name, value in changed(config).items() if name not in OPTIONS]
 
 
 def all_settings(config: RunConfig) -> list[tuple[str, str]]:
@@ -74,14 +74,16 @@ def spoken(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _changed(config: RunConfig) -> dict[str, object]:
+def changed(config: RunConfig) -> dict[str, object]:
     """The settings that are not what method, preset and model make them."""
     plain = make_config(config.method, config.preset, config.model)
-    changed = {
+    found = {
         item.name: getattr(config, item.name)
         for item in fields(config)
         if item.name not in (*DECISIVE, "facts") and getattr(config, item.name) != getattr(plain, item.name)
     }
     if config.preset == "beta-mean":  # settled from the facts' own scores when the run was prepared
-        changed.pop("beta", None)
-    return changed
+        found.pop("beta", None)
+    if not (config.system or plain.system):  # "" and None: no system prompt
+        found.pop("system", None)
+    return found

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from adapop.config import METHODS, SANDBOX
 from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 from adapop.facts import TIERS, FactSet
+from adapop.pace import worked_before
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
 
@@ -47,16 +48,16 @@ def came_to(record: Record) -> list[str]:
     return [*said, *(note for event in record.said(RunDone)[-1:] for note in event.notes)]
 
 
-def how_to_probe(record: Record) -> str:
-    """The command that asks in every form."""
-    return f"python -m adapop probe {record.id} --kinds all"
+def how_to_probe() -> str:
+    """The command that asks in every form. The run's id is in no report: who has it may stop the run."""
+    return "python -m adapop probe RUN --kinds all"
 
 
 def how_to_recover(record: Record) -> str | None:
     """The command for the recovery probes that were not tried; None if all were."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
-    return f"python -m adapop probe {record.id} --recovery {names}" if missing else None
+    return f"python -m adapop probe RUN --recovery {names}" if missing else None
 
 
 def popularity(facts: FactSet) -> str:
@@ -112,7 +113,7 @@ def _end(record: Record) -> str:
     last = record.events[-1] if record.events else None
     began = f" It began on {_day(record.events[0].time)}." if record.events else ""
     if isinstance(last, RunDone):
-        return f"It took {last.seconds:.1f} s.{began}"
+        return f"It took {worked_before(record.events) + last.seconds:.1f} s.{began}"
     if isinstance(last, RunStopped):
         return f"It was stopped; epoch {last.epoch} is the last that was finished.{began}"
     if isinstance(last, RunFailed):

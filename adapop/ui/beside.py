@@ -13,12 +13,13 @@ from adapop.probes.matrix import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import contestants
 from adapop.report.record import Record
+from adapop.report.settings import changed, spoken
 from adapop.report.tables import Table
 from adapop.ui import cards, copy
 from adapop.ui.chart import chart, drawn
 from adapop.ui.grid import grid, grid_of
 
-HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retained, published")
+HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retained, published", "changed in ours")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def build() -> Beside:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """Ours and theirs for every method that both have, run as the paper runs it; values of the table."""
+    """Ours and theirs for every method that both have, and what ours changes of the paper's preset; values of the
+    table."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     found = []
     for one in contestants(records):
@@ -71,6 +73,7 @@ def rows(records: Sequence[Record], setting: str) -> dict:
                     one.name,
                     *("" if cell is None else f"{cell.mean:.2f}" for cell in ours),
                     *_with_deviation((their.forget, their.forget_sd), (their.retain, their.retain_sd)),
+                    "; ".join(f"{name} {spoken(value)}" for name, value in changed(config).items() if name != "seed"),
                 )
             )
     label = f"Ours beside the numbers published for {_spoken(setting)}"

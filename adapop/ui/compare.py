@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 import gradio as gr
 
-from adapop import figures
+from adapop.admission import JOB
 from adapop.errors import AdaPopError
 from adapop.report import write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.contestants import contestants
 from adapop.report.record import Record, read_record
 from adapop.runs import Run
-from adapop.ui import beside, cards, copy, race
-from adapop.ui.chart import CAPTION, STAY_OPEN, TWIN, chart, drawn
+from adapop.ui import beside, cards, copy, layer, race
+from adapop.ui.access import refused
 from adapop.ui.grid import grid, grid_of
 from adapop.ui.race import Race
-from adapop.ui.run import refused
+from adapop.ui.served import served_folder
 from adapop.ui.session import Session
 from adapop.worker import Worker
 
-DRAWN = 14  # components that are drawn again when a run ends: `_layout`, ours beside theirs, two files
+TOLD = 6  # how many values `_told` gives
+DRAWN = 1 + layer.PICTURES + 1 + TOLD + 3  # with the two columns, ours beside theirs, and two files
+
+
+@dataclass(frozen=True)
+class Results:
+    """What shows a race. column: all of it. pictures: what the recorded layer lies over, in the order of
+    `layer.pictures`. own: the part that is about the race alone. told: the race in words and settings, in the order of
+    `_told`; first, second: of those, whose settings are set against each other, and differ: the table of them."""
+
+    column: gr.Column
+    pictures: list[gr.Component]
+    own: gr.Column
+    told: list[gr.Component]
+    first: gr.Dropdown
+    second: gr.Dropdown
+    differ: gr.HTML
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.BrowserState, follower: Race) -> None:
@@ -45,15 +60,16 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
         start = gr.Button("Race", variant="primary", min_width=150, scale=4, elem_id="race")
         stop = gr.Button("Stop race", min_width=110, scale=1, interactive=False, elem_id="stop-race")
         join = gr.Button("Add the run of tab 3", min_width=170, scale=1, elem_id="join-race")
+    if worker.is_lent:
+        gr.Markdown(copy.RACE_LENT)
     with gr.Column(elem_id="race-empty") as empty:
         gr.Markdown(copy.COMPARE_EMPTY)
         duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
     progress = gr.HTML(cards.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
-    with gr.Column(visible=False) as results:
-        shown, first, second = _layout()
-        comparer = beside.build()
-        files = _downloads(worker, follower)
-    outputs = [progress, start, stop, empty, results, *shown, comparer.table, *files, follower.seen, follower.timer]
+    choice, recorded = layer.build()
+    results, comparer, files = _layout(worker, follower, recorded)
+    drawn_again = [results.column, *results.pictures, results.own, *results.told, comparer.table, *files]
+    outputs = [progress, start, stop, empty, *drawn_again, follower.seen, follower.timer]
 
     def begun(*values):
         return race.begin(worker, *values), -1, gr.Timer(active=True)
@@ -73,46 +89,47 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     join.click(joined, [follower.kept, run_id], target, **quiet)
     stop.click(lambda kept: race.end(worker, kept), follower.kept, None, **quiet)
     looked = {"fn": lambda *values: show(worker, *values), "outputs": outputs, "concurrency_limit": None, **quiet}
-    looked["inputs"] = [follower.kept, follower.seen, comparer.setting]
+    looked["inputs"] = [follower.kept, follower.seen, comparer.setting, choice, results.first, results.second]
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
+    choice.input(
+        lambda *values: layered(worker, *values), [follower.kept, choice], [results.column, *results.pictures], **quiet
+    )
     gr.on(
-        [first.input, second.input],
+        [results.first.input, results.second.input],
         lambda *values: differing(worker, *values),
-        [follower.kept, first, second],
-        shown[-1],
+        [follower.kept, results.first, results.second],
+        results.differ,
         **quiet,
     )
     comparer.setting.change(
-        lambda kept, setting: beside.rows(_finished(worker, kept), setting),
+        lambda kept, setting: beside.rows(_finished(race.standing(worker, kept)), setting),
         [follower.kept, comparer.setting],
         comparer.table,
         **quiet,
     )
 
 
-def _layout() -> tuple[list, gr.Dropdown, gr.Dropdown]:
-    """What shows results, in the order of `_results`, and the two dropdowns among them."""
-    warned = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="compare-warnings")
-    found = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="compare-findings")
-    with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### The gap, method by method\n{copy.COMPARE_GAP}")
-            gap = chart(figures.empty(copy.COMPARE_CHART_EMPTY), "compare-gap", copy.COMPARE_GAP_TABLE)
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### Forgetting, and what it cost\n{copy.COMPARE_COST}")
-            cost = gr.Plot(figures.empty(copy.COMPARE_CHART_EMPTY), show_label=False, elem_id="compare-cost")
-            cost_twin = gr.HTML(cards.values({}), html_template=TWIN, js_on_load=STAY_OPEN, elem_id="compare-cost-twin")
-    gr.Markdown(f"### Every metric\n{copy.COMPARE_TABLE}")
-    ranges = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="compare-ranges")
-    table = grid("compare-table")
-    gr.Markdown("### In what they differ")
-    with gr.Row():
-        first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
-        second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
-    differ = grid("compare-settings")
-    return [warned, found, *gap, cost, cost_twin, ranges, table, first, second, differ], first, second
+def _layout(worker: Worker, follower: Race, recorded: gr.HTML) -> tuple[Results, beside.Beside, list]:
+    """What shows results, hidden until there are some; the paper's numbers beside them; and the files to take home."""
+    with gr.Column(visible=False) as column:
+        warned = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="compare-warnings")
+        found = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="compare-findings")
+        pictures = [recorded, *layer.charts()]
+        gr.Markdown(f"### Every metric\n{copy.COMPARE_TABLE}")
+        ranges = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="compare-ranges")
+        pictures.append(grid("compare-table"))
+        with gr.Column(visible=False) as own:
+            gr.Markdown("### In what they differ")
+            with gr.Row():
+                first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
+                second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
+            differ = grid("compare-settings")
+            comparer = beside.build()
+            files = _downloads(worker, follower)
+    told = [warned, found, ranges, first, second, differ]
+    return Results(column, pictures, own, told, first, second, differ), comparer, files
 
 
 def _downloads(worker: Worker, follower: Race) -> list:
@@ -122,26 +139,37 @@ def _downloads(worker: Worker, follower: Race) -> list:
         report = gr.DownloadButton("Report (HTML)", visible=False, min_width=140, elem_id="download-comparison")
         table = gr.DownloadButton("Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table")
 
-    def made(kept: dict):
-        return files_of(race.standing(worker, kept).runs)
-
-    make.click(made, follower.kept, [report, table], api_visibility="private")
+    make.click(lambda kept: taken_home(worker, kept), follower.kept, [report, table], api_visibility="private")
     return [report, table]
 
 
-def files_of(runs: Sequence[Run]) -> tuple:
-    """The report on these runs and the table of their comparison, ready to download."""
-    out = Path(tempfile.mkdtemp())  # a fresh folder of ours: gradio serves no file from anywhere else
+def taken_home(worker: Worker, kept: dict) -> tuple:
+    """`files_of` the race, unless this visitor took too many lately."""
     try:
-        page = write_report(runs, out / "comparison.html")
-        table = write_table(comparison([read_record(run) for run in runs]), out / "comparison.csv")
+        worker.admission.admit(JOB)
+        return files_of(race.standing(worker, kept).runs)
     except AdaPopError as error:
         raise refused(error) from error
+
+
+def files_of(runs: Sequence[Run]) -> tuple:
+    """The report on these runs and the table of their comparison, ready to download.
+
+    Raises:
+        RunError: there is none, or one does not read.
+    """
+    out = served_folder()
+    page = write_report(runs, out / "comparison.html")
+    table = write_table(comparison([read_record(run) for run in runs]), out / "comparison.csv")
     return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(value=str(table), visible=True)
 
 
-def show(worker: Worker, kept: dict | None, last_seen: int, setting: str) -> tuple:
-    """Everything that shows a race. Results are drawn again only when another run came to its end."""
+def show(worker: Worker, kept: dict | None, last_seen: int, setting: str, choice: str, *pair: str | None) -> tuple:
+    """Everything that shows a race. Results are drawn again only when another run came to its end.
+
+    setting: of the paper's numbers. choice: of what was recorded. pair: the numbers of the two contestants whose
+    settings are set against each other.
+    """
     now = race.standing(worker, kept)
     head = (
         now.shown,
@@ -151,15 +179,15 @@ def show(worker: Worker, kept: dict | None, last_seen: int, setting: str) -> tup
     )
     timer = gr.Timer(active=now.ticking)
     if last_seen == now.finished:
-        return *head, *[gr.skip()] * (DRAWN + 2), timer
-    if now.finished == 0:
-        return *head, gr.Column(visible=False), *[gr.skip()] * DRAWN, 0, timer
-    records = [read_record(run) for run in now.runs]
+        return *head, *[gr.skip()] * DRAWN, gr.skip(), timer
+    records = _finished(now)
     hidden = gr.DownloadButton(visible=False)  # what was made before lacks a run
+    told = comparison(records)
     return (
         *head,
-        gr.Column(visible=True),
-        *_results(comparison(records)),
+        *_visible(told, choice),
+        gr.Column(visible=bool(records)),
+        *_told(told, pair),
         beside.rows(records, setting),
         hidden,
         hidden,
@@ -168,40 +196,39 @@ def show(worker: Worker, kept: dict | None, last_seen: int, setting: str) -> tup
     )
 
 
-def _results(told: Comparison) -> list:
-    """New values for what `_layout` returned."""
-    names = [one.name for one in told.contestants]
-    pair = names[:2] if len(names) > 1 else names * 2
+def layered(worker: Worker, kept: dict | None, choice: str) -> list:
+    """The pictures with another choice of what was recorded."""
+    return _visible(comparison(_finished(race.standing(worker, kept))), choice)
+
+
+def _visible(told: Comparison, choice: str) -> list:
+    """Whether there is anything to see, and the pictures of it; who only opens the page has none drawn."""
+    recorded = layer.layer_of(told, choice)
+    if told.outcomes or recorded:
+        return [gr.Column(visible=True), *layer.pictures(told, choice)]
+    words = layer.words_of(told, recorded, choice)
+    return [gr.Column(visible=False), words, *[gr.skip()] * (layer.PICTURES - 1)]
+
+
+def _told(told: Comparison, pair: Sequence[str | None]) -> list:
+    """The race in words and settings. Who was set against whom stays so; at first it is the first two."""
+    marks = [one.mark for one in told.contestants]
+    first, second = (mark if mark in marks else other for mark, other in zip(pair, (*marks, *marks, None, None)))
+    names = [(one.name, one.mark) for one in told.contestants]
     return [
         cards.listed(told.warnings, "warn" if told.warnings else "hidden"),
         cards.listed(told.findings, "calm" if told.findings else "hidden"),
-        *drawn(figures.compare_runs(told.outcomes), copy.COMPARE_GAP_TABLE),
-        figures.forget_against_holdout(told.outcomes, told.asked),
-        cost_table(told),
         cards.listed(told.intervals, "calm" if told.intervals else "hidden"),
-        grid_of(told.results, "Every metric"),
-        gr.Dropdown(names, value=pair[0]),
-        gr.Dropdown(names, value=pair[1]),
-        settings_grid([one for one in told.contestants if one.name in pair]),
+        gr.Dropdown(names, value=first),
+        gr.Dropdown(names, value=second),
+        settings_grid([one for one in told.contestants if one.mark in (first, second)]),
     ]
 
 
-def cost_table(told: Comparison) -> dict:
-    """The scatter in numbers, as values of a chart's text twin."""
-    front = {one.label for one in figures.pareto_front(told.outcomes)}
-    rows = []
-    for one in told.outcomes:
-        if one.forget and one.holdout:
-            cells = [f"{cell.mean:.2f} ({cell.low:.2f} to {cell.high:.2f})" for cell in (one.forget, one.holdout)]
-            place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
-            rows.append([one.label, *cells, place if one.mark else "where all began"])
-    columns = ["", f"to forget, {told.asked}", "held out", "Pareto front"]
-    return cards.values({"caption": CAPTION, "words": copy.COMPARE_COST_TABLE, "columns": columns, "rows": rows})
-
-
-def differing(worker: Worker, kept: dict, *names: str) -> dict:
-    """The settings in which two contestants differ."""
-    return settings_grid([one for one in contestants(_finished(worker, kept)) if one.name in names])
+def differing(worker: Worker, kept: dict, *marks: str) -> dict:
+    """The settings in which two contestants differ, by their numbers."""
+    found = contestants(_finished(race.standing(worker, kept)))
+    return settings_grid([one for one in found if one.mark in marks])
 
 
 def settings_grid(pair: Sequence) -> dict:
@@ -209,5 +236,6 @@ def settings_grid(pair: Sequence) -> dict:
     return grid_of(settings_of(pair), "Settings that differ", empty=copy.COMPARE_SAME)
 
 
-def _finished(worker: Worker, kept: dict | None) -> list[Record]:
-    return [read_record(run) for run in race.standing(worker, kept).runs]
+def _finished(now: race.Standing) -> list[Record]:
+    """The race's runs, once one of them came to its end."""
+    return [read_record(run) for run in now.runs] if now.finished else []

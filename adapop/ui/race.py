@@ -8,16 +8,16 @@ from statistics import fmean
 
 import gradio as gr
 
-from adapop.calibration import anchored
-from adapop.config import METHODS, PRESETS, RunConfig, make_config, presets_of
-from adapop.errors import AdaPopError
+from adapop.config import METHODS, RunConfig, make_config, presets_of
+from adapop.errors import AdaPopError, LimitError
 from adapop.events import RunDone
 from adapop.facts import FactSet
 from adapop.preflight import preflight
 from adapop.report.record import title_of
 from adapop.runs import Run
 from adapop.ui import cards
-from adapop.ui.run import known_run, refused, seen_of
+from adapop.ui.access import refused, shown_run, steers
+from adapop.ui.run import at_anchors, seen_of
 from adapop.worker import Worker
 
 MOST_RUNS = 24
@@ -94,7 +94,8 @@ def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: 
                     raise AdaPopError(problems[0])
                 runs.append(worker.submit(config, facts).id)
             except AdaPopError as error:
-                barred[key] = f"{title_of(*key.split('/'))} cannot run on these facts: {error}"
+                why = "was not started" if isinstance(error, LimitError) else "cannot run on these facts"
+                barred[key] = f"{title_of(*key.split('/'))} {why}: {error}"
     if not runs:
         raise refused(AdaPopError(next(iter(barred.values()))))
     return {"runs": runs, "refused": list(barred.values())}
@@ -102,29 +103,31 @@ def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: 
 
 def _config(key: str, facts: FactSet, missing: str, anchors, epochs: int, seed: int) -> RunConfig:
     method, _, preset = key.partition("/")
-    scored = method == "adapop" and "beta" not in PRESETS.get(preset, {})
-    beta = {"beta": anchored(*anchors)} if scored else {}
-    return make_config(method, preset, facts=facts.name, missing_score=missing, epochs=epochs, seed=seed, **beta)
+    config = make_config(method, preset, facts=facts.name, missing_score=missing, epochs=epochs, seed=seed)
+    return at_anchors(config, anchors)
 
 
 def end(worker: Worker, kept: dict) -> None:
     """Asks every run of the race that is under way to stop. What is finished stays; asking twice is asking once."""
     for name in _names(kept):
         now, run, _ = seen_of(worker, name, "ready")
-        if run is not None and now.ticking and not run.shared:
-            run.request_stop()
+        if run is not None and now.ticking and steers(worker, name):
+            try:
+                run.request_stop()
+            except AdaPopError as error:
+                raise refused(error) from error
 
 
 def joined(worker: Worker, kept: dict, name: str) -> dict:
     """The race with the run of tab 3 in it."""
-    run = known_run(worker, name)
+    run = shown_run(worker, name)
     if run is None:
         raise gr.Error("There is no run on tab 3. Start one there first.", duration=None)
-    if run.id in _names(kept):
+    if name in _names(kept):
         raise gr.Error("The run of tab 3 is in the comparison already.", duration=None)
     if len(_names(kept)) >= MOST_RUNS:
         raise gr.Error(f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None)
-    return {"runs": [*_names(kept), run.id], "refused": _refused(kept)}
+    return {"runs": [*_names(kept), name], "refused": _refused(kept)}
 
 
 def standing(worker: Worker, kept: dict | None) -> Standing:

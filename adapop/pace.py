@@ -4,13 +4,13 @@ what follows the steps of an epoch, and the measurement at the end."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from statistics import fmean
 
-from adapop.events import Event, RunDone, Saved, StepDone
+from adapop.events import Event, RunDone, RunStarted, Saved, StepDone
 from adapop.runs import Run
 
 
@@ -44,6 +44,16 @@ def pace_of(events: Sequence[Event]) -> Pace | None:
     step = sum(times[-1] - times[0] for times in steps.values()) / counted
     epoch = fmean(time - steps[number][-1] for number, time in saved.items() if number in steps)
     return Pace(step, epoch, events[-1].time - max(saved.values()))
+
+
+def worked_before(events: Iterable[Event]) -> float:
+    """Seconds of work before the last start, pauses left out: of a run that was resumed, or is done in slices."""
+    seconds, began, last = 0.0, 0.0, 0.0
+    for event in events:
+        if isinstance(event, RunStarted):
+            seconds, began = seconds + last - began, event.time
+        last = event.time
+    return seconds
 
 
 @lru_cache(maxsize=256)

@@ -12,9 +12,13 @@ from adapop.calibration import warnings_of
 from adapop.config import METHODS, SANDBOX, RunConfig
 from adapop.facts import FactSet, asked
 from adapop.footprint import SANDBOX_ASSETS, SANDBOX_MODEL, Footprint, footprint
+from adapop.models import preset_of
 from adapop.pace import Pace
 
 SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
+
+ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
+TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
         problems, doubts = problems + found, doubts + doubted
     if facts.forget and config.model == SANDBOX:
         longest = _longest(facts)
-        plan.append(f"The longest question with its answer has {longest:,} tokens.")
+        plan.append(f"The longest question with its answer has {longest:,} tokens, the chat template's among them.")
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
             problems.append(
                 f"A question with its answer has {longest:,} tokens, and the model reads "
@@ -53,8 +57,23 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
             )
         plan.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
     elif facts.forget:
-        plan.append("Time and memory are known once the model is loaded.")
+        plan += _of_model(config)
     return Preflight(tuple(problems), tuple(doubts), tuple(plan))
+
+
+def _of_model(config: RunConfig) -> list[str]:
+    """What is known of a real model before it is loaded."""
+    model = preset_of(config.model)
+    if model is None:
+        return ["Time and memory are known once the model is loaded."]
+    least = footprint(model.shape, config, ROW_TOKENS, rows=1).total
+    said = [
+        f"At least {least / 2**30:,.1f} GiB of GPU memory, with one row of {ROW_TOKENS} tokens at a time; the time is "
+        "known after the first epoch."
+    ]
+    if config.model == model.id and model.gated:
+        said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
+    return said + ([model.note] if model.note else [])
 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
@@ -111,12 +130,17 @@ def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None
 
 @cache
 def _tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(SANDBOX_ASSETS / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(SANDBOX_ASSETS / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True  # what looks like a control token in a question is letters
+    return tokenizer
 
 
 @lru_cache(maxsize=8)
 def _longest(facts: FactSet) -> int:
-    """Tokens of the longest question with its answer, without the chat template."""
+    """Tokens of the longest question with its answer, in the sandbox's chat template."""
     members = [*facts.forget, *facts.retain]
-    encoded = _tokenizer().encode_batch([f"{fact.question} {fact.answer}" for fact in members])
-    return max(len(one.ids) for one in encoded)
+    questions, answers = (
+        _tokenizer().encode_batch([getattr(fact, side) for fact in members], add_special_tokens=False)
+        for side in ("question", "answer")
+    )
+    return TEMPLATE_TOKENS + max(len(one.ids) + len(other.ids) for one, other in zip(questions, answers))

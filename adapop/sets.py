@@ -48,6 +48,11 @@ def load_set(name: object, root: Path) -> FactSet | None:
     return replace(facts, problems=tuple(Problem(**problem) for problem in about["problems"]))
 
 
+def set_exists(name: object, root: Path) -> bool:
+    """Whether a name that came from a browser is that of a set."""
+    return _folder(name, root) is not None
+
+
 def delete_set(name: object, root: Path) -> None:
     """Deletes the set of a name that came from a browser, if there is one."""
     if folder := _folder(name, root):

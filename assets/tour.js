@@ -1,6 +1,6 @@
 // The tour's card: says to a screen reader where one is, brings what it talks about into view, and knows Escape and the
 // arrow keys. Runs inside a gr.HTML, which gives `element`, `props` and `watch`. props.value: see adapop/ui/tour.py.
-const GAP = 12, PATIENCE_MS = 4000, EVERY_MS = 120;
+const GAP = 12, PATIENCE_MS = 20000, EVERY_MS = 120, CALM = 8, NEAR = 4;
 let shown = null, looking;
 
 function panel() {
@@ -15,20 +15,23 @@ function covered() {
   return strip.offsetHeight + panel().offsetHeight;
 }
 
+// scrolls until the target stays where it can be seen: what is above it may still be drawn, and the card may grow
 function bring(id) {
   clearInterval(looking);
-  const until = Date.now() + PATIENCE_MS;
+  const until = Date.now() + PATIENCE_MS, calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  let last, still = 0;
   looking = setInterval(() => {
     const target = document.getElementById(id);
-    if (!panel() || Date.now() > until) return clearInterval(looking);
+    if (!panel() || Date.now() > until || still > CALM) return clearInterval(looking);
     if (!target || !target.offsetHeight) return; // its tab is still being drawn
-    clearInterval(looking);
-    const top = covered() + GAP, frame = target.getBoundingClientRect();
-    const fits = frame.top >= top && Math.min(frame.bottom, frame.top + innerHeight - top) <= innerHeight;
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (!fits) scrollBy({ top: frame.top - top, behavior: calm ? "auto" : "smooth" });
+    const top = covered() + GAP, frame = target.getBoundingClientRect(), moved = frame.top !== last;
+    last = frame.top;
+    still = moved ? 0 : still + 1;
+    const fits = frame.top >= top - NEAR && Math.min(frame.bottom, frame.top + innerHeight - top) <= innerHeight + NEAR;
+    if (!moved && !fits) scrollBy({ top: frame.top - top, behavior: calm ? "auto" : "smooth" });
   }, EVERY_MS);
 }
+for (const kind of ["wheel", "touchmove"]) addEventListener(kind, () => clearInterval(looking), { passive: true });
 
 function arrive() {
   const value = props.value, host = panel();
@@ -53,11 +56,16 @@ function turn(event) {
   document.getElementById(button)?.click();
 }
 
+function leave(event) {
+  if (event.key !== "Escape" || event.defaultPrevented || !panel()) return;
+  const open = [...document.querySelectorAll("ul[role=listbox], [role=dialog], dialog[open]")];
+  // Escape closes what is open first; the next one is for the tour
+  if (!open.some((one) => one.checkVisibility()) && !document.fullscreenElement) document.getElementById("tour-skip")?.click();
+}
+
 if (!window.adapopTour) {
   window.adapopTour = true;
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !event.defaultPrevented && panel()) document.getElementById("tour-skip")?.click();
-  });
+  window.addEventListener("keydown", leave, true); // before whatever is open hears of it, and is gone
 }
 watch("value", arrive);
 arrive();

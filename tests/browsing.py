@@ -1,4 +1,7 @@
-"""The app in a real browser, for tests: fixtures, and the few things every test does. Skips where no Chromium is."""
+"""The app in a real browser, for tests: fixtures, and the few things every test does. Skips where no Chromium is.
+
+What the server sends is waited for, never looked at once: CI's machine may be many times slower than yours.
+"""
 
 import csv
 import os
@@ -6,16 +9,22 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from adapop.runs import RUN_ID
 from scripted import ScriptedServer
 
 ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
 SECOND = 1000
+PATIENCE = 120 * SECOND
+PROMPT = "#prompt textarea, #prompt input"
 # the app as `python app.py` starts it, except that Wikidata is where the test says
 START = """
 import os, runpy
@@ -55,6 +64,8 @@ def address(tmp_path_factory, runs_folder, wikidata):
     for line in server.stdout:
         said.append(line)
         if found := re.search(r"http://\S+", line):
+            # an app whose words nobody reads stands still once the pipe is full
+            threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
             yield found.group()
             break
     else:
@@ -68,8 +79,9 @@ def browser():
     """Chromium, or a skip; no skip where ADAPOP_REQUIRE_BROWSER is set."""
     if CHROMIUM is None and not os.environ.get("ADAPOP_REQUIRE_BROWSER"):
         pytest.skip("no Chromium was found: install it, or set CHROMIUM, to run the browser tests")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
 
@@ -77,16 +89,33 @@ def browser():
 @pytest.fixture
 def page(browser, address):
     """A fresh page of the app. At the end: no script error, no hostile text executed, no request to another host."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    with visit(browser, address) as page:
+        yield page
+
+
+@pytest.fixture(scope="session")
+def finished(browser, address):
+    """What a browser holds whose page shows a finished run of one epoch on the sandbox: another may begin with it."""
+    with visit(browser, address) as page:
+        start_run(page, epochs=1)
+        state_is(page, "done")
+        yield page.context.storage_state()
+
+
+@contextmanager
+def visit(browser, address: str, query: str = "", **options) -> Iterator:
+    """A page in a browser of its own. query: of the address. options: of the browser, see `Browser.new_context`."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     errors, outside = [], []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: outside.append(request.url) if is_outside(request.url, address) else None)
-    page.set_default_timeout(60 * SECOND)
-    page.goto(address)
+    page.goto(address + query)
     page.wait_for_selector("#strip .strip")
     yield page
-    assert page.evaluate("window.hacked") is None
+    if not page.is_closed():
+        assert page.evaluate("window.hacked") is None
     assert errors == []
     assert outside == []
     context.close()
@@ -102,9 +131,51 @@ def open_tab(page, name: str) -> None:
     page.get_by_role("tab", name=name).click()
 
 
-def state_is(page, *states: str, seconds: int = 120) -> None:
+def state_is(page, *states: str, seconds: int = 240) -> None:
     """Waits until the run strip shows one of the states."""
     page.wait_for_selector(", ".join(f"#strip .strip.{state}" for state in states), timeout=seconds * SECOND)
+
+
+def says(page, place: str, *texts: str) -> None:
+    """Waits until all the texts stand at a place."""
+    from playwright.sync_api import expect
+
+    for text in texts:  # a group of components is two elements of one id, one inside the other
+        expect(page.locator(place).first).to_contain_text(text)
+
+
+def start_run(page, epochs: int, batch: int | None = None) -> None:
+    """Starts a run with the page's facts, once the page says that it will be that one. batch: facts a step; a run of
+    ten epochs in steps of one fact takes a minute at least."""
+    open_tab(page, "Run")
+    page.get_by_label("number input for Epochs").fill(str(epochs))
+    if batch:
+        page.click("#advanced")
+        page.fill("#knob-batch input", str(batch))
+        page.locator("#knob-batch input").blur()
+        page.get_by_text(f"Changed: forget facts a step: {batch} ").wait_for()
+    page.get_by_text(f"in {epochs} epoch").first.wait_for()
+    page.click("#start:not([disabled])")
+
+
+def stop_run(page) -> None:
+    """Presses Stop once it works, and waits until the run has stopped."""
+    page.click("#stop:not([disabled])")
+    state_is(page, "stopped")
+
+
+def run_ids(runs_folder: Path) -> set[str]:
+    """The runs that the app has made so far."""
+    return {path.name for path in runs_folder.iterdir() if RUN_ID.fullmatch(path.name)}
+
+
+@contextmanager
+def remembered(page) -> Iterator[None]:
+    """Waits until the browser has kept what the block changed of the session."""
+    kept = "localStorage.getItem('adapop-session')"
+    before = page.evaluate(kept)
+    yield
+    page.wait_for_function(f"before => {kept} !== before", arg=before)
 
 
 def write_table(path: Path, rows: list[list[str]]) -> Path:

@@ -14,7 +14,7 @@ import pytest
 
 from adapop.config import make_config
 from adapop.sandbox import sandbox_facts
-from browsing import address, browser, page, runs_folder, wikidata  # noqa: F401
+from browsing import address, browser, finished, page, runs_folder, wikidata  # noqa: F401
 from scripted import ScriptedServer
 
 
@@ -53,12 +53,12 @@ def fresh():
     """Loads the sandbox with a fresh adapter, which is the caller's to train."""
     import torch
 
-    from adapop.model import AdaptedModel
+    from adapop.loading import adapted_model
 
     torch.set_num_threads(1)
 
     def load(method="adapop", **changes):
-        return AdaptedModel.load(make_config(method, **changes))
+        return adapted_model(make_config(method, **changes))
 
     return load
 

@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-from browsing import HOSTILE, open_tab, state_is, write_table
+from browsing import HOSTILE, PROMPT, open_tab, says, start_run, state_is, stop_run, write_table
+
+KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
 
 
 def test_upload_run_reload_and_probe(page, tmp_path):
@@ -21,51 +23,41 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     ]
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", facts))
-    page.get_by_text("3 to forget").wait_for()
-    notes = page.inner_text("#notes")
-    assert "Rows that were dropped: 3" in notes
-    assert "row 5, 'answer'" in notes
-    assert "row 6, 'score' is '-1'" in notes
-    assert "${window.hacked=1}" in notes
+    says(page, "#notes", "3 to forget", "Rows that were dropped: 3", "row 5, 'answer'", "row 6, 'score' is '-1'")
+    says(page, "#notes", "${window.hacked=1}")
 
     open_tab(page, "Pressure")
     page.wait_for_selector("#beta-curve .fact")
-    open_tab(page, "Run")
-    page.get_by_label("number input for Epochs").fill("3")
-    page.click("#start")
+    start_run(page, epochs=10)
     state_is(page, "starting", "running", "measuring")
     page.reload()
     state_is(page, "starting", "running", "measuring", "done")
     state_is(page, "done")
     open_tab(page, "Run")
-    page.get_by_text("Epoch 3 saved.").wait_for()
+    page.get_by_text("Epoch 10 saved.").wait_for()
     page.wait_for_selector("#controller-chart .plotly")
     page.wait_for_selector("#outcome-chart .plotly")
 
     open_tab(page, "Probe")
-    page.wait_for_function("document.querySelector('#prompt textarea, #prompt input').value.includes('Hamlet')")
+    page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes('Hamlet')")
     page.click("#ask")
-    page.wait_for_selector("#answers .answers")
-    said = page.inner_text("#answers")
-    assert "Original" in said
-    assert "Shakespeare" in said
-    assert "gold rank" in said
-    page.fill("#prompt textarea, #prompt input", f"Who is {HOSTILE}?")
+    says(page, "#answers", "Original", "Shakespeare", "gold rank")
+    page.fill(PROMPT, f"Who is {HOSTILE}?")
     page.click("#ask")
     page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
 
 
 def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
-    open_tab(page, "Run")
-    page.click("#start")
-    state_is(page, "running")
+    start_run(page, epochs=10, batch=8)  # long enough to be stopped after its first epoch
     page.get_by_text("Epoch 1 saved.").wait_for()
-    page.click("#stop")
-    state_is(page, "stopped")
-    assert re.search(r"Epoch [1-5] of 5 is kept", page.inner_text("#strip"))
+    stop_run(page)
+    page.get_by_text(KEPT).wait_for()
+    kept = int(KEPT.search(page.inner_text("#strip"))[1])
     page.click("#resume")
-    state_is(page, "done")
-    page.get_by_text("Epoch 5 saved.").wait_for()
+    page.get_by_text(f"Epoch {kept + 1} saved.").wait_for()
+    stop_run(page)
+    page.wait_for_selector("#resume:not([disabled])")
+    assert int(KEPT.search(page.inner_text("#strip"))[1]) > kept
 
 
 @pytest.mark.parametrize(
@@ -74,6 +66,7 @@ def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
         ("empty.csv", b"", "has no rows"),
         ("columns.csv", b"name,age\nx,1\n", "has no question column"),
         ("latin.csv", "question,answer\nWhere is Dalí?,x\n".encode("latin-1"), "is not UTF-8"),
+        ("hostile.csv", f"{HOSTILE},age\nx,1\n".encode(), "has no question column"),
         ("long.csv", b"question,answer\n" + b"x" * 10_000_000 + b",y\n", "10,000,000 characters"),
     ],
 )

@@ -1,17 +1,10 @@
 """What outlives the page, in a real browser: an uploaded set, edited scores, anchors, and a run on another device."""
 
-from adapop.runs import RUN_ID
-from browsing import HOSTILE, open_tab, state_is, write_table
+from browsing import HOSTILE, open_tab, remembered, run_ids, start_run, state_is, visit, write_table
 
 
 def notes(page, text: str) -> None:
     page.locator("#notes").get_by_text(text).first.wait_for()
-
-
-def kept_set(page) -> None:
-    """Waits until the server answered with what the browser is to keep."""
-    page.wait_for_function("localStorage.getItem('adapop-session') !== null")
-    page.wait_for_timeout(1500)
 
 
 def upload(page, tmp_path) -> None:
@@ -21,17 +14,17 @@ def upload(page, tmp_path) -> None:
     ]
     rows += [["b", f"Who is {HOSTILE}?", HOSTILE, HOSTILE, "500"], ["c", "Who?", "", "", "5"]]
     page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", rows))
+    with remembered(page):
+        page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", rows))
     notes(page, "2 to forget")
 
 
 def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     upload(page, tmp_path)
-    kept_set(page)
     page.reload()
     notes(page, "2 to forget")
     notes(page, "row 4, 'answer'")
-    assert page.get_by_label("My own facts").is_checked()
+    page.wait_for_selector("#set input[value=own]:checked")
     page.get_by_text("Its file was not kept").wait_for()
     page.get_by_label("Facts to retain").click()
     page.get_by_role("option").last.click()
@@ -46,19 +39,21 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
 
 
 def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipped(page):
-    page.get_by_text("One pair").click()
+    with remembered(page):
+        page.get_by_text("One pair").click()
     notes(page, "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("Paths of Glory").first.click()
     page.locator("#detail input").fill("77")
-    page.get_by_role("button", name="Set this score").click()
+    with remembered(page):
+        page.get_by_role("button", name="Set this score").click()
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
     open_tab(page, "Pressure")
-    page.locator("#anchors input").first.fill("50")
-    page.locator("#anchors input").first.blur()
-    kept_set(page)
+    with remembered(page):
+        page.locator("#anchors input").first.fill("50")
+        page.locator("#anchors input").first.blur()
     page.reload()
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
-    assert page.get_by_label("One pair").is_checked()
+    page.wait_for_selector("#set input[value=pair]:checked")
     open_tab(page, "Pressure")
     page.wait_for_function("document.querySelector('#anchors input').value === '50'")
     open_tab(page, "Facts")
@@ -67,38 +62,34 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
     page.get_by_text("One pair").click()
     notes(page, "Both answers are Kubrick")
     page.locator("#fact-table").get_by_text("exposures in pretraining").locator("visible=true").first.wait_for()
-    assert page.locator("#fact-table").get_by_text("edited").count() == 0
+    page.locator("#fact-table").get_by_text("edited").first.wait_for(state="detached")
 
 
 def test_a_set_that_was_deleted_is_said_to_be(page, tmp_path, runs_folder):
     upload(page, tmp_path)
-    kept_set(page)
     for path in (runs_folder / "sets").glob("*/about.json"):
         path.unlink()
+    with remembered(page):
+        page.reload()
+        page.get_by_text("was deleted, as it was old").wait_for()
+    page.wait_for_selector("#set input[value=sandbox]:checked")
     page.reload()
-    page.get_by_text("was deleted, as it was old").wait_for()
-    assert page.get_by_label("Sandbox world").is_checked()
+    notes(page, "256 to forget")
+    page.get_by_text("was deleted, as it was old").wait_for(state="detached")
 
 
 def test_a_link_leads_another_device_to_the_run(page, browser, address, runs_folder):
-    before = set(runs_folder.iterdir())
+    before = run_ids(runs_folder)
     page.get_by_text("One pair").click()
     notes(page, "Both answers are Kubrick")
-    open_tab(page, "Run")
-    page.get_by_label("number input for Epochs").fill("1")
-    page.click("#start")
+    start_run(page, epochs=1)
     state_is(page, "starting", "running", "measuring", "done")
-    (run,) = (path.name for path in set(runs_folder.iterdir()) - before if RUN_ID.fullmatch(path.name))
-    phone = browser.new_context(viewport={"width": 390, "height": 800})
-    other = phone.new_page()
-    other.goto(f"{address}?run={run}")
-    state_is(other, "starting", "running", "measuring", "done")
-    state_is(other, "done")
-    other.goto(address)
-    state_is(other, "done")
+    (run,) = run_ids(runs_folder) - before
+    with visit(browser, address, f"?run={run}", viewport={"width": 390, "height": 800}) as other:
+        state_is(other, "starting", "running", "measuring", "done")
+        state_is(other, "done")
+        other.goto(address)
+        state_is(other, "done")
     for wrong in ("../../etc/passwd", "adapop-0000000000000000", "%3Cimg src=x onerror=alert(1)%3E"):
-        stranger = browser.new_context().new_page()
-        stranger.goto(f"{address}?run={wrong}")
-        state_is(stranger, "ready", "invalid", "empty")
-        stranger.context.close()
-    phone.close()
+        with visit(browser, address, f"?run={wrong}") as stranger:
+            state_is(stranger, "ready", "invalid", "empty")

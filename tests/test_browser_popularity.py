@@ -1,13 +1,16 @@
 """Facts and Pressure in a real browser: scores looked up and stopped, proxies compared, anchors dragged."""
 
 import json
+import re
+import threading
 
 import pytest
-from test_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
+from test_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 
-from browsing import HOSTILE, SECOND, open_tab, write_table
+from browsing import HOSTILE, SECOND, open_tab, says, write_table
 from scripted import Reply
 
+LYON = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)}, sitelinks=5)
 CELL = "#fact-table [data-testid='cell-{}-{}']"
 
 
@@ -39,15 +42,10 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
     page = uploaded
     wikidata.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
     page.click("#look-up")
-    page.get_by_text("1 of 3 facts have a score").wait_for()
-    assert "Unknown: 2" in page.inner_text("#look-up-status")
+    says(page, "#look-up-status", "1 of 3 facts have a score", "Unknown: 2")
     page.get_by_text("Without a score: 2").wait_for()
     page.click(CELL.format(0, 0))
-    page.get_by_text("sitelinks 3").wait_for()
-    detail = page.inner_text("#detail")
-    assert "column score: 3,000" in detail
-    assert "Q90" in detail
-    assert "statement found" in detail
+    says(page, "#detail", "sitelinks 3", "column score: 3,000", "Q90", "statement found")
     open_tab(page, "Run")
     page.get_by_text("2 facts have no score. Decide on tab 1").wait_for()
     page.wait_for_selector("#start:disabled")
@@ -61,9 +59,8 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
     page.get_by_label("One pair").click()
     page.get_by_text("2 to forget").wait_for()
     page.click("#look-up")
-    page.get_by_text("sends us to another address").wait_for()
-    assert "left as they were" in page.inner_text("#look-up-status")
-    assert page.inner_text(CELL.format(0, 2)).strip() == "124"
+    says(page, "#look-up-status", "sends us to another address", "left as they were")
+    cell_is(page, 0, 2, "124")
 
 
 def test_a_look_up_can_be_stopped(page, wikidata):
@@ -86,8 +83,7 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
     page.get_by_text("Do two proxies agree?").click()
-    page.get_by_text("have both scored 3 facts").wait_for()
-    assert "Nowhere" in page.inner_text("#agreement-words")
+    says(page, "#agreement-words", "have both scored 3 facts", "Nowhere")
     page.wait_for_selector("#agreement-chart .plotly")
     choose_proxy(page, "The scores that came with the set")
     page.click("#look-up")
@@ -100,10 +96,8 @@ def test_a_score_set_by_hand(uploaded):
     page.click(CELL.format(1, 0))
     page.locator("#detail input").fill("167")
     page.get_by_text("Set this score").click()
-    page.wait_for_function(
-        "document.querySelector(`#fact-table [data-testid='cell-1-3']`).innerText.trim() == 'edited'"
-    )
-    assert page.inner_text(CELL.format(1, 4)).strip() == "0.999"
+    cell_is(page, 1, 3, "edited")
+    cell_is(page, 1, 4, "0.999")
 
 
 def test_columns_can_be_told_apart_by_hand(page, tmp_path):
@@ -136,10 +130,34 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     page.click("#look-up")
     page.get_by_text("of 256 facts done").wait_for()
     page.get_by_label("One pair").click()
-    page.wait_for_selector("#look-up:not([disabled])", timeout=60 * SECOND)
+    page.wait_for_selector("#look-up:not([disabled])")
     page.wait_for_timeout(2 * SECOND)
-    assert "2 to forget" in page.inner_text("#notes")
-    assert page.inner_text(CELL.format(0, 3)).strip() == "exposures in pretraining"
+    says(page, "#notes", "2 to forget")
+    cell_is(page, 0, 3, "exposures in pretraining")
+
+
+def test_a_look_up_that_ends_during_the_tour_arrives_afterwards(page, wikidata, tmp_path):
+    rows = [["id", "question", "answer", "subject", "relation", "score"]]
+    rows += [["a", "Where is Lyon?", "France", "Lyon", "country", "3000"]]
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "lyon.csv", rows))
+    says(page, "#notes", "1 to forget")
+    little, entered = LittleWikidata(LYON, FRANCE), threading.Event()
+    later = Reply(status=429, headers={"Retry-After": "8"})
+    wikidata.answer = lambda asked: little(asked) if entered.is_set() else later
+    page.get_by_text("Look popularity up").click()
+    page.click("#look-up")
+    says(page, "#look-up-status", "waiting 8 s")
+    page.click("#tour-open")
+    says(page, "#fact-table", "Paths of Glory")
+    entered.set()
+    says(page, "#look-up-status", "1 of 1 facts have a score")
+    says(page, "#fact-table", "Paths of Glory")
+    page.click("#tour-skip")
+    says(page, "#fact-table", "Where is Lyon?")
+    page.wait_for_function(f"!document.querySelector({json.dumps(CELL.format(0, 2))}).innerText.includes('3000')")
+    page.click(CELL.format(0, 0))
+    says(page, "#detail", "sitelinks 5")
 
 
 def test_the_scores_that_came_with_the_set_come_back_twice(uploaded, tmp_path):
@@ -171,8 +189,9 @@ def test_what_the_model_does_not_know_can_be_left_out(uploaded):
     page.get_by_label("Invented facts").click()
     page.get_by_text("32 to forget").wait_for()
     page.click("#known")
-    page.get_by_text("of 32 facts").wait_for(timeout=60 * SECOND)
-    knows = int(page.inner_text("#known-words").split("answers ")[1].split(" of")[0])
+    answers = re.compile(r"answers (\d+) of 32 facts")
+    page.locator("#known-words").get_by_text(answers).wait_for()
+    knows = int(answers.search(page.inner_text("#known-words"))[1])
     assert 0 < knows < 32
     page.click("#drop-unknown")
     page.get_by_text(f"{knows} to forget").wait_for()
@@ -180,7 +199,7 @@ def test_what_the_model_does_not_know_can_be_left_out(uploaded):
     page.get_by_label("Sandbox world").click()
     page.get_by_text("256 to forget").wait_for()
     page.click("#known")
-    page.get_by_text("answers 256 of 256 facts").wait_for(timeout=60 * SECOND)
+    page.get_by_text("answers 256 of 256 facts").wait_for()
 
 
 def anchor_is(page, which: int, score: float) -> None:
@@ -201,7 +220,7 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     page.mouse.move(x + 120, y + 20, steps=5)
     page.mouse.up()
     page.wait_for_function("Number(document.querySelectorAll('#anchors input')[0].value) > 120")
-    assert float(page.locator("#anchors input").nth(1).input_value()) < 1.5
+    page.wait_for_function("Number(document.querySelectorAll('#anchors input')[1].value) < 1.5")
     page.get_by_role("button", name="Paper's anchors").click()
     anchor_is(page, 0, 100)
     page.get_by_text("a = 58.7, b = 0.796").wait_for()

@@ -6,21 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from browsing import SECOND, open_tab, state_is
+from browsing import PATIENCE, PROMPT, SECOND, open_tab, run_ids, start_run, state_is, stop_run, visit
 
-SCREENS = ("Facts", "Pressure", "Run", "Probe", "Compare")
+KEPT = "localStorage.getItem('adapop-settings')"
+# by screen, what is drawn last on it
+DRAWN = {
+    "Facts": "#fact-table td",
+    "Pressure": "#relative-push .plotly",
+    "Run": "#outcome-chart .plotly",
+    "Probe": "#fact input",
+    "Compare": "#race-empty",
+}
 
 
-def short_run(page) -> str:
-    """Starts a run of one epoch and waits for its end. Returns the path of its link."""
+def link_of(page) -> str:
+    """The address that the page's run is shown at to others."""
     open_tab(page, "Run")
-    page.get_by_label("number input for Epochs").fill("1")
-    page.click("#start")
-    state_is(page, "done")
-    page.wait_for_selector("#copy-link")
     page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
     page.click("#copy-link")
-    page.get_by_text("Link copied").wait_for()
+    page.wait_for_function("window.copied")
     return page.evaluate("window.copied")
 
 
@@ -30,9 +34,10 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     page.get_by_label("number input for Epochs").fill("2")
     page.get_by_text("32 steps in 2 epochs").wait_for()
     page.click("#advanced")
+    before = page.evaluate(KEPT)
     page.fill("#knob-tolerance input", "0.3")
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
-    page.wait_for_timeout(1.5 * SECOND)  # until the browser has kept it
+    page.wait_for_function(f"before => {KEPT} !== before", arg=before)
     page.reload()
     open_tab(page, "Run")
     page.get_by_text("32 steps in 2 epochs").wait_for()
@@ -51,63 +56,79 @@ def test_another_method_brings_its_own_settings(page):
     page.get_by_text("Changed:").wait_for(state="hidden")
 
 
-def test_a_second_tab_a_closed_page_and_a_second_device_find_the_run(browser, address):
-    mine, theirs = browser.new_context(), browser.new_context()
-    page = mine.new_page()
-    page.goto(address)
-    page.wait_for_selector("#strip .strip")
-    open_tab(page, "Run")
-    page.get_by_label("number input for Epochs").fill("3")
-    page.click("#start")
-    state_is(page, "starting", "running", "measuring")
-    second = mine.new_page()
+def test_a_second_tab_a_closed_page_and_a_second_device_find_the_run(page, browser, address):
+    start_run(page, epochs=3)
+    state_is(page, "starting", "running", "measuring", "done")
+    second = page.context.new_page()
     second.goto(address)
     state_is(second, "starting", "running", "measuring", "done")
+    back = page.context.new_page()
     page.close()
     second.close()
-    back = mine.new_page()
     back.goto(address)
     state_is(back, "starting", "running", "measuring", "done")
     state_is(back, "done")
-    open_tab(back, "Run")
-    back.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
-    back.click("#copy-link")
-    back.get_by_text("Link copied").wait_for()
-    phone = theirs.new_page()
-    phone.goto(back.evaluate("window.copied"))
-    state_is(phone, "done")
-    open_tab(phone, "Run")
-    phone.get_by_text("Epoch 3 saved.").wait_for()
-    stranger = browser.new_context().new_page()
-    stranger.goto(f"{address}?run=../../etc")
-    state_is(stranger, "ready")
-    stranger.context.close()
-    mine.close()
-    theirs.close()
+    query = "?" + link_of(back).partition("?")[2]
+    with visit(browser, address, query) as phone:
+        state_is(phone, "done")
+        open_tab(phone, "Run")
+        phone.get_by_text("Epoch 3 saved.").wait_for()
+    with visit(browser, address, "?run=../../etc") as stranger:
+        state_is(stranger, "ready")
 
 
 def test_stop_twice_is_stop_once(page):
-    open_tab(page, "Run")
-    page.get_by_label("number input for Epochs").fill("10")  # long enough to be stopped
-    page.get_by_text("160 steps in 10 epochs").wait_for()
-    page.click("#start")
+    start_run(page, epochs=10, batch=1)
     state_is(page, "running")
+    page.wait_for_selector("#stop:not([disabled])")
     page.evaluate("const stop = document.querySelector('#stop'); stop.click(); stop.click();")
     state_is(page, "stopped")
-    assert "kept" in page.inner_text("#strip") or "No epoch" in page.inner_text("#strip")
-    page.wait_for_selector("#start:not(:disabled)")
+    page.locator("#strip").get_by_text("kept").or_(page.locator("#strip").get_by_text("No epoch")).first.wait_for()
+    page.wait_for_selector("#start:not([disabled])")
+    page.wait_for_selector("#stop[disabled]")
+
+
+def test_stop_works_as_soon_as_the_strip_says_running(page):
+    """The strip and the button must come together: a click on a button that is not there yet is lost."""
+    page.evaluate(
+        """() => { const strip = document.getElementById('strip'), stop = document.getElementById('stop');
+        new MutationObserver(() => setTimeout(() => {
+          if (strip.querySelector('.strip.running') && !window.clicked) { window.clicked = true; stop.click(); }
+        }, 50)).observe(strip, { childList: true, subtree: true, attributes: true }); }"""
+    )
+    start_run(page, epochs=10, batch=1)
+    state_is(page, "stopped")
+
+
+def test_a_new_run_brings_its_charts_into_view_and_leaves_no_answers_of_the_last(page):
+    start_run(page, epochs=1)
+    page.wait_for_function("document.querySelector('#controller-chart').getBoundingClientRect().bottom <= innerHeight")
+    state_is(page, "done")
+    open_tab(page, "Probe")
+    page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+    page.click("#ask")
+    page.wait_for_selector("#answers .answers")
+    start_run(page, epochs=1)
+    state_is(page, "done")
+    open_tab(page, "Probe")
+    page.wait_for_selector("#answers .empty")
 
 
 def test_a_deleted_run_is_expired_and_can_be_started_again(page, runs_folder):
-    link = short_run(page)
-    shutil.rmtree(runs_folder / link.partition("run=")[2])
+    before = run_ids(runs_folder)
+    start_run(page, epochs=10, batch=1)
+    state_is(page, "running")
+    stop_run(page)
+    (run,) = run_ids(runs_folder) - before
+    shutil.rmtree(runs_folder / run)
     page.reload()
     state_is(page, "expired")
-    assert "deleted" in page.inner_text("#strip")
+    page.locator("#strip").get_by_text("deleted").wait_for()
     open_tab(page, "Run")
-    page.get_by_text("16 steps in 1 epoch.").wait_for()
-    page.click("#start")
-    state_is(page, "done")
+    page.get_by_text("2,560 steps in 10 epochs").wait_for()
+    page.click("#start:not([disabled])")
+    state_is(page, "running")
+    stop_run(page)
 
 
 def test_a_slash_goes_to_the_question_box(page):
@@ -120,36 +141,38 @@ def test_a_slash_goes_to_the_question_box(page):
         pytest.fail("the slash did not go to the question box")
     page.keyboard.press("Control+A")
     page.keyboard.type("a/b")
-    assert page.input_value("#prompt textarea, #prompt input") == "a/b"
+    assert page.input_value(PROMPT) == "a/b"
 
 
-def test_every_chart_has_its_numbers_as_a_table(page):
-    short_run(page)
-    for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):
-        page.click(f"#{chart}-twin summary")
-        assert page.locator(f"#{chart}-twin tbody tr").count() >= 1
-    open_tab(page, "Pressure")
-    page.click("#push-curves-twin summary")
-    assert page.locator("#push-curves-twin thead th").count() == 4
-    page.click("#beta-curve-twin summary")
-    assert page.locator("#beta-curve-twin tbody tr").count() >= 8
+def test_every_chart_has_its_numbers_as_a_table(browser, address, finished):
+    with visit(browser, address, storage_state=finished) as page:
+        state_is(page, "done")
+        open_tab(page, "Run")
+        for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):
+            page.click(f"#{chart}-twin summary")
+            page.locator(f"#{chart}-twin tbody tr").first.wait_for()
+        open_tab(page, "Pressure")
+        page.click("#push-curves-twin summary")
+        page.locator("#push-curves-twin thead th").nth(3).wait_for()
+        page.click("#beta-curve-twin summary")
+        page.locator("#beta-curve-twin tbody tr").nth(7).wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_screen_is_wider_than_the_window(browser, address, tmp_path, width, scheme):
+def test_no_screen_is_wider_than_the_window(browser, address, finished, tmp_path, width):
     """Pictures of every screen are kept in $ADAPOP_SCREENSHOTS, if it is set."""
     kept = Path(os.environ.get("ADAPOP_SCREENSHOTS") or tmp_path)
     kept.mkdir(parents=True, exist_ok=True)
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(address)
-    page.wait_for_selector("#strip .strip")
-    short_run(page)
-    for name in SCREENS:
-        open_tab(page, name)
-        page.wait_for_timeout(0.7 * SECOND)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-        picture = kept / f"{name.lower()}-{width}-{scheme}.png"
-        page.screenshot(path=picture, full_page=True)
-        assert picture.stat().st_size > 20_000, name
-    page.close()
+    with visit(browser, address, viewport={"width": width, "height": 900}, storage_state=finished) as page:
+        state_is(page, "done")
+        for name, last in DRAWN.items():
+            open_tab(page, name)
+            page.locator(last).first.wait_for()
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")
+                page.wait_for_timeout(0.3 * SECOND)  # until its charts have taken the window's width
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+                picture = kept / f"{name.lower()}-{width}-{scheme}.png"
+                page.screenshot(path=picture, full_page=True, timeout=PATIENCE)
+                assert picture.stat().st_size > 20_000, name

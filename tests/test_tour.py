@@ -1,21 +1,14 @@
-"""The tour's words follow the numbers, whichever way they fall; its two runs are made once and stopped by nobody."""
+"""The tour's words follow the numbers, whichever way they fall."""
 
-import threading
 from dataclasses import replace
 
-import gradio as gr
 import pytest
 
 from adapop.catalog import load_facts
 from adapop.config import make_config
 from adapop.controller import DualAscent
-from adapop.errors import RunError
-from adapop.events import EpochDone, Measured, RunFailed, RunStarted
-from adapop.execution import prepare
+from adapop.events import EpochDone, Measured, RunStarted
 from adapop.probes.rows import ProbeRow, Reply
-from adapop.runs import all_runs
-from adapop.ui import run as run_screen
-from adapop.ui import tour_runs
 from adapop.ui.tour import own_run
 from adapop.ui.tour_cards import (
     CARDS,
@@ -30,7 +23,6 @@ from adapop.ui.tour_cards import (
     score_card,
     training_card,
 )
-from adapop.ui.tour_runs import NOTE, TourRuns
 from adapop.ui.tour_story import (
     Guard,
     Outcome,
@@ -39,12 +31,10 @@ from adapop.ui.tour_story import (
     Story,
     Training,
     guard_of,
-    outcome_of,
     reworded_of,
     rows_of,
     training_of,
 )
-from adapop.worker import Worker
 
 RARE, POPULAR = load_facts("pair").forget
 PAIR = Pair(RARE, POPULAR, 1.27, 0.21)
@@ -75,7 +65,7 @@ def test_the_tour_has_eight_cards_on_real_controls_and_starts_with_a_guess():
 def test_cards_are_short_and_say_what_they_wait_for(stop, story):
     card = stop.told(Moment(story, None, 0.05))
     count = sum(len(line.split()) for line in card.lines)
-    assert 5 < count <= (100 if stop.card == CARDS else 80)
+    assert 5 < count <= (120 if stop.card == CARDS else 80)
     assert card.awaiting == ((story.training is None and stop.run) or stop.told is training_card)
 
 
@@ -167,16 +157,27 @@ def test_the_guess_is_answered(guess, wga, expected):
 @pytest.mark.parametrize(
     ("adapop", "wga", "expected"),
     [
-        ({}, {}, "is 58 points under the even push and 13 under AdaPop. AdaPop narrowed it."),
-        ({"rare": 0.6}, {}, "and -7 under AdaPop. AdaPop narrowed it and turned it round."),
+        (
+            {},
+            {},
+            "is 58 points under the even push and 13 under AdaPop. AdaPop, which pushes longest on the popular ones, "
+            "narrowed it.",
+        ),
+        (
+            {"rare": 0.6},
+            {},
+            "-7 under AdaPop. AdaPop, which pushes longest on the popular ones, narrowed it and turned it round.",
+        ),
         ({"popular": 0.99}, {}, "AdaPop did not narrow it."),
         ({"rare": 0.99, "popular": 0.1}, {}, "AdaPop did not narrow it."),
         ({}, {"popular": 0.27}, "There was hardly one to close."),
-        ({"rare": 0.53}, {}, "and 0 under AdaPop. AdaPop narrowed it."),
+        ({"rare": 0.53}, {}, "and 0 under AdaPop. AdaPop, which pushes longest on the popular ones, narrowed it."),
     ],
 )
 def test_the_gap_is_told_as_it_was(adapop, wga, expected):
-    assert expected in words(outcome_card, replace(STORY, adapop=replace(ADAPOP, **adapop), wga=replace(WGA, **wga)))
+    said = words(outcome_card, replace(STORY, adapop=replace(ADAPOP, **adapop), wga=replace(WGA, **wga)))
+    assert expected in said
+    assert ("survive an even push" in said) == ("hardly" not in expected)
 
 
 def test_what_was_not_fixed_is_told_only_where_it_was_not():
@@ -184,7 +185,7 @@ def test_what_was_not_fixed_is_told_only_where_it_was_not():
     assert "still answers 45% of what it should forget (even push: 53%)" in said
     assert "99 of 256 facts look forgotten" in said
     assert "Paths of Glory is still answered in 5 of 5 ways" in said
-    assert "never trained on suffer more" in said
+    assert "never practised suffer more" in said
     better = replace(STORY, adapop=replace(ADAPOP, leaks=0, kept_rare=0, holdout=0.99))
     assert words(outcome_card, better).endswith("(even push: 53%).")
     rows = outcome_card(Moment(STORY, None, 0.05)).rows
@@ -238,100 +239,3 @@ def test_a_rewording_that_brings_it_back_is_shown_if_there_is_one():
 )
 def test_a_page_left_in_the_middle_opens_with_the_visitors_own_run(kept, expected):
     assert own_run(kept, "now") == expected
-
-
-@pytest.fixture
-def short(monkeypatch):
-    """The tour's runs with one epoch."""
-    monkeypatch.setattr(tour_runs, "EPOCHS", 1)
-
-
-@pytest.fixture
-def worker(tmp_path):
-    """A worker that only queues."""
-    idle = Worker(tmp_path)
-    idle.enqueue = idle._waiting.append
-    idle.ahead_of = lambda run: 0 if run in idle._waiting else None
-    return idle
-
-
-def test_two_visitors_at_once_make_two_runs(worker, short):
-    tour = TourRuns(worker)
-    visitors = [threading.Thread(target=tour.start) for _ in range(4)]
-    for visitor in visitors:
-        visitor.start()
-    for visitor in visitors:
-        visitor.join()
-    assert sorted(run.config.method for run in all_runs(worker.root)) == ["adapop", "wga"]
-    assert all(run.shared for run in all_runs(worker.root))
-    again = TourRuns(worker)
-    again.start()
-    assert again.run("adapop") == tour.run("adapop")
-
-
-@pytest.mark.parametrize("fate", ["gone", "failed", "other settings", "unreadable", "not shared"])
-def test_a_run_that_is_of_no_use_is_made_anew(worker, short, fate):
-    tour = TourRuns(worker)
-    tour.start()
-    old, other = tour.run("adapop"), tour.run("wga")
-    if fate == "gone":
-        old.folder.rename(worker.root / "elsewhere")
-    elif fate == "failed":
-        old.append(RunFailed(run=old.id, message="no"))
-    elif fate == "other settings":
-        (old.folder / "config.json").write_text(make_config("adapop", seed=3).to_json(), encoding="utf-8")
-    elif fate == "unreadable":
-        (old.folder / "events.jsonl").write_text('{"kind": "of another version"}\n', encoding="utf-8")
-    else:
-        (old.folder / "shared").unlink()
-    tour.start()
-    assert tour.run("adapop") != old
-    assert tour.run("wga") == other
-    assert tour.run("adapop").id in (worker.root / NOTE).read_text(encoding="utf-8")
-
-
-def test_a_run_whose_process_is_gone_is_queued_again(worker, short):
-    tour = TourRuns(worker)
-    tour.start()
-    worker._waiting.clear()
-    tour.start()
-    assert worker._waiting == [tour.run("adapop"), tour.run("wga")]
-
-
-def test_nobody_stops_or_resumes_a_shared_run(tmp_path, small):
-    worker = Worker(tmp_path)
-    run = prepare(make_config("wga", epochs=1), small, tmp_path)
-    run.share()
-    with pytest.raises(RunError, match="every visitor"):
-        run.request_stop()
-    for button in (run_screen.end, run_screen.again):
-        with pytest.raises(gr.Error, match="every visitor"):
-            button(worker, run.id)
-    assert not run.stop_requested
-    assert worker.ahead_of(run) is None
-
-
-def test_the_story_of_real_runs(tmp_path, short):
-    worker = Worker(tmp_path)
-    tour = TourRuns(worker)
-    assert tour.story().training is None
-    tour.start()
-    while not tour.story().complete or not tour.asked():
-        assert tour.story().trouble == ""
-        assert tour.story().awaited
-        threading.Event().wait(0.5)
-    story = tour.story()
-    assert story.awaited == ""
-    assert (story.training.epoch, story.training.forget) == (1, 256)
-    assert (story.adapop.facts, story.adapop.ways) == (256, 1 + len(RARE.paraphrases))
-    full = tour.run("wga").measured()
-    assert story.wga.popular == full.recall("forget", "reworded", "popular")
-    assert [each.prompt for each in tour.asked()] == [POPULAR.question, *POPULAR.paraphrases]
-    rows = rows_of(tour.run("adapop").probes(), POPULAR)
-    assert story.reworded == reworded_of(rows)
-    assert tour.asked()[0].unlearned.text == story.reworded.direct
-    found = [row for row in tour.run("adapop").probes() if row.fact_id != RARE.id]
-    tour.run("adapop").save_probes(found)  # as a visitor's own, smaller probing would
-    later = TourRuns(worker)
-    assert later.story().adapop is None
-    assert outcome_of(tour.run("wga"), tour.run("wga").probes(), story.pair) == story.wga

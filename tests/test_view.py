@@ -1,11 +1,22 @@
 """The page's states as a table: from events to words and controls."""
 
+import time
+from dataclasses import replace
+
+import gradio as gr
 import pytest
 
 from adapop.config import make_config
 from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.facts import FactSet
+from adapop.lock import held
+from adapop.pace import worked_before
+from adapop.runs import create_run
+from adapop.ui import charts
 from adapop.ui.diary import log_lines
+from adapop.ui.run import seen_of
 from adapop.ui.view import STATES, Seen, view
+from adapop.worker import Worker
 
 START = RunStarted(
     run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
@@ -70,6 +81,11 @@ CASES = [
     (Seen((START, STOPPED), ahead=2, saved=1), "ready", False, "queued", False, True, False),
     (Seen((START, STOPPED), True, ahead=2, saved=1), "ready", False, "stopping", False, False, False),
     (Seen(BEGUN, saved=1), "ready", False, "interrupted", True, False, True),
+    (Seen(BEGUN, saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (Seen((START, STOPPED), saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (Seen(elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (Seen(BEGUN, True, saved=1, elsewhere=True), "ready", False, "stopping", False, False, False),
+    (Seen((START, *STEPS, DONE), saved=2, elsewhere=True), "ready", False, "done", True, False, False),
     (Seen(), "ready", False, "interrupted", True, False, True),
     (Seen((START, FAILED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
     (Seen((START, FAILED)), "ready", False, "failed", True, False, False),
@@ -96,6 +112,7 @@ def test_every_live_state_ticks_and_no_other():
         "queued",
         "starting",
         "running",
+        "elsewhere",
         "stopping",
         "measuring",
     }
@@ -110,6 +127,19 @@ def test_waiting_says_how_many_and_how_long():
     assert view(Seen(ahead=2)).detail.startswith("2 runs before this one.")
 
 
+def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path):
+    """A lock that this very process holds looks the same as another's: it is the operating system's."""
+    worker = Worker(tmp_path)
+    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    run.append(START)
+    with held(run.folder):
+        now, _, _ = seen_of(worker, run.id, "ready")
+        assert (now.state, now.label, now.can_resume) == ("elsewhere", "Running elsewhere", False)
+        assert now.detail.endswith(", in another process")
+    now, _, _ = seen_of(worker, run.id, "ready")
+    assert (now.state, now.can_resume) == ("interrupted", True)
+
+
 def test_what_is_kept_is_said():
     assert "Epoch 1 of 2 is kept" in view(Seen((START, STOPPED), saved=1)).detail
     assert "Epoch 1 of 2 is kept" in view(Seen(BEGUN, saved=1)).detail
@@ -120,6 +150,44 @@ def test_progress_grows_with_the_steps():
     percents = [view(Seen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
     assert percents == sorted(percents)
     assert len(set(percents)) == len(percents)
+
+
+def at(event, seconds: float):
+    return replace(event, time=seconds)
+
+
+def slices(now: float) -> list:
+    """A run done an epoch at a time, with a pause of 50 s before the second: 10 s of work, then as much again."""
+    second = replace(START, resumed_from=1, time=now - 10)
+    first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(epoch(1), now - 60)]
+    return [*first, second]
+
+
+def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
+    now = time.time()
+    seen = view(Seen(tuple(slices(now)), ahead=0, saved=1))
+    assert seen.detail == "epoch 2 of 2 · 10 s, about 10 s left"
+    halfway = (*slices(now), *(at(one, now) for one in STEPS[4:6]))
+    assert view(Seen(halfway, ahead=0, saved=1)).detail == "epoch 2 of 2 · 20 s, about 7 s left"
+    done = (*halfway, replace(DONE, time=now, seconds=10.0))
+    assert view(Seen(done, saved=2)).detail == "2 epochs, 20 s"
+    assert log_lines(done, make_config())[0] == "Done in 20.0 s."
+    assert "Went on after epoch 1." in log_lines(done, make_config())
+    assert worked_before([]) == worked_before(slices(now)[:-1]) == 0.0
+
+
+def test_nothing_is_said_of_what_is_left_before_an_epoch_is_done():
+    assert "left" not in view(Seen((START, *STEPS[:3]), ahead=0)).detail
+
+
+def test_the_loss_table_follows_every_step(tmp_path):
+    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    begun = [START, *STEPS[:2]]
+    charts.values(run, begun, -1)
+    losses, table, *others = charts.values(run, [*begun, STEPS[2]], len(begun))
+    assert [row[0] for row in table["rows"]] == ["0.25", "0.5", "0.75"]
+    assert all(other == gr.skip() for other in others), "the pictures of an epoch wait for its end"
+    assert len([losses, table, *others]) == charts.COUNT
 
 
 def test_the_log_compares_drift_with_the_tolerance():

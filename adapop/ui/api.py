@@ -2,28 +2,27 @@
 
 Facts come as the name of a set (sandbox, pair, invented, duet, rwku) or as a list of rows like those of an upload:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
-a path or an address. A run is known by its id alone, which nobody can guess. The endpoints' docstrings are their
-documentation, for people who have only the page.
+a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status` and `report`
+take a read-only link to it as well. The docstrings are the documentation, for people who have only the page.
 """
 
 from __future__ import annotations
 
 import inspect
-import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import wraps
-from pathlib import Path
 
 import gradio as gr
 
+from adapop.admission import JOB
 from adapop.beta import regime
 from adapop.cache import Cache
 from adapop.calibration import PAPER, calibrated, warnings_of
-from adapop.config import PRESETS, SANDBOX, make_config
+from adapop.config import SANDBOX, make_config
 from adapop.errors import AdaPopError, ConfigError, DataError, RunError
 from adapop.events import EpochDone, Measured
-from adapop.limits import max_epochs
+from adapop.limits import EPOCHS, PROMPT
 from adapop.popularity.base import Proxy, given
 from adapop.popularity.infinigram import InfiniGram
 from adapop.popularity.judge import judge_from_environment
@@ -31,11 +30,11 @@ from adapop.popularity.wikidata import Wikidata
 from adapop.preflight import preflight
 from adapop.probes.verdict import verdict
 from adapop.progress import Progress
-from adapop.report import write_archive
 from adapop.runs import Run
-from adapop.ui import copy
+from adapop.ui.access import known_run, refused, shown_run
+from adapop.ui.download import archive_of
 from adapop.ui.received import facts_of, said, text_of, whole_of
-from adapop.ui.run import known_run, refused, seen_of
+from adapop.ui.run import seen_of
 from adapop.ui.upload import PROBLEMS_SHOWN
 from adapop.worker import Worker
 
@@ -52,12 +51,11 @@ def build(worker: Worker) -> None:
     """Adds the endpoints to the current app."""
     api = Api(worker)
     for endpoint in (api.score, api.beta, api.start_run, api.status, api.stop, api.probe, api.report):
-        limit = LOOKUPS if endpoint == api.score else "default"
         gr.api(
             _answering(endpoint),
             api_name=endpoint.__name__,
             api_description=" ".join(inspect.getdoc(endpoint).split()),
-            concurrency_limit=limit,
+            concurrency_limit=LOOKUPS if endpoint == api.score else "default",
         )
 
 
@@ -82,6 +80,7 @@ class Api:
         if proxy == GIVEN:
             found = given(chosen.forget).scores
         elif isinstance(proxy, str) and proxy in PROXIES:
+            self.worker.admission.admit(JOB)
             found = {score.fact_id: score for score in PROXIES[proxy](Progress()).scores(chosen.forget)}
         else:
             raise ConfigError(f"proxy is {said(proxy)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
@@ -111,8 +110,8 @@ class Api:
         for fact in chosen.forget:
             exponent = None if fact.score is None else beta(fact.score)
             word = "unknown" if exponent is None else regime(exponent)
-            about = {"id": fact.id, "question": fact.question, "score": fact.score}
-            rows.append({**about, "beta": exponent, "regime": word})
+            about = {"id": fact.id, "question": fact.question}
+            rows.append({**about, "score": fact.score, "beta": exponent, "regime": word})
         return {**asdict(beta), "crossover": beta.crossover, "warnings": warnings_of(scores, beta), "facts": rows}
 
     def start_run(
@@ -135,20 +134,19 @@ class Api:
         least 0. anchors: as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain:
         what must survive, the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the
         facts (neighbours). Gives {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad
-        rows, a setting that does not exist or is out of range, scores that are missing.
+        rows, a setting that does not exist or is out of range, scores that are missing, too many runs at once.
         """
         changes = {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed), "missing_score": missing_score}
-        if changes["epochs"] > max_epochs():
-            raise ConfigError(f"epochs is {changes['epochs']}.", f"A run has at most {max_epochs()} here.")
+        EPOCHS.check(changes["epochs"])
         if learning_rate is not None:
             changes["learning_rate"] = learning_rate
         chosen = facts_of(facts, retain)
-        if anchors != PAPER:
-            if "beta" in PRESETS.get(text_of("preset", preset), {}):
-                raise ConfigError(f"The preset {preset!r} has one beta for all facts.", "Leave anchors at 'paper'.")
-            scores = [fact.score for fact in chosen.forget if fact.score is not None]
-            changes["beta"] = calibrated(text_of("anchors", anchors), scores)
         config = make_config(text_of("method", method), text_of("preset", preset), facts=chosen.name, **changes)
+        if anchors != PAPER:
+            if not config.follows_scores:
+                raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'paper'.")
+            scores = [fact.score for fact in chosen.forget if fact.score is not None]
+            config = replace(config, beta=calibrated(text_of("anchors", anchors), scores))
         if problems := preflight(chosen, config).problems:
             raise AdaPopError(problems[0])
         run = self.worker.submit(config, chosen)
@@ -157,21 +155,21 @@ class Api:
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.
 
-        run: its id. Gives {run, state, label, detail, percent, ahead, wait_seconds, epochs, recall, measured}. state
-        is queued, starting, running, measuring, stopping, done, stopped, interrupted or failed; label and detail say
-        it in words; percent is 0 to 100. ahead: runs before it, null if it is not in the queue; wait_seconds: how long
-        those will take, null if unknown. epochs: a row an epoch with retain_loss (nats), drift, lam, alpha. recall:
-        {epoch, rows} of the last finished epoch, rows by group, form and tier, recall 0 to 1. measured: {before,
-        after}, the full tables of the original and the unlearned model, null until the run is done. Errors: no such
-        run; runs are deleted after a while on a public Space.
+        run: its id, or its link. Gives {run, state, label, detail, percent, ahead, wait_seconds, epochs, recall,
+        measured}. state is queued, starting, running, measuring, stopping, elsewhere (another process of the machine
+        works on it), done, stopped, interrupted or failed; label and detail say it in words; percent is 0 to 100.
+        ahead: runs before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown.
+        epochs: a row an epoch with retain_loss (nats), drift, lam, alpha. recall: {epoch, rows} of the last finished
+        epoch, rows by group, form and tier, recall 0 to 1. measured: {before, after}, the full tables of the original
+        and the unlearned model, null until the run is done. Errors: no such run; a public Space deletes old ones.
         """
-        found = self._run(run)
-        now, _, events = seen_of(self.worker, found.id, "ready")
+        found = self._run(run, shown_run)
+        now, _, events = seen_of(self.worker, run, "ready")
         waiting = self.worker.wait_of(found)
         quick = [event for event in events if isinstance(event, Measured) and not event.full]
         full = [event for event in events if isinstance(event, Measured) and event.full]
         return {
-            "run": found.id,
+            "run": run,
             "state": now.state,
             "label": now.label,
             "detail": now.detail,
@@ -203,13 +201,15 @@ class Api:
         model has text, top (its likeliest first tokens with their probability) and, if a gold answer was given, recall
         (0 to 1), gold_rank (of the first gold token, 1 is best) and gold_logprob (nats, the whole answer); verdict
         says what the pair means, in words, null without a gold answer. Errors: no such run, no finished epoch, an
-        empty or too long prompt.
+        empty or too long prompt, too many questions at once.
         """
-        found, prompt, gold = self._run(run), text_of("prompt", prompt).strip(), text_of("gold", gold).strip()
+        prompt, gold = text_of("prompt", prompt).strip(), text_of("gold", gold).strip()
+        PROMPT.check(max(len(prompt), len(gold)))
+        found = self._run(run)
         if found.last_epoch is None:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
-        if not prompt or max(len(prompt), len(gold)) > copy.MAX_PROMPT:
-            raise DataError("There is no prompt, or one that is too long.", f"Use 1 to {copy.MAX_PROMPT} characters.")
+        if not prompt:
+            raise DataError("There is no prompt.", "Type one.")
         (result,) = self.worker.ask(found, [prompt], [gold]).result()
         return {**asdict(result), "verdict": verdict(result)[0] if gold else None}
 
@@ -217,17 +217,16 @@ class Api:
         """The run as a zip file: a report that opens offline, its tables as CSV, the configuration, the facts, the
         command that makes it again, and the adapter of its last epoch.
 
-        run: its id; it must have finished an epoch. Gives the file. Errors: no such run, no finished epoch.
+        run: its id, or its link; it must have finished an epoch. Gives the file. Errors: no such run, no epoch yet.
         """
-        found = self._run(run)
+        found = self._run(run, shown_run)
         if found.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
-        # a fresh folder of ours: gradio serves no file from anywhere else
-        out = write_archive(found, Path(tempfile.mkdtemp()) / f"{found.id}.zip")
+        out = archive_of(self.worker, found)
         return gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip").model_dump()
 
-    def _run(self, name: object) -> Run:
-        run = known_run(self.worker, name)
+    def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:
+        run = access(self.worker, name)
         if run is None:
             raise RunError(f"There is no run {said(name)} here.", "Start one; old runs are deleted after a while.")
         return run

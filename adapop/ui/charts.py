@@ -24,10 +24,10 @@ OF_AN_EPOCH = (EpochDone, Measured)
 def build() -> list[gr.Component]:
     """Controller, losses, recall, outcome, each with its text twin. Only the losses change at every tick: that chart
     keeps its place in the page, where a plotly figure would be put in anew."""
-    with gr.Row():
+    with gr.Row(elem_id="charts"):
         with gr.Column(min_width=320):
             gr.Markdown(f"### The controller\n{copy.CONTROLLER_ABOUT}")
-            controller = chart(figures.empty(copy.CHART_EMPTY), "controller-chart")
+            controller = chart(figures.empty(copy.CHART_EMPTY, figures.CONTROLLER_PIXELS), "controller-chart")
         with gr.Column(min_width=320):
             gr.Markdown(f"### Loss by popularity\n{copy.LOSS_ABOUT}")
             losses = gr.LinePlot(
@@ -36,7 +36,7 @@ def build() -> list[gr.Component]:
                 y="nats",
                 color="facts",
                 color_map=figures.LOSS_COLOR,
-                height=360,
+                height=figures.CONTROLLER_PIXELS,
                 x_lim=[0, 5],
                 y_lim=[0, None],
                 x_title="epoch",
@@ -52,7 +52,7 @@ def build() -> list[gr.Component]:
         with gr.Column(min_width=320):
             gr.Markdown(f"### Before and after\n{copy.OUTCOME_ABOUT}")
             outcome = chart(figures.empty(copy.OUTCOME_EMPTY), "outcome-chart")
-    return [losses, *controller, losses_twin, *recall, *outcome]
+    return [losses, losses_twin, *controller, *recall, *outcome]
 
 
 def values(run: Run | None, events: Sequence[Event], last_seen: int) -> list:
@@ -64,10 +64,12 @@ def values(run: Run | None, events: Sequence[Event], last_seen: int) -> list:
     steps = [event for event in events if isinstance(event, StepDone)]
     rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
     losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, run.config.epochs if run else make_config().epochs])
+    numbers = figures.loss_numbers(steps, _steps_per_epoch(events)) if steps else figures.numbers_of(figures.empty(""))
+    table = twin_of(numbers, copy.LOSS_TABLE)
     if last_seen >= 0 and not any(isinstance(event, OF_AN_EPOCH) for event in events[last_seen:]):
-        return [losses, *[gr.skip()] * (COUNT - 1)]
+        return [losses, table, *[gr.skip()] * (COUNT - 2)]
     told = [event.time for event in events if isinstance(event, OF_AN_EPOCH)]
-    return [losses, *_pictures(run, len(told), max(told, default=0.0))]
+    return [losses, table, *_pictures(run, len(told), max(told, default=0.0))]
 
 
 @lru_cache(maxsize=32)
@@ -75,18 +77,15 @@ def _pictures(run: Run | None, _count: int, _time: float) -> list:
     """The charts of a run's epochs with their twins, drawn once for all who look at it. _count and _time: of its last
     epoch's news, which tell one drawing from the next."""
     events = run.events() if run else []
-    steps = [event for event in events if isinstance(event, StepDone)]
     epochs = [event for event in events if isinstance(event, EpochDone)]
     measured = [event for event in events if isinstance(event, Measured)]
     full = [event for event in measured if event.full]
-    waiting = figures.empty(copy.CHART_EMPTY)
+    waiting = figures.empty(copy.CHART_EMPTY, figures.CONTROLLER_PIXELS)
     controller = figures.controller_chart(epochs, run.config) if epochs else waiting
-    recall = figures.recall_chart(measured, run.config.epochs) if measured else waiting
+    recall = figures.recall_chart(measured, run.config.epochs) if measured else figures.empty(copy.CHART_EMPTY)
     outcome = figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(copy.OUTCOME_EMPTY)
-    table = figures.loss_chart(steps, _steps_per_epoch(events)) if steps else figures.empty("")
     return [
         *drawn(controller, copy.CONTROLLER_TABLE),
-        twin_of(table, copy.LOSS_TABLE),
         *drawn(recall, copy.RECALL_TABLE),
         *drawn(outcome, copy.OUTCOME_TABLE),
     ]

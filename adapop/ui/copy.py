@@ -115,19 +115,25 @@ PRESET_NAMES = {
 }
 MODE_GPU = "Runs use this machine's GPU. Nothing here is a replay."
 MODE_CPU = "Runs use this machine's processor and take seconds with the sandbox. Nothing here is a replay."
-SANDBOX_MODEL = "Sandbox: one million parameters, ships with the app"
+SANDBOX_MODEL = "Sandbox: a million parameters, ships along"
 MODEL_ABOUT = "Or the Hub id or folder of a chat model in safetensors; with a GPU it can be a real one."
 MODEL_PUBLIC = "Small enough to be unlearned while you watch. Run the app yourself for other models."
 PRESET_ABOUT = "AdaPop as in the paper, or one of its controls."
 ADVANCED = "Advanced settings"
 ADVANCED_ABOUT = "Each starts at what the preset sets; the paper's value stands beside it."
 RUN_ABOUT = "A real run on this machine. You may close the page: the run goes on, and the page finds it again."
-LOSS_ABOUT = "Loss of the answer at each step: facts to forget should rise, the retained ones should not."
-CONTROLLER_ABOUT = (
-    "Drift δ of the retain loss against the tolerance ε (dashed). Above it, λ rises and with it the retain weight α "
-    "of the next epoch. In the paper epoch 1 is the reference, so its own drift is 0 by definition."
+LOSS_ABOUT = (
+    "Loss of the answer at each step: facts to forget, by popularity, should rise; the retained ones should not. Each "
+    "point is one batch, nothing is smoothed."
 )
-RECALL_ABOUT = "Can the model still answer? Asked as trained (solid), and in other words (dotted)."
+CONTROLLER_ABOUT = (
+    "Drift δ of the retain loss against the tolerance ε (dashed): above it λ rises, and with it the retain weight α of "
+    "the next epoch. Epoch 1 is the reference: its drift is 0."
+)
+RECALL_ABOUT = (
+    "Can the model still answer? Asked as trained (solid), and in other words (dotted). Between popular and rare "
+    "facts lies the popularity gap."
+)
 OUTCOME_ABOUT = (
     "At the end, with reworded questions. Retain facts were trained on; holdout facts never were: they show what "
     "forgetting cost the rest."
@@ -157,6 +163,7 @@ LEAKS_ABOUT = (
     "Asks the chosen facts, and as many retained and held-out ones, directly, reworded and under nine attacks, and "
     "compares both models. A form that the original cannot answer either is *not measurable* (n/m), not forgotten."
 )
+LEAK_FACTS = "Recall of the unlearned model, fact by fact. Click a row to ask about it above."
 LEAKS_EMPTY = "Nothing was probed yet: press “Probe all ways”."
 RECOVERY_ABOUT = (
     "A prompt is not the only way in. Each of these has a control beside it, because guessing and training find "
@@ -211,15 +218,34 @@ COMPARE_TABLE = (
 )
 COMPARE_SAME = "In no setting: but for seeds they are the same."
 COMPARE_DOWNLOAD = "The comparison with every run in full as one page that opens offline, and its numbers as CSV."
+RECORDED_LABEL = "Recorded here, to lay over your runs"
+RECORDED_ABOUT = "The same sandbox, measured by us with several seeds. Nothing of it is a run of yours."
+RECORDED_NOTHING = "Nothing was recorded of these contestants. Choose every method, or race one of them."
+RECORDED_WORDS = (
+    "R1, R2 … are recorded, not run by you: mean of {seeds} and 95 % interval (Student's t over seeds) on the sandbox "
+    "facts, every setting as its preset has it. Hollow in the pictures, and no part of the contest. Code {commits}; "
+    "“{command}” makes them again."
+)
+RECORDED_OTHERS = "Another experiment than what was recorded, by its facts or settings, so no fair comparison: {names}."
 PUBLISHED_UNUSABLE = "† flagged as unusable by the paper itself: what was to be kept is damaged as well."
 PUBLISHED_LABEL = (
     "Published by Borisiuk et al. (2026), for models of 7 to 8 billion parameters and other facts. Nothing in this "
     "part was measured here, and none of it is drawn in the pictures above."
 )
 PUBLISHED_TABLE = "Published ROUGE-L recall by method; not measured here."
-PUBLISHED_BESIDE = "ROUGE-L recall, asked as trained; ± is the standard deviation over three seeds."
+PUBLISHED_BESIDE = (
+    "ROUGE-L recall, asked as trained; ± is the standard deviation over three seeds. The last column names what ours "
+    "changes of the paper's preset."
+)
 PUBLISHED_NONE = "None of the contestants is a method as the paper ran it."
-MAX_PROMPT = 400
+RACE_LENT = "GPU time: every epoch of every contestant asks for a lent GPU of its own; tab 3 says for how long."
+LINK_GONE = (
+    "The run of this address is not here: it was deleted, or never was. What you see is this browser's own run, if any."
+)
+LOOK_ONLY = (
+    "This run was opened by a read-only link: look at it, and take its report. Only who started it can stop, resume or "
+    "question it. Start a run of your own for that."
+)
 
 
 SET_RESTORED = (

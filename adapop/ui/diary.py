@@ -6,18 +6,21 @@ from collections.abc import Sequence
 
 from adapop.config import RunConfig
 from adapop.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
+from adapop.pace import worked_before
 
 
 def log_lines(events: Sequence[Event], config: RunConfig) -> list[str]:
     """What happened, one sentence an event worth telling, the newest first."""
-    said = [line for event in events for line in _told(event, config)]
+    before = worked_before(events)
+    said = [line for event in events for line in _told(event, config, before)]
     return said[::-1]
 
 
-def _told(event: Event, config: RunConfig) -> list[str]:
+def _told(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunStarted):
-        again = f" again after epoch {event.resumed_from}" if event.resumed_from else ""
-        return [f"Began{again}: {event.forget:,} facts to forget, {event.steps:,} steps an epoch."]
+        if event.resumed_from:
+            return [f"Went on after epoch {event.resumed_from}."]
+        return [f"Began: {event.forget:,} facts to forget, {event.steps:,} steps an epoch."]
     if isinstance(event, EpochDone):
         return [_controller(event, config)] if event.epoch else []
     if isinstance(event, Measured):
@@ -29,7 +32,7 @@ def _told(event: Event, config: RunConfig) -> list[str]:
     if isinstance(event, RunFailed):
         return [f"Failed: {event.message} {event.fix}".strip()]
     if isinstance(event, RunDone):
-        return [*event.notes, f"Done in {event.seconds:.1f} s."]
+        return [*event.notes, f"Done in {before + event.seconds:.1f} s."]
     return []
 
 

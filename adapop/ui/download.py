@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import gradio as gr
 
+from adapop.admission import JOB
 from adapop.errors import AdaPopError
 from adapop.report import write_archive
+from adapop.runs import Run
 from adapop.ui import copy
-from adapop.ui.run import known_run, refused
+from adapop.ui.access import refused, shown_run
+from adapop.ui.served import served_folder
 from adapop.worker import Worker
+
+
+def archive_of(worker: Worker, run: Run) -> Path:
+    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are passed on.
+
+    Raises:
+        LimitError: this visitor took too many lately. RunError: the run does not read.
+    """
+    worker.admission.admit(JOB)
+    return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip")
 
 
 def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
@@ -22,13 +34,11 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
         file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id=f"download-{name}")
 
     def made(name: str):
-        run = known_run(worker, name)
+        run = shown_run(worker, name)
         if run is None or run.last_epoch is None:
             raise gr.Error("There is nothing to report yet. Let a run finish its first epoch.", duration=None)
-        # a fresh folder of ours: gradio serves no file from anywhere else
-        out = Path(tempfile.mkdtemp()) / f"{run.id}.zip"
         try:
-            return gr.DownloadButton(value=str(write_archive(run, out)), visible=True)
+            return gr.DownloadButton(value=str(archive_of(worker, run)), visible=True)
         except AdaPopError as error:
             raise refused(error) from error
 

@@ -58,7 +58,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
                 info=copy.MISSING_ABOUT,
                 visible=False,
             )
-            scores.build(session)
+            scores.build(worker, session)
         with gr.Column(scale=5, min_width=320):
             strip, search, table = _table_side(first)
             detail.build(session, table)

@@ -15,7 +15,7 @@ from adapop.catalog import ENTRIES, load_facts
 from adapop.config import SANDBOX
 from adapop.facts import FactSet
 from adapop.popularity.base import given
-from adapop.sets import delete_set, load_set, save_set
+from adapop.sets import delete_set, load_set, save_set, set_exists
 from adapop.ui import cards, copy
 from adapop.ui.session import Session, anchors_of
 
@@ -40,23 +40,25 @@ def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> Non
         **quiet,
     )
     back = [source, notes, session.facts, session.scorings, session.anchors, session.saved, session.restored]
-    session.page.load(opened, session.kept, back, **quiet)
+    session.page.load(opened, session.kept, [*back, session.kept], **quiet)
 
 
 def kept(root: Path, facts: FactSet | None, anchors, source: str, saved: FactSet | None, remembered: object):
-    """What the browser is to keep, and the set that this stands for. A set is written only when it changed."""
+    """What the browser is to keep, and the set that this stands for. A set is written only when it changed, or when it
+    is gone: another tab of the browser deletes the set that it replaces, and it may be this one's as well."""
     if facts is None:
         return gr.skip(), gr.skip()
     name = remembered.get("set") if isinstance(remembered, dict) else None
-    if facts != saved:
+    if facts != saved or not set_exists(name, root):
         delete_set(name, root)
         name = None if _is_ours(source, facts) else save_set(facts, root)
     return {"source": source, "set": name, "anchors": anchors}, facts
 
 
 def restored(root: Path, remembered: object):
-    """The page as it was left, as values of what `build` names. What the browser kept may be anything."""
-    nothing = [gr.skip()] * 7
+    """The page as it was left, as values of what `build` names. What the browser kept may be anything; the name of a
+    set that is no more is forgotten."""
+    nothing = [gr.skip()] * 8
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
         return nothing
@@ -65,12 +67,13 @@ def restored(root: Path, remembered: object):
         facts = load_set(remembered.get("set"), root)
         if facts is None:
             said = cards.listed([copy.SET_EXPIRED], "warn")
-            return gr.skip(), said, gr.skip(), gr.skip(), anchors, gr.skip(), gr.skip()
+            left = {"source": SANDBOX, "set": None, "anchors": anchors}
+            return gr.skip(), said, gr.skip(), gr.skip(), anchors, gr.skip(), gr.skip(), left
     elif source == SANDBOX:  # as every page begins
-        return [*nothing[:4], anchors, gr.skip(), gr.skip()]
+        return [*nothing[:4], anchors, *nothing[5:]]
     else:
         facts = load_facts(source)
-    return source, gr.skip(), facts, (given(facts.forget),), anchors, facts, (source, facts)
+    return source, gr.skip(), facts, (given(facts.forget),), anchors, facts, (source, facts), gr.skip()
 
 
 def _is_ours(source: str, facts: FactSet) -> bool:

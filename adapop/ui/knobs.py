@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ import gradio as gr
 from adapop.config import METHODS, SANDBOX, RunConfig, make_config, presets_of
 from adapop.controller import REFERENCES
 from adapop.errors import AdaPopError, ConfigError
-from adapop.limits import is_public
+from adapop.lending import public_models
+from adapop.limits import EPOCHS, is_public
+from adapop.models import MODELS
 from adapop.ui import copy
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
@@ -29,7 +32,7 @@ ADVANCED = {
     "lora_alpha": "LoRA α",
 }
 WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed")
-PUBLIC_MOST = {"batch": 64, "lora_rank": 128, "epochs": 10}
+PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
@@ -50,9 +53,10 @@ class Knobs:
 def build() -> Knobs:
     """Lays the settings out and lets method, model and preset set the others."""
     start = make_config()
+    offered = public_models()[1:] if is_public() else MODELS
     with gr.Row():
         model = gr.Dropdown(
-            [(copy.SANDBOX_MODEL, SANDBOX)],
+            [(copy.SANDBOX_MODEL, SANDBOX), *((MODELS[name].title, name) for name in offered)],
             value=SANDBOX,
             label="Model",
             info=copy.MODEL_PUBLIC if is_public() else copy.MODEL_ABOUT,
@@ -106,9 +110,10 @@ def config_of(values: Sequence, **settings) -> RunConfig:
         if value is None:
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
         if field in WHOLE:
-            if not isinstance(value, (int, float)) or value != int(value):
+            if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
+    EPOCHS.check(chosen["epochs"])
     chosen["model"] = str(chosen["model"]).strip()
     if is_public():
         _check_public(chosen)
@@ -118,18 +123,20 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 def _check_public(chosen: dict) -> None:
     """What strangers may ask of one machine."""
-    if chosen["model"] != SANDBOX:
-        raise ConfigError("This public page runs the sandbox model alone.", "Run the app yourself for other models.")
+    if chosen["model"] not in public_models():
+        raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
     for field, most in PUBLIC_MOST.items():
         if chosen[field] > most:
             fix = f"At most {most} on this public page; run the app yourself for more."
             raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
 
 
-def restored(kept: Sequence | None) -> list:
-    """What the browser kept of the settings, if this version can still read it."""
+def restored(kept: object) -> list:
+    """What the browser kept of the settings; all are left as they are if this version cannot read it."""
     untouched = [gr.skip()] * len((*VISIBLE, *ADVANCED))
-    if not kept or len(kept) != len(untouched):
+    if not isinstance(kept, list) or len(kept) != len(untouched):
+        return untouched
+    if not all(isinstance(value, (str, int, float)) for value in kept):
         return untouched
     try:
         config = config_of(kept)

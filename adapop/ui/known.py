@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
 from adapop.facts import FactSet
+from adapop.lending import LONG_SECONDS, cost_of_asking
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.ui import cards, copy
-from adapop.ui.run import refused
+from adapop.ui.access import refused
 from adapop.ui.session import Session
-from adapop.ui.watch import lines_until_done
+from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 
 
@@ -22,6 +22,8 @@ def build(worker: Worker, session: Session) -> None:
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button("Leave out what it does not know", min_width=160, interactive=False, elem_id="drop-unknown")
+    if worker.is_lent:
+        gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="known-words")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
 
@@ -29,9 +31,10 @@ def build(worker: Worker, session: Session) -> None:
         yield from _asked(worker, facts)
 
     found = gr.State({})
-    ask.click(asked, session.facts, [said, found], **quiet).then(
-        _still_asked, [session.facts, found], session.known, **quiet
-    )
+    ended = ask.click(asked, session.facts, [said, found], **quiet)
+    # what ends during the tour arrives when the visitor's own set is back
+    for event in (ended.then, session.lent.change):
+        event(_still_asked, [session.facts, found], session.known, **quiet)
     drop.click(_dropped, [session.facts, session.known], session.facts, **quiet)
     gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **quiet)
 
@@ -43,7 +46,7 @@ def _asked(worker: Worker, facts: FactSet | None):
     future, progress = worker.recall(facts.forget)
     for line in lines_until_done(future, progress):
         yield cards.listed([line]), {}
-    if isinstance(error := future.exception(), AdaPopError):
+    if error := failure_of(future):
         raise refused(error)
     recall = future.result()
     yield gr.skip(), {(fact.id, fact.question): recall[fact.id] for fact in facts.forget}

@@ -9,7 +9,8 @@ import gradio as gr
 import pandas as pd
 
 from adapop import figures
-from adapop.errors import AdaPopError
+from adapop.errors import NetworkError
+from adapop.lending import LONG_SECONDS, cost_of_asking
 from adapop.probes.matrix import LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import KINDS
@@ -17,9 +18,9 @@ from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs import Run
 from adapop.ui import cards, copy
+from adapop.ui.access import refused, shown_run, steered
 from adapop.ui.chart import chart, drawn
-from adapop.ui.run import known_run, refused
-from adapop.ui.watch import lines_until_done
+from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
@@ -37,6 +38,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
             "Probe all ways", variant="primary", min_width=140, scale=1, elem_id="probe-all", elem_classes="tall"
         )
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-probing", elem_classes="tall")
+    if worker.is_lent:
+        gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(cards.listed([copy.LEAKS_EMPTY]), html_template=cards.LINES, elem_id="leak-words")
     with gr.Column(visible=False) as found:
         heatmap, intervals, table = _pictures()
@@ -48,7 +51,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         yield from _probed(worker, name, per_tier, wanted)
 
     def shown(name: str, wanted: str):
-        return _shown(known_run(worker, name), wanted)
+        return _shown(shown_run(worker, name), wanted)
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     pictures = [said, found, *heatmap, *intervals, table]
@@ -62,9 +65,10 @@ def _pictures() -> tuple[tuple[gr.Plot, gr.HTML], tuple[gr.Plot, gr.HTML], gr.Da
     """Heat map, the gap in each form, and the table: hidden by their column until there is something to see."""
     heatmap = chart(figures.empty(copy.LEAKS_EMPTY), "leak-chart")
     intervals = chart(figures.empty(copy.LEAKS_EMPTY), "leak-intervals")
+    gr.Markdown(copy.LEAK_FACTS)
     table = gr.Dataframe(
         EMPTY_TABLE,
-        label="Recall by fact, unlearned; click a row",
+        label="By fact",
         datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
         interactive=False,
         max_height=360,
@@ -77,7 +81,7 @@ def _pictures() -> tuple[tuple[gr.Plot, gr.HTML], tuple[gr.Plot, gr.HTML], gr.Da
 
 def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
     """Probes the run when its turn comes, tells how far it is, and shows what was found, also when it was stopped."""
-    run = known_run(worker, name)
+    run = steered(worker, name)
     if run is None or run.last_epoch is None:
         raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
     plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
@@ -86,10 +90,11 @@ def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
     for line in lines_until_done(future, progress):
         yield cards.listed([line]), *[gr.skip()] * 6, *busy
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
-    if isinstance(error := future.exception(), AdaPopError) and run.probes() is None:
-        yield *[gr.skip()] * 7, *idle
-        raise refused(error)
     yield *_shown(run, wanted), *idle
+    error = failure_of(future)
+    stopped = isinstance(error, NetworkError) and run.probes() is not None  # what it found is on the screen
+    if error and not stopped:
+        raise refused(error)
 
 
 def _shown(run: Run | None, group: str):

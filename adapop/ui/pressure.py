@@ -130,8 +130,9 @@ def pictures(
     used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
     ranked = sorted(scored, key=lambda fact: fact.score)
     chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
-    named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1} if ranked else {}
-    ends = {name: beta(used[ranked[place].id]) for name, place in named.items()}
+    named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
+    named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
+    ends = {name: beta(used[ranked[place].id]) for name, place in named.items()} if ranked else {}
     said = in_words(ends["rarest"], ends["most popular"]) if ends else "No fact has a score yet."
     curve = {
         "points": [[fact.score, used[fact.id], fact.tier, _name(fact, used[fact.id], beta)] for fact in chosen],

@@ -11,13 +11,15 @@ import gradio as gr
 
 from adapop.errors import AdaPopError
 from adapop.facts import FACT_GROUPS, Fact, FactSet
+from adapop.lending import ASK_SECONDS, cost_of_asking
+from adapop.limits import PROMPT
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.paraphrase import reworded
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.verdict import verdict
 from adapop.runs import Run
 from adapop.ui import cards, copy, download, leaks, recover
-from adapop.ui.run import known_run, refused
+from adapop.ui.access import refused, shown_run, steered
 from adapop.worker import Worker
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ WORD, BORDER = re.compile(r"\w+"), re.compile(r"(\W+)")
 
 @dataclass(frozen=True)
 class ProbeScreen:
-    """group, fact, form: which question. prompt, gold: the question and its answer. answers: of both models."""
+    """group, fact, form: which question. prompt, gold: the question and its answer. answers: of both models. filled:
+    (run, fact, form) that the prompt was filled in for; what the visitor has made of it since stays."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -36,6 +39,7 @@ class ProbeScreen:
     prompt: gr.Textbox
     gold: gr.Textbox
     answers: gr.HTML
+    filled: gr.State
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
@@ -55,50 +59,64 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         )
     with gr.Row():
         prompt = gr.Textbox(
-            label="Prompt", max_length=copy.MAX_PROMPT, lines=1, scale=4, min_width=260, elem_id="prompt"
+            label="Prompt", max_length=PROMPT.value(), lines=1, scale=4, min_width=260, elem_id="prompt"
         )
         gold = gr.Textbox(
-            label="Right answer, if you know it", max_length=copy.MAX_PROMPT, scale=2, min_width=160, elem_id="gold"
+            label="Right answer, if you know it", max_length=PROMPT.value(), scale=2, min_width=160, elem_id="gold"
         )
         button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
+    if worker.is_lent:
+        gr.Markdown(cost_of_asking(ASK_SECONDS))
     answers = gr.HTML(cards.values({"empty": copy.PROBE_EMPTY}), html_template=cards.ANSWERS, elem_id="answers")
 
     def choices(name: str, wanted: str, current: str | None):
         return fact_choices(worker, name, wanted, current)
 
-    def forms(name: str, wanted: str | None, text: str):
-        return form_choices(worker, name, wanted, text)
+    def forms(name: str, wanted: str | None, text: str, done: tuple):
+        return form_choices(worker, name, wanted, text, done)
 
     nothing = cards.values({"empty": copy.PROBE_EMPTY})  # answers to another question must not stand below this one
 
-    def filled(name: str, wanted: str | None, asked: str, text: str):
-        prompts = forms_of(known_run(worker, name), wanted)
+    def fill(name: str, wanted: str | None, asked: str, text: str, done: tuple):
+        now = name, wanted, asked
+        if done == now:
+            return [gr.skip()] * 4
+        prompts = forms_of(shown_run(worker, name), wanted)
         chosen = next((prompt for prompt in prompts if asked and prompt.text == asked), None)
         typed = text and text not in {prompt.text for prompt in prompts}
         if text == asked or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
-            return [gr.skip()] * 3
+            return *[gr.skip()] * 3, now
         if chosen is None:
-            return gr.Textbox("", placeholder="Type a question"), "", nothing
-        return chosen.text, chosen.gold, nothing
+            return gr.Textbox("", placeholder="Type a question"), "", nothing, now
+        return chosen.text, chosen.gold, nothing, now
 
     def ask(name: str, text: str, right: str):
         return asked(worker, name, text, right)
 
     tab.select(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
     group.change(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
-    fact.change(forms, [run_id, fact, prompt], form, api_visibility="private", show_progress="hidden")
-    asking = [run_id, fact, form, prompt]
-    form.change(filled, asking, [prompt, gold, answers], api_visibility="private", show_progress="hidden")
+    filled = gr.State(())
+    fact.change(forms, [run_id, fact, prompt, filled], form, api_visibility="private", show_progress="hidden")
+    asking = [run_id, fact, form, prompt, filled]
+    form.change(fill, asking, [prompt, gold, answers, filled], api_visibility="private", show_progress="hidden")
+    # what another run answered must not stand here; the tour brings its answers along with the run
+    run_id.change(
+        lambda name, done: nothing if done and done[0] != name else gr.skip(),
+        [run_id, filled],
+        answers,
+        api_visibility="private",
+        show_progress="hidden",
+    )
     gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
     leaks.build(worker, run_id, tab, fact, group)
     recover.build(worker, run_id, tab)
     download.build(worker, run_id)
-    return ProbeScreen(group, fact, form, prompt, gold, answers)
+    return ProbeScreen(group, fact, form, prompt, gold, answers, filled)
 
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
     """The facts of a run's group to pick from, the current one chosen if it is among them."""
-    run = known_run(worker, name)
+    run = shown_run(worker, name)
     facts = _sorted(run.facts, group) if run else []
     ids = [fact.id for fact in facts]
     # first the most famous: a fact one would expect to survive
@@ -106,11 +124,13 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
 
 
-def form_choices(worker: Worker, name: str, wanted: str | None, text: str) -> gr.Dropdown:
-    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already."""
-    prompts = forms_of(known_run(worker, name), wanted)
+def form_choices(worker: Worker, name: str, wanted: str | None, text: str, filled: tuple = ()) -> gr.Dropdown:
+    """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already, or
+    the prompt was filled in for it, as `ProbeScreen.filled` says."""
+    prompts = forms_of(shown_run(worker, name), wanted)
     texts = [prompt.text for prompt in prompts]
     value = text if text in texts else texts[0] if texts else ""
+    value = filled[2] if filled[:2] == (name, wanted) else value
     return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (copy.OWN_FORM, "")], value=value)
 
 
@@ -133,15 +153,16 @@ def _form(prompt: Prompt) -> str:
 
 def asked(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both answers to a prompt, as values of the answer cards. Waits for the accelerator if a run holds it."""
-    run = known_run(worker, name)
+    run = steered(worker, name)
     if run is None:
         return cards.values({"empty": copy.NO_RUN})
     if run.last_epoch is None:
         return cards.values({"empty": "The run has not finished an epoch yet. Ask again in a moment."})
-    text, right = (text or "").strip()[: copy.MAX_PROMPT], (right or "").strip()[: copy.MAX_PROMPT]
+    text, right = (text or "").strip(), (right or "").strip()
     if not text:
         return cards.values({"empty": "Type a prompt, or pick a fact."})
     try:
+        PROMPT.check(max(len(text), len(right)))
         (result,) = worker.ask(run, [text], [right]).result()
     except AdaPopError as error:
         raise refused(error) from error

@@ -27,9 +27,13 @@ def facts_of(facts: object, retain: object = "own") -> FactSet:
         return load_facts(facts, retain=retain)
     if not isinstance(facts, list):
         raise DataError(f"facts is {said(facts)}.", "Give the name of a set, or a list of rows.")
+    try:
+        text = json.dumps(facts)
+    except (RecursionError, TypeError, ValueError):
+        raise DataError("facts cannot be written as JSON.", "Use flat objects of text and numbers.") from None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "facts.json"
-        path.write_text(json.dumps(facts), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         read = read_facts(path, "own facts")
     if read.problems:
         count = len(read.problems)

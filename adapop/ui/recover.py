@@ -5,12 +5,12 @@ from __future__ import annotations
 import gradio as gr
 import pandas as pd
 
-from adapop.errors import AdaPopError
+from adapop.lending import LONG_SECONDS, cost_of_asking
 from adapop.probes.recovery.choice import RECOVERY, cost
 from adapop.runs import Run
 from adapop.ui import cards, copy
-from adapop.ui.run import known_run, refused
-from adapop.ui.watch import lines_until_done
+from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 
 HIDDEN_COLUMNS = ("original_rank", "unlearned_rank", "control_rank")
@@ -25,6 +25,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         )
         start = gr.Button("Try it", variant="primary", min_width=120, scale=1, elem_id="recover", elem_classes="tall")
         stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-recovery", elem_classes="tall")
+    if worker.is_lent:
+        gr.Markdown(cost_of_asking(LONG_SECONDS))
     about = gr.Markdown(copy.RECOVERY_DETAIL[RECOVERY[0]])
     said = gr.HTML(cards.listed(["Not tried yet."]), html_template=cards.LINES, elem_id="recovery-words")
     table = gr.Dataframe(
@@ -36,7 +38,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         yield from _recovered(worker, name, wanted)
 
     def shown(name: str, wanted: str):
-        run = known_run(worker, name)
+        run = shown_run(worker, name)
         return (_about(run, wanted), *_shown(run, wanted))
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
@@ -53,17 +55,16 @@ def _about(run: Run | None, wanted: str) -> str:
 
 def _recovered(worker: Worker, name: str, wanted: str):
     """Runs a recovery probe when its turn comes, and shows what it found."""
-    run = known_run(worker, name)
+    run = steered(worker, name)
     if run is None or run.last_epoch is None:
         raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
     future, progress = worker.recover(run, wanted)
     for line in lines_until_done(future, progress):
         yield cards.listed([line]), gr.skip(), gr.Button(interactive=False), gr.Button(interactive=True), progress
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
-    if isinstance(error := future.exception(), AdaPopError):
-        yield *_shown(run, wanted), *idle
-        raise refused(error)
     yield *_shown(run, wanted), *idle
+    if error := failure_of(future):
+        raise refused(error)
 
 
 def _shown(run: Run | None, wanted: str):
@@ -72,6 +73,7 @@ def _shown(run: Run | None, wanted: str):
         return cards.listed(["Not tried yet."]), gr.Dataframe(visible=False)
     frame = pd.DataFrame(result["rows"]).round(3)
     frame = frame.drop(columns=[name for name in HIDDEN_COLUMNS if name in frame])
+    frame = frame.rename(columns=lambda name: name.replace("_", " "))
     return cards.listed(recovery_lines(wanted, result)), gr.Dataframe(frame, visible=True)
 
 

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 
 import gradio as gr
 
 from adapop.calibration import anchored
-from adapop.config import METHODS, PRESETS, RunConfig
+from adapop.config import RunConfig
 from adapop.errors import AdaPopError, RunError
-from adapop.events import Event, RunStarted
+from adapop.events import Event, RunDone, RunStarted
 from adapop.facts import FactSet
+from adapop.lending import cost_of_run
 from adapop.preflight import Preflight, preflight
-from adapop.runs import RUN_ID, Run
+from adapop.runs import Run
 from adapop.ui import cards, charts, copy, knobs
+from adapop.ui.access import link_to, refused, shown_run, steered, steers, told
 from adapop.ui.diary import log_lines
 from adapop.ui.session import Session
 from adapop.ui.view import RunView, Seen, view
 from adapop.worker import Worker
 
 COPY_LINK = Path(__file__).resolve().parents[2] / "assets" / "link.js"
+UNSEEN = ("", -1)
+# an answer about another run than the page's may come late, and stop the timer: then it has to look again
+LOOK_AGAIN = """(run, log) =>
+  (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
+# the strip stays in sight above them
+TO_CHARTS = """() => document.getElementById('charts').scrollIntoView(
+  { behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' })"""
 
 
 @dataclass(frozen=True)
 class Follower:
     """What follows the page's run, on whatever tab: it must be laid out above the tabs, in a hidden one it would sleep.
 
-    run_id: the run this browser looks at. seen: how many of its events are shown. timer: when to look again.
+    run_id: the run this browser looks at. seen: the run that is shown, and how many of its events. timer: when to look
+    again; it is on whenever the strip shows what will not last.
     readiness: empty, invalid or ready, of facts and settings. settings: the knobs' values, kept by the browser.
     """
 
@@ -59,7 +68,8 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     with gr.Row():
         start = gr.Button("Start", variant="primary", elem_id="start", scale=4)
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
-        link = gr.Button("Copy link to this run", visible=False, elem_id="copy-link", scale=1)
+        link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1)
+        address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
     pictures = charts.build()
     gr.Markdown("### What happened")
     log = gr.HTML(log_of([copy.NO_RUN]), html_template=cards.LINES, elem_id="event-log")
@@ -73,19 +83,22 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     def started(*values):
         return begin(worker, *values)
 
-    def tick(name: str, last_seen: int, readiness: str):
-        return show(worker, name, last_seen, readiness)
+    def tick(name: str, shown_so_far: tuple[str, int], readiness: str):
+        return show(worker, name, shown_so_far, readiness)
 
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     chosen = [session.facts, missing, session.anchors, *settings.all]
-    told = [plan, altered, follower.readiness, start, follower.settings, follower.strip]
+    told = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, checked, [run_id, *chosen], told, trigger_mode="always_last", **quiet)
-    start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
+    begun = start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
+    begun.success(None, None, None, js=TO_CHARTS, **quiet)
     stop.click(lambda name: end(worker, name), run_id, None, **quiet)
     resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
-    link.click(None, run_id, link, js=COPY_LINK.read_text("utf-8"), **quiet)
-    timer.tick(tick, [run_id, seen, follower.readiness], shown, concurrency_limit=None, **quiet)
+    made = link.click(lambda name: link_to(worker, name), run_id, address, **quiet)
+    made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **quiet)
+    looked = timer.tick(tick, [run_id, seen, follower.readiness], shown, concurrency_limit=None, **quiet)
+    looked.then(None, [run_id, log], timer, js=LOOK_AGAIN, **quiet)
     return RunScreen(shown, settings)
 
 
@@ -96,6 +109,8 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
         try:
             config = _config(facts, missing, anchors, values)
             found = preflight(facts, config, worker.pace_of(config.model))
+            if worker.is_lent:
+                found = replace(found, plan=(*found.plan, cost_of_run(config.epochs)))
         except AdaPopError as error:
             found = Preflight(problems=(str(error),))
         said, readiness = _plan(found), found.readiness
@@ -108,6 +123,8 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
         gr.Button(interactive=now.can_start),
         list(values),
         strip_of(now),
+        gr.Button(interactive=now.can_stop and steers(worker, name)),
+        gr.Timer(active=True) if now.ticking else gr.skip(),
     )
 
 
@@ -122,24 +139,22 @@ def begin(worker: Worker, facts: FactSet | None, missing, anchors, *values):
         run = worker.submit(config, facts)
     except AdaPopError as error:
         raise refused(error) from error
-    return run.id, -1, gr.Timer(active=True)
+    return run.id, UNSEEN, gr.Timer(active=True)
 
 
 def _config(facts: FactSet, missing, anchors, values: Sequence) -> RunConfig:
-    """The page's settings as a configuration; the anchors count where the method follows the scores."""
-    config = knobs.config_of(values, facts=facts.name, missing_score=missing)
-    scored = METHODS[config.method].scored and "beta" not in PRESETS.get(config.preset, {})
-    return replace(config, beta=anchored(*anchors)) if scored else config
+    """The page's settings as a configuration."""
+    return at_anchors(knobs.config_of(values, facts=facts.name, missing_score=missing), anchors)
 
 
-def refused(error: AdaPopError) -> gr.Error:
-    """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
-    return gr.Error(escape(str(error)), title="Not possible", duration=None, print_exception=False)
+def at_anchors(config: RunConfig, anchors: Sequence[tuple[float, float]]) -> RunConfig:
+    """The configuration with the β of the page's anchors; they count where β comes from the scores."""
+    return replace(config, beta=anchored(*anchors)) if config.follows_scores else config
 
 
 def end(worker: Worker, name: str) -> None:
     """Asks the page's run to stop."""
-    if run := known_run(worker, name):
+    if run := steered(worker, name):
         try:
             run.request_stop()
         except AdaPopError as error:
@@ -148,41 +163,37 @@ def end(worker: Worker, name: str) -> None:
 
 def again(worker: Worker, name: str):
     """Queues the page's run again, to go on after its last saved epoch."""
-    if run := known_run(worker, name):
+    if run := steered(worker, name):
         if run.shared:
             raise refused(RunError(f"Run {run.id} is shown to every visitor.", "Start a run of your own."))
-        run.clear_stop()
-        worker.enqueue(run)
-    return -1, gr.Timer(active=True)
-
-
-def known_run(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser, None if it is none of ours."""
-    if not isinstance(name, str) or not RUN_ID.fullmatch(name):
-        return None
-    folder = worker.root / name
-    return Run(folder) if (folder / "config.json").exists() else None
+        try:
+            run.clear_stop()
+            worker.enqueue(run)
+        except AdaPopError as error:
+            raise refused(error) from error
+    return UNSEEN, gr.Timer(active=True)
 
 
 def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
     """The state of the page's run, the run if it is there and reads, and what it has said."""
-    run = known_run(worker, name)
+    run = shown_run(worker, name)
     if run is None:
         return view(None, readiness, expired=bool(name)), None, []
     try:
         events, _ = run.events(), run.config
     except AdaPopError as error:  # a run of another version
-        return RunView("failed", str(error), ready=readiness == "ready"), None, []
+        return RunView("failed", told(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
     ahead, seconds = (wait.ahead, wait.seconds) if wait else (None, None)
-    seen = Seen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch)
+    elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
+    seen = Seen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere)
     return view(seen, readiness), run, events
 
 
-def show(worker: Worker, name: str | None, last_seen: int, readiness: str = "ready"):
-    """Everything that shows a run, or nothing new."""
+def show(worker: Worker, name: str | None, seen: tuple[str | None, int] = UNSEEN, readiness: str = "ready"):
+    """Everything that shows a run, or nothing new. seen: see `Follower`."""
     now, run, events = seen_of(worker, name, readiness)
-    ours = run is None or not run.shared
+    ours, last_seen = steers(worker, name), seen[1] if seen[0] == name else -1
     buttons = (
         strip_of(now),
         gr.Button(interactive=now.can_stop and ours),
@@ -192,7 +203,7 @@ def show(worker: Worker, name: str | None, last_seen: int, readiness: str = "rea
     )
     if run is None and last_seen < 0:  # nothing of another run may stay
         blank = charts.values(None, [], last_seen)
-        return *buttons, *blank, log_of([copy.NO_RUN]), 0, gr.Timer(active=False)
+        return *buttons, *blank, log_of([copy.NO_RUN], name), (name, 0), gr.Timer(active=False)
     if run is None:
         return *buttons, *[gr.skip()] * (charts.COUNT + 2), gr.Timer(active=False)
     if len(events) == last_seen and now.ticking:
@@ -202,8 +213,8 @@ def show(worker: Worker, name: str | None, last_seen: int, readiness: str = "rea
     return (
         *buttons,
         *(charts.values(run, events, last_seen) if began or last_seen < 0 else [gr.skip()] * charts.COUNT),
-        log_of(log_lines(events, config) or ["The run is about to begin."]),
-        len(events),
+        log_of(log_lines(events, config) or ["The run is about to begin."], name),
+        (name, len(events)),
         gr.Timer(active=now.ticking),
     )
 
@@ -213,9 +224,9 @@ def strip_of(now: RunView) -> dict:
     return cards.values({"state": now.state, "label": now.label, "detail": now.detail, "percent": now.percent})
 
 
-def log_of(lines: list[str]) -> dict:
-    """The event log's values."""
-    return cards.listed(lines, "log")
+def log_of(lines: list[str], name: str | None = "") -> dict:
+    """The event log's values. name: the run that it is of, for `LOOK_AGAIN`."""
+    return cards.listed(lines, "log") | {"run": name}
 
 
 def _plan(found: Preflight) -> dict:

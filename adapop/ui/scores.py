@@ -9,6 +9,7 @@ from pathlib import Path
 
 import gradio as gr
 
+from adapop.admission import JOB
 from adapop.cache import Cache
 from adapop.errors import AdaPopError
 from adapop.facts import FactSet
@@ -21,6 +22,7 @@ from adapop.progress import Progress, Task
 from adapop.sandbox import other_facts
 from adapop.ui import cards, copy
 from adapop.ui.session import Session
+from adapop.worker import Worker
 
 POLL_SECONDS = 0.4
 REASONS_SHOWN = 4
@@ -29,13 +31,14 @@ GIVEN = "given"
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A scoring and the set it was asked for."""
+    """A scoring and the set it was asked for. lent: whether that was the tour's."""
 
     facts: FactSet
     scoring: Scoring
+    lent: bool
 
 
-def build(session: Session) -> None:
+def build(worker: Worker, session: Session) -> None:
     """Lays out the choice of a proxy, its settings, and the buttons."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         proxy = gr.Dropdown(_choices(), value="wikidata", label="Where scores come from", elem_id="proxy")
@@ -52,13 +55,19 @@ def build(session: Session) -> None:
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
             stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", interactive=False)
         status = gr.HTML(cards.listed([], "hidden"), html_template=cards.LINES, elem_id="look-up-status")
+
+    def scored(*values):
+        yield from _scored(worker, *values)
+
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     proxy.change(_suited, proxy, [about, formula, index, combine, text], **quiet)
-    asked = [session.facts, session.scorings, proxy, formula, index, combine, text]
+    asked = [session.lent, session.facts, session.scorings, proxy, formula, index, combine, text]
     found = gr.State(None)
-    start.click(_scored, asked, [status, start, stop, session.task, found], **quiet).then(
-        _applied, [session.facts, session.scorings, found], [session.facts, session.scorings], **quiet
-    )
+    ended = start.click(scored, asked, [status, start, stop, session.task, found], **quiet)
+    now = [session.lent, session.facts, session.scorings, found]
+    # what ends during the tour arrives when the visitor's own set is back
+    for event in (ended.then, session.lent.change):
+        event(_applied, now, [session.facts, session.scorings, found], **quiet)
     stop.click(lambda task: task.stop() if task else None, session.task, None, **quiet)
 
 
@@ -95,16 +104,18 @@ def _maker(
     return lambda progress: CorpusCounts(progress, Path(text), combine, other_facts(facts))
 
 
-def _scored(facts: FactSet | None, scorings, proxy, formula, index, combine, text):
-    """Asks the proxy, tells how far it is, and yields what it found, to be applied if the set is still the same."""
+def _scored(worker: Worker, lent: bool, facts: FactSet | None, scorings, proxy, formula, index, combine, text):
+    """Asks the proxy, tells how far it is, and yields what it found, to be applied if the set is still the same. lent:
+    whether it is the tour's."""
     if facts is None:
         raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
     if proxy == GIVEN:
         came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-        yield cards.listed(["The scores that came with the set."]), *_idle(), _Found(facts, came)
+        yield cards.listed(["The scores that came with the set."]), *_idle(), _Found(facts, came, lent)
         return
     try:
         make = _maker(facts, proxy, formula, index, combine, text)
+        worker.admission.admit(JOB)
     except AdaPopError as error:
         yield cards.listed([str(error)], "bad"), *_idle(), None
         return
@@ -129,13 +140,16 @@ def _scored(facts: FactSet | None, scorings, proxy, formula, index, combine, tex
         yield cards.listed(lines, "bad"), *_idle(), None
         return
     title = next(iter(found.values())).source
-    yield cards.listed(lines, kind), *_idle(), _Found(facts, Scoring(title, found))
+    yield cards.listed(lines, kind), *_idle(), _Found(facts, Scoring(title, found), lent)
 
 
-def _applied(facts: FactSet | None, scorings: tuple[Scoring, ...], found: _Found | None):
-    """The set with what was found in the place of its scores; unchanged if it is another set by now."""
-    if found is None or facts is None or not asked_about(found.facts, facts):
-        return gr.skip(), gr.skip()
+def _applied(lent: bool, facts: FactSet | None, scorings: tuple[Scoring, ...], found: _Found | None):
+    """The set with what was found in the place of its scores; unchanged if it is another set by now. While the tour
+    lends its own, what was found for the visitor's is held."""
+    if found is None or (lent and not found.lent):
+        return [gr.skip()] * 3
+    if facts is None or found.lent != lent or not asked_about(found.facts, facts):
+        return gr.skip(), gr.skip(), None
     scoring = found.scoring
     kept = tuple(other for other in scorings if other.title != scoring.title)
     scored = tuple(
@@ -143,7 +157,7 @@ def _applied(facts: FactSet | None, scorings: tuple[Scoring, ...], found: _Found
         for fact in facts.forget
         for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
     )
-    return replace(facts, forget=scored), (*kept, scoring)
+    return replace(facts, forget=scored), (*kept, scoring), None
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:

@@ -10,10 +10,15 @@ from pathlib import Path
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
 
 import gradio as gr
+from starlette.middleware import Middleware
 
+from adapop.limits import UPLOAD
 from adapop.runs import runs_root
 from adapop.sandbox import sandbox_facts
 from adapop.ui import api, cards, compare, copy, download, facts, knobs, pressure, probe, race, run, tour
+from adapop.ui.access import shown_run
+from adapop.ui.gate import Gate, fetch_nothing, visitor
+from adapop.ui.served import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.session import new_session
 from adapop.ui.view import view
 from adapop.worker import Accelerated, Worker
@@ -37,8 +42,10 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The whole app over a worker. State and timer sit at the top level: inside a hidden tab they do not live."""
-    with gr.Blocks(title=copy.TITLE, analytics_enabled=False, delete_cache=(3600, 7200)) as demo:
+    """The whole app over a worker, to be served with `launch_options`. State and timer sit at the top level: inside a
+    hidden tab they do not live."""
+    fetch_nothing()
+    with gr.Blocks(title=copy.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
         secret = _secret(worker.root)
         run_id = gr.BrowserState("", storage_key="adapop-run", secret=secret)
         settings = gr.BrowserState([], storage_key="adapop-settings", secret=secret)
@@ -52,7 +59,7 @@ def build(worker: Worker) -> gr.Blocks:
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
         tour_card = tour.build(opener, secret)
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
-        follower = run.Follower(run_id, gr.State(-1), gr.State("ready"), settings, timer, strip, stop)
+        follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
         contest = race.new_race(secret, TICK_SECONDS)
         gr.Markdown(copy.INTRO)
         with gr.Tabs() as tabs:
@@ -74,14 +81,17 @@ def build(worker: Worker) -> gr.Blocks:
         tour.wire(tour_card, tour.Driven(tabs, by_id, session, follower, *screens), worker)
 
         def opened(name: str, toured: object, request: gr.Request):
-            """The run that the address names, with ?run=ID, or else the one that this browser looked at last."""
-            linked = run.known_run(worker, request.query_params.get("run"))
-            shown = run.known_run(worker, name)
-            if linked:
-                name = linked.id
+            """The run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else the one that this
+            browser looked at last."""
+            linked = request.query_params.get("run")
+            shown = shown_run(worker, name)
+            if shown_run(worker, linked):
+                name = linked
             elif shown is None or shown.shared:  # left in the middle of a tour, which lends its own run
                 name = tour.own_run(toured, name)
-            return name, *run.show(worker, name, -1)
+            if linked and name != linked:
+                gr.Warning(copy.LINK_GONE)
+            return name, *run.show(worker, name)
 
         quiet = {"api_visibility": "private", "show_progress": "hidden"}
         demo.load(knobs.restored, settings, screen.knobs.all, **quiet)
@@ -98,12 +108,12 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 
     accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
     """
-    worker = Worker(runs_root(), accelerated)
+    worker = Worker(runs_root(), accelerated, visitor)
     worker.root.mkdir(parents=True, exist_ok=True)
     worker.keep_clean()
     demo = build(worker)
     worker.warm_up()
-    demo.queue(max_size=QUEUE, default_concurrency_limit=8).launch(**launch_options() | options)
+    demo.queue(max_size=QUEUE, default_concurrency_limit=8).launch(**launch_options(worker) | options)
 
 
 def mode_of(worker: Worker) -> dict:
@@ -114,8 +124,8 @@ def mode_of(worker: Worker) -> dict:
     )
 
 
-def launch_options() -> dict:
-    """How the app is served, everywhere and in tests."""
+def launch_options(worker: Worker) -> dict:
+    """How the app over a worker is served, everywhere and in tests."""
     return dict(
         theme=THEME,
         css_paths=str(ASSETS / "style.css"),
@@ -123,7 +133,8 @@ def launch_options() -> dict:
         run_history=False,
         enable_monitoring=False,
         footer_links=["api"],
-        max_file_size="64mb",
+        max_file_size=f"{UPLOAD.value()}mb",
+        app_kwargs={"middleware": [Middleware(Gate, worker.admission)]},
         ssr_mode=False,
         pwa=False,
         show_error=False,

@@ -11,7 +11,8 @@ from pathlib import Path
 import gradio as gr
 
 from adapop.ui import cards, copy
-from adapop.ui.guide import Card, Driven, Guide
+from adapop.ui.guide import Guide
+from adapop.ui.tour_controls import Card, Driven
 from adapop.worker import Worker
 
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "tour.js"
@@ -59,24 +60,22 @@ def wire(card: Card, driven: Driven, worker: Worker) -> None:
     page = driven.session.page
     for name, tab in driven.open.items():
         tab.select(partial(str, name), None, card.tab, **QUIET)
-    held, moving = [card.tab, card.kept, *driven.values], [card.place, card.own, card.guess, driven.follower.run_id]
+    held = [card.place, card.tab, card.kept, *driven.values]
+    moving = [card.place, card.own, card.guess, driven.follower.run_id, card.kept]
     outputs = [
         *(card.opener, card.panel, card.text, card.guess, card.back, card.forward, card.place, card.own, card.asked),
-        *(card.kept, card.timer, driven.tabs, driven.follower.seen, driven.follower.timer, driven.session.lent),
+        *(card.kept, card.timer, driven.tabs, driven.follower.timer, driven.session.lent),
         *(driven.facts.source, *driven.pressure.anchors, *driven.values),
     ]
     page.load(guide.opened, card.kept, [card.opener, card.kept], **QUIET)
     card.opener.click(guide.enter, held, outputs, **QUIET).then(guide.prepare, None, None, **QUIET)
     card.back.click(partial(guide.go, -1), moving, outputs, **QUIET)
     leaving = [card.place, card.own, card.kept, driven.session.facts, driven.follower.run_id]
-    onward = card.forward.click(guide.forward, [*moving, card.kept, driven.session.facts], outputs, **QUIET)
+    onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **QUIET)
     skipped = card.skip.click(guide.leave, leaving, outputs, **QUIET)
-    prompt = [driven.probe.form, driven.probe.prompt, driven.probe.gold, driven.probe.answers]
     for left in (onward, skipped):
-        left.then(None, None, None, js=FOCUS, **QUIET).then(
-            guide.typed_again, [card.place, card.own], [*prompt, card.own], **QUIET
-        )
+        left.then(None, None, None, js=FOCUS, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
-    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, driven.probe.answers], **QUIET)
+    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **QUIET)
     driven.pressure.confidence.change(guide.dragged, told[:3], card.text, **QUIET)
     card.guess.input(guide.dragged, told[:3], card.text, **QUIET)

@@ -12,6 +12,7 @@ RARE, POPULAR = "rare", "popular"
 CARDS = 8
 NO_GAP = 0.05
 SURE = 0.9
+RETRY = "Press Back and then Next to try again."
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ def guess_card(moment: Moment) -> Card:
     """1: what would you expect?"""
     pair = moment.story.pair
     return Card(
-        "Two facts. Which one goes first?",
+        "Two facts. Which one is forgotten first?",
         (
-            f"“{pair.rare.question}” and “{pair.popular.question}” have the same answer: {pair.rare.answer}. A small "
-            "model learned both. Now it should forget both; that is called unlearning. Suppose each is pushed out "
-            "equally hard. Which one goes first?",
+            f"A small language model knows “{pair.rare.question}” and “{pair.popular.question}”. Both answers are "
+            f"{pair.rare.answer}. Now it should forget both, without being built anew: that is called unlearning. It "
+            "is trained against each answer, and pushed equally hard: the even push. Which fact is forgotten first?",
         ),
     )
 
@@ -69,11 +70,12 @@ def score_card(moment: Moment) -> Card:
     """2: popularity is measured outside the model."""
     rare, popular = moment.story.pair.rare, moment.story.pair.popular
     return Card(
-        "Fame is measured outside the model",
+        "How famous is a fact?",
         (
-            "Each fact has a popularity score. It does not come from the model that has to forget. "
-            f"{rare.title} has {rare.score:,.0f}: rare. {popular.title} has {popular.score:,.0f}: popular. "
-            f"Source: {rare.score_source}. For other facts it can come from Wikidata or from counting texts.",
+            "Each fact has a popularity score, which is not taken from the model that has to forget. "
+            f"{rare.title} has {rare.score:,.0f}: rare. {popular.title} has {popular.score:,.0f}: popular. Source: "
+            f"{rare.score_source}, that is how often the model read each fact while it learned. For facts of your own "
+            "it can be looked up in Wikidata, or counted in texts.",
         ),
     )
 
@@ -84,9 +86,10 @@ def exponent_card(moment: Moment) -> Card:
     return Card(
         "A score becomes β, the pressure",
         (
-            f"AdaPop reads this curve. The popular fact gets β = {pair.beta_popular:.2f}, the rare one "
-            f"β = {pair.beta_rare:.2f}. A small β keeps pushing even when the model is hardly sure any more. A large β "
-            "lets go early. The dashed line, β = 1, is the even push for all; the method is called WGA.",
+            "AdaPop, a method of unlearning, does not push evenly. It reads a number β off this curve. The popular "
+            f"fact gets β = {pair.beta_popular:.2f}: a small β pushes on until the answer is gone. The rare fact gets "
+            f"β = {pair.beta_rare:.2f}: a large β lets go early, for the answer goes easily. On the dashed line, "
+            "β = 1, lies the even push; it is called WGA.",
         ),
     )
 
@@ -98,9 +101,9 @@ def fade_card(moment: Moment) -> Card:
     return Card(
         "Watch both facts fade",
         (
-            f"The slider is p: how sure the model still is of the right answer. It stands at {p:.2f}. There AdaPop "
-            f"pushes the popular fact {popular} as hard as the even push, the rare one {rare}. Drag it: the lower p, "
-            "the more the rare fact is let go, while the popular one stays under pressure.",
+            "The slider is p: how sure the model still is of the right answer, from 1, certain, to 0, gone. It stands "
+            f"at {p:.2f}. There AdaPop pushes the popular fact {popular} as hard as the even push, the rare one "
+            f"{rare}. Drag it to the left: the rare fact is let go, while the popular one stays under pressure.",
         ),
     )
 
@@ -113,8 +116,9 @@ def training_card(moment: Moment) -> Card:
     return Card(
         "Now a real run",
         (
-            f"AdaPop pushes out {training.forget} facts and practises {training.retain} others, so that they stay. "
-            f"Before, the model answered {_tiers(training.before)}. {_so_far(training)}",
+            f"AdaPop pushes out {training.forget} facts, rare and popular, and practises {training.retain} others, so "
+            "that those stay. A pass goes through all of them once. Before, the model answered "
+            f"{_tiers(training.before)}. {_so_far(training)}",
         ),
         awaiting=training.epoch < training.epochs,
     )
@@ -126,8 +130,8 @@ def guard_card(moment: Moment) -> Card:
     if guard is None:
         return _awaiting("A guard for what should stay", "The guard speaks after the first pass over the facts.")
     lines = [
-        "Pushing facts out can harm the rest. After each pass AdaPop measures how much worse the facts to keep have "
-        f"become. This drift may reach {guard.tolerance:.0%}. {_acted(guard)}"
+        "Pushing facts out can harm the rest. After each pass AdaPop measures how much its error on the facts to keep "
+        f"has grown. This drift may reach {guard.tolerance:.0%}. {_acted(guard)}"
     ]
     if guard.unseen is not None and guard.unseen > guard.tolerance:
         lines.append(
@@ -146,9 +150,9 @@ def direct_card(moment: Moment) -> Card:
     return Card(
         title,
         (
-            "Both models get the question as it was trained, one before and one after forgetting. The right answer is "
-            f"{moment.story.pair.popular.answer}. After forgetting, the model says “{said.direct}”. {verdict} But that "
-            "is only one way to ask.",
+            "The model gets the question as it was trained: before forgetting (Original) and after (Unlearned). The "
+            f"right answer is {moment.story.pair.popular.answer}. After forgetting, it says “{said.direct}”. {verdict} "
+            "But that is only one way to ask.",
         ),
     )
 
@@ -169,11 +173,11 @@ def reworded_card(moment: Moment) -> Card:
 
 def outcome_card(moment: Moment) -> Card:
     """8: the guess against the measurement, and what was not fixed."""
-    story, title = moment.story, "Your guess, and what was measured"
+    story, title = moment.story, "What survived, and why"
     if not (story.adapop and story.wga):
         return _awaiting(title, "Your guess is answered as soon as both runs are measured.")
     rows = (
-        ("Still answered, in other words", RARE, POPULAR, "never trained on"),
+        ("Still answered, in other words", "rare, to forget", "popular, to forget", "to keep, never practised"),
         ("Even push (WGA)", *_shares(story.wga)),
         ("AdaPop", *_shares(story.adapop)),
     )
@@ -219,10 +223,10 @@ def _acted(guard: Guard) -> str:
     when = "It peaked at" if guard.over else "So far it peaked at"
     if guard.lam == 0:
         rest = "so the guard λ rested at 0" if guard.over else "so the guard λ rests at 0"
-        return f"{when} {guard.worst:.0%}, {rest} and α, the weight of keeping, stayed {guard.alpha0:.2f}."
+        return f"{when} {guard.worst:.0%}, {rest} and α, the weight of practising, stayed {guard.alpha0:.2f}."
     return (
         f"{when} {guard.worst:.0%} after pass {guard.worst_epoch}. So the guard λ woke up: it rose to {guard.lam:.2f} "
-        f"and lifted α, the weight of keeping, from {guard.alpha0:.2f} to {guard.alpha:.2f}."
+        f"and lifted α, the weight of practising, from {guard.alpha0:.2f} to {guard.alpha:.2f}."
     )
 
 
@@ -250,9 +254,11 @@ def _gap(adapop: Outcome, wga: Outcome) -> str:
     left = f"The gap, popular minus rare, is {even} points under the even push and {ours} under AdaPop."
     if abs(wga.gap) < NO_GAP:
         return f"{left} There was hardly one to close."
+    why = "Popular facts survive an even push: read more often, they sit deeper. " if wga.gap > 0 else ""
     if abs(adapop.gap) >= abs(wga.gap):
-        return f"{left} AdaPop did not narrow it."
-    return f"{left} AdaPop narrowed it{' and turned it round' if adapop.gap * wga.gap < 0 else ''}."
+        return f"{why}{left} AdaPop did not narrow it."
+    turned = " and turned it round" if adapop.gap * wga.gap < 0 else ""
+    return f"{why}{left} AdaPop, which pushes longest on the popular ones, narrowed it{turned}."
 
 
 def _not_fixed(story: Story) -> str:
@@ -266,5 +272,5 @@ def _not_fixed(story: Story) -> str:
     if ours.kept_rare > even.kept_rare:
         said.append(f"{rare} is still answered in {ours.kept_rare} of {ours.ways} ways.")
     if ours.holdout < even.holdout:
-        said.append("Facts never trained on suffer more than under the even push.")
+        said.append("Facts to keep that were never practised suffer more than under the even push.")
     return " ".join(said)

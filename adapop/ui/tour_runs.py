@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapop.catalog import load_facts
@@ -20,7 +20,8 @@ from adapop.probes.prompts import DIRECT, REWORDED, direct
 from adapop.probes.rows import ProbeRow
 from adapop.runs import Run
 from adapop.sandbox import sandbox_facts
-from adapop.ui.run import known_run, seen_of
+from adapop.ui.access import known_run
+from adapop.ui.run import seen_of
 from adapop.ui.tour_story import Pair, Story, guard_of, outcome_of, reworded_of, rows_of, training_of
 from adapop.worker import Worker
 
@@ -152,7 +153,8 @@ class TourRuns:
         if run is None or not run.shared:
             return None
         try:
-            same = run.config == make_config(method, epochs=EPOCHS, seed=SEED)
+            wanted = make_config(method, epochs=EPOCHS, seed=SEED)
+            same = run.config == replace(wanted, system=run.config.system)  # that was settled when it was prepared
             ours = run.facts.sha256 == sandbox_facts().sha256
             return run if same and ours and run.state not in ("failed", "stopped", "stopping") else None
         except AdaPopError:  # of another version

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from adapop.retain import completed
 from adapop.sandbox import sandbox_facts
 from adapop.tables import FORMATS
 from adapop.ui import cards, copy
+from adapop.ui.served import served_folder
 from adapop.ui.session import Session
 
 TEMPLATE_FACTS = 24
@@ -145,7 +145,7 @@ def _template() -> str:
     served files are deleted after two hours."""
     facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
     step = max(1, len(facts) // TEMPLATE_FACTS)
-    path = Path(tempfile.mkdtemp()) / "adapop-template.csv"
+    path = served_folder() / "adapop-template.csv"
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])

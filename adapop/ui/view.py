@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from adapop.events import Event, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.pace import worked_before
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,14 @@ STATES = {
     "running": State("Running", stop=True, ticking=True),
     "measuring": State("Measuring", ticking=True),
     "stopping": State("Stopping", ticking=True),
+    "elsewhere": State("Running elsewhere", start=True, stop=True, ticking=True),
     "done": State("Done", start=True),
     "stopped": State("Stopped", start=True, resume=True),
     "interrupted": State("Interrupted", start=True, resume=True),
     "failed": State("Failed", start=True, resume=True),
     "expired": State("Expired", start=True),
 }
+ENDED = (RunStopped, RunFailed)
 IDLE = {
     "empty": "Pick a set on tab 1, or mend the upload.",
     "invalid": "Tab 3 says what stands in the way.",
@@ -44,13 +46,15 @@ IDLE = {
 @dataclass(frozen=True)
 class Seen:
     """All that is known of the page's run. ahead: how many are before it in the queue, None if nobody works on it.
-    wait: seconds until its turn, None if unknown. saved: the last epoch that is kept."""
+    wait: seconds until its turn, None if unknown. saved: the last epoch that is kept. elsewhere: another process of
+    this machine works on it, such as the command line."""
 
     events: tuple[Event, ...] = ()
     stop_requested: bool = False
     ahead: int | None = None
     wait: float | None = None
     saved: int | None = None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,12 @@ def _place(seen: Seen) -> tuple[str, str, int]:
     """State, words and percent of a run that exists."""
     starts = [event for event in seen.events if isinstance(event, RunStarted)]
     last = seen.events[-1] if seen.events else None
-    if seen.ahead is not None and isinstance(last, (RunStopped, RunFailed)):  # resumed, but not begun again
+    if seen.elsewhere and not isinstance(last, RunDone):
+        return _elsewhere(seen, starts[-1] if starts and not isinstance(last, ENDED) else None)
+    if seen.ahead is not None and isinstance(last, ENDED):  # resumed, but not begun again
         return ("stopping", "", 0) if seen.stop_requested else _waiting(seen)
     if isinstance(last, RunDone):
-        since = " since it was resumed" if starts[-1].resumed_from else ""
-        return "done", f"{_epochs(starts[-1].epochs)}, {last.seconds:.0f} s{since}", 100
+        return "done", f"{_epochs(starts[-1].epochs)}, {worked_before(seen.events) + last.seconds:.0f} s", 100
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
@@ -136,15 +141,23 @@ def _working(seen: Seen, start: RunStarted) -> tuple[str, str, int]:
     total = start.epochs * start.steps
     done = max([start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps])
     epoch = min(start.epochs, 1 + done // start.steps)
-    elapsed = max(0.0, time.time() - start.time)
+    # to its last word: between two slices, or before a resumed run begins, nobody works on it
+    elapsed = worked_before(seen.events) + seen.events[-1].time - start.time
     percent = max(2, round(95 * done / total))
     if seen.stop_requested:
         return "stopping", "after the current step", percent
     if done == total:
         return "measuring", "asking every question, in every form", 97
-    fresh = done - start.resumed_from * start.steps
-    remaining = f", about {elapsed / fresh * (total - done):.0f} s left" if fresh >= start.steps else ""
+    remaining = f", about {elapsed / done * (total - done):.0f} s left" if done >= start.steps else ""
     return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}", percent
+
+
+def _elsewhere(seen: Seen, start: RunStarted | None) -> tuple[str, str, int]:
+    """A run on which another process works. start: None if it has not begun to train yet."""
+    if start is None:
+        return "elsewhere", "Another process loads the model.", 1
+    state, detail, percent = _working(seen, start)
+    return ("stopping" if state == "stopping" else "elsewhere"), f"{detail}, in another process", percent
 
 
 def _kept(epoch: int, starts: list[RunStarted]) -> str:

@@ -1,0 +1,58 @@
+"""Who may do what to a run: a browser or a program sends its id, which is its owner's, or a link to it; see `links`."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import gradio as gr
+
+from adapop.errors import AdaPopError, RunError
+from adapop.links import link_of, linked
+from adapop.runs import RUN_ID, Run
+from adapop.ui import copy
+from adapop.worker import Worker
+
+PLACE = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a run's folder, in words
+
+
+def link_to(worker: Worker, name: str | None) -> str:
+    """What to put into the address so that others can look at the page's run, and no more."""
+    run = known_run(worker, name)
+    return link_of(run) if run else name if linked(name, worker.root) else ""
+
+
+def steered(worker: Worker, name: str | None) -> Run | None:
+    """The run of an id that came from a browser; refused to who has no more than its link."""
+    if linked(name, worker.root):
+        raise refused(RunError(copy.LOOK_ONLY))
+    return known_run(worker, name)
+
+
+def steers(worker: Worker, name: str | None) -> bool:
+    """Whether who sent this may stop and resume the run: its owner may, if it is not shown to every visitor."""
+    run = known_run(worker, name)
+    return run is not None and not run.shared
+
+
+def shown_run(worker: Worker, name: str | None) -> Run | None:
+    """The run of an id or of a link that came from a browser, to look at; None if it is none of ours."""
+    return known_run(worker, name) or linked(name, worker.root)
+
+
+def known_run(worker: Worker, name: str | None) -> Run | None:
+    """The run of an id that came from a browser, so its owner's; None if it is none of ours."""
+    if not isinstance(name, str) or not RUN_ID.fullmatch(name):
+        return None
+    folder = worker.root / name
+    return Run(folder) if (folder / "config.json").exists() else None
+
+
+def refused(error: AdaPopError) -> gr.Error:
+    """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
+    return gr.Error(escape(told(error)), title="Not possible", duration=None, print_exception=False)
+
+
+def told(error: AdaPopError) -> str:
+    """An error's words without the place of a run: the folder's name is the id, and a link's holder reads this too."""
+    return PLACE.sub("RUN", str(error))

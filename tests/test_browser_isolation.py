@@ -1,0 +1,29 @@
+"""A read-only link in two real browsers: the owner copies it, a stranger looks and can do no more."""
+
+from test_browser_run import link_of
+
+from browsing import open_tab, run_ids, start_run, state_is, visit
+
+
+def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder):
+    before = run_ids(runs_folder)
+    start_run(page, epochs=1)
+    state_is(page, "done")
+    (run,) = run_ids(runs_folder) - before
+    assert not (runs_folder / run / "link").exists(), "shared before anybody asked"
+    link = link_of(page)
+    assert "?run=view-" in link
+    assert run not in link
+    with visit(browser, address, "?" + link.partition("?")[2]) as stranger:
+        state_is(stranger, "done")
+        open_tab(stranger, "Run")
+        stranger.get_by_text("Epoch 1 saved.").wait_for()
+        stranger.wait_for_selector("#stop[disabled]")
+        assert stranger.locator("#resume").is_hidden()
+        open_tab(stranger, "Probe")
+        stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
+        stranger.click("#ask")
+        stranger.get_by_text("opened by a read-only link").first.wait_for()
+        assert run not in stranger.content()
+        stranger.reload()
+        state_is(stranger, "done")

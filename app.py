@@ -1,13 +1,15 @@
 """Starts AdaPop Explorer: `python app.py`, or as a Hugging Face Space, where ZeroGPU lends the GPU by the call."""
 
 import os
+import sys
 
+from adapop.lending import is_lent
 from adapop.ui.shell import launch
 
 
 def lender():
     """What makes a function run on a GPU that is lent for so many seconds; None where nobody lends one."""
-    if os.environ.get("SPACES_ZERO_GPU", "").lower() not in ("1", "t", "true"):
+    if not is_lent():
         return None
     import spaces  # before torch, which the worker imports, and after gradio was told to be silent
 
@@ -16,3 +18,5 @@ def lender():
 
 if __name__ == "__main__":
     launch(lender())
+    sys.stdout.flush()
+    os._exit(130)  # Ctrl-C: do not wait for the run at work, which can be resumed whatever ends this process

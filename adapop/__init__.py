@@ -2,24 +2,31 @@
 
 Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> lambda -> probe, an arrow a module:
 
-    errors       what can go wrong, in words   limits             what a public Space allows itself
-    facts        Fact, FactSet, tiers          tables, cells, factfile   a user's file as facts
+    errors       what can go wrong, in words   limits, admission  what a public Space allows itself, and each visitor
+    facts        Fact, FactSet, tiers          tables, parquet, cells, factfile   a user's file as facts
     web, cache, progress   polite HTTP         hub, benchmarks    DUET and RWKU over HTTP
     catalog      the sets one can pick         retain             what must survive
     popularity   scores: proxies, agreement, and wrong scores as controls
     beta         score -> exponent             calibration        do anchors and scores suit each other
     controller   retain loss -> drift -> lambda -> alpha
-    methods      the sixteen, in words         config             what a run is
+    methods      the sixteen, in words         config, preflight  what a run is, and what to know before it
     events       what a run says               alternates, words  wrong answers, and words that carry a fact
-    tokens       facts -> answer tokens        model              base + LoRA: score, generate, adapter off
+    chat         a chat template around a question, in which no user writes a control token
+    tokens       facts -> answer tokens        model, scored      base + LoRA: score, generate, adapter off
+    models       models by name                loading            a folder or the Hub -> model and tokenizer
     objectives   one file a method             forgetting         what a method's batches bring
-    trainer      Algorithm 1 as a generator of events
+    memory, footprint, fitting                 rows a pass can take; what a run will need
+    gradient     a step's, in passes of any size
+    trainer      Algorithm 1 as a generator    ranks              the same step over several processes
     metrics      the six metrics               probes             prompts, attacks, battery, verdict, matrix, recovery
-    runs         a run's folder                execution          prepare, train, measure, keep, resume
-    worker       one accelerator, one queue    slices, pace       what it does there, and how long that takes
-    sets         a user's sets on disk         janitor            what is too old goes
+    disk, lock   writing that a kill cannot halve; one process a run
+    runs         a run's folder                checkpoints        what an epoch leaves to go on from
+    context      do the facts fit the model    execution          prepare, train, measure, keep, resume
+    worker, line one accelerator, one queue    slices, pace, lending   what it does there, how long, and on loan
+    sets, links  a user's sets; links to runs  janitor            what is too old goes
     figures      numbers -> plotly
-    published    what the paper reports, to stand beside ours
+    published    what the paper reports        replication        a run on its facts and models beside that
+    recorded     what we measured ourselves, several seeds of each, to lay over a race
     report       runs as a page and as an archive to keep (spreadsheet: CSV that runs no formula)
     sandbox      the model we ship             bench              experiments, speed
     cli, console the command line              ui                 the Gradio app

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from adapop.facts import Fact, Problem, shown
 
-MAX_CELL = 2_000
-KINDS = {list: "a list", dict: "an object", bytes: "binary"}
+MAX_CELL, MAX_ITEMS = 2_000, 100
+KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
 TEXTS, LISTS = ("subject", "relation", "object"), ("paraphrases", "alternates")
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 GROUP_PREFIXES = {
@@ -29,7 +29,11 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
     """
     cells = {field: row.get(column) for field, column in columns.items()}
     for field, cell in cells.items():
-        for text in items_of(cell) if field in LISTS else [cell]:
+        texts = items_of(cell) if field in LISTS else [cell]
+        if len(texts) > MAX_ITEMS:
+            message = f"has {len(texts):,} items; at most {MAX_ITEMS} are read"
+            return Problem(number, columns[field], "", message, "Shorten the list.")
+        for text in texts:
             if fault := _fault(text):
                 return Problem(number, columns[field], *fault)
     for field in ("question", "answer"):
@@ -55,7 +59,7 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
 
 def _fault(cell: object) -> tuple[str, str, str] | None:
     """What keeps a cell from being text: the value to show, a message and a fix."""
-    if isinstance(cell, (list, dict, bytes)):
+    if isinstance(cell, tuple(KINDS)):
         return "", f"is {KINDS[type(cell)]}, not text", "Write plain text."
     text = _string(cell)
     if len(text) > MAX_CELL:
@@ -73,8 +77,8 @@ def _score(number: int, column: str, cell: object) -> float | Problem | None:
     text = "" if cell is None else str(cell).strip()  # not _string: NaN is a wrong score, not a missing one
     if not text:
         return None
-    try:
-        score = float(text)
+    try:  # Python also reads 2020_21 and digits of other scripts, which are no numbers to other programs
+        score = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         return Problem(
             number, column, shown(text), "is not a number", "Use digits and a decimal point, or leave it empty."

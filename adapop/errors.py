@@ -5,6 +5,7 @@
     ├── ConfigError      a setting that does not exist or cannot be combined
     ├── ModelError       a model that cannot be loaded or trained
     ├── RunError         a run folder, a checkpoint, a non-finite loss
+    ├── LimitError       more than this app allows, at once or for now
     └── NetworkError     a service that does not answer, answers nonsense, or was stopped
 
 Every message names what happened and where; `fix` says what to do next.
@@ -40,6 +41,10 @@ class ModelError(AdaPopError):
 
 class RunError(AdaPopError):
     """A run that cannot be found, resumed or continued."""
+
+
+class LimitError(AdaPopError):
+    """More than this app allows, at once or for now."""
 
 
 class NetworkError(AdaPopError):

@@ -1,4 +1,4 @@
-"""A run from start to end: prepare the scores, train, measure, keep. The only module that joins disk and training.
+"""A run from start to end: prepare the scores, train, measure, keep. With `checkpoints` it joins disk and training.
 
 `execute` is a generator: it writes each event before it yields it, and checks for a stop between any two. Every
 finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet there.
@@ -7,24 +7,24 @@ finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all
 from __future__ import annotations
 
 import json
-import os
 import platform
-import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from functools import partial
 from importlib.metadata import version
 from math import ceil
 from pathlib import Path
 from statistics import fmean
 
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
 
-from adapop import alternates
+from adapop import alternates, checkpoints, disk, lock
+from adapop.benchmarks import system_prompt
 from adapop.beta import BetaMap
 from adapop.config import RunConfig
-from adapop.controller import Drift
+from adapop.context import check_context
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.events import (
     EpochDone,
@@ -37,18 +37,20 @@ from adapop.events import (
     Saved,
 )
 from adapop.facts import Fact, FactSet
+from adapop.loading import adapted_model
 from adapop.model import AdaptedModel
 from adapop.objectives import make_objective
 from adapop.popularity.controls import inverted, shuffled
 from adapop.probes import measure
+from adapop.ranks import ALONE, Ranks
 from adapop.runs import Run, create_run
-from adapop.trainer import Trainer, TrainerState
+from adapop.trainer import Trainer
 
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 
 
 def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
-    """A run folder ready to execute: scores settled, betas fixed. Loads no model.
+    """A run folder ready to execute: system prompt and scores settled, betas fixed. Loads no model.
 
     Raises:
         DataError: a score or a wrong answer is missing and the method needs it; or there is nothing to forget or
@@ -56,6 +58,8 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
         ConfigError: an unknown method or argument.
     """
     objective = make_objective(config.method, config.arguments)
+    if config.system is None:
+        config = replace(config, system=system_prompt(config.model, facts))
     betas = None
     if config.missing_score == "drop":  # for every method alike, so that methods are compared on the same facts
         facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
@@ -74,70 +78,98 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     return create_run(config, facts, betas, root, versions)
 
 
-def execute(run: Run, model: AdaptedModel | None = None, before: Measured | None = None) -> Iterator[Event]:
+class _Reader(Run):
+    """The run as all processes but the first see it: what they say is not written."""
+
+    def append(self, event: Event) -> Event:
+        """The event."""
+        return event
+
+
+def execute(
+    run: Run, model: AdaptedModel | None = None, before: Measured | None = None, ranks: Ranks = ALONE
+) -> Iterator[Event]:
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
 
     before: the full measurement of the original model, where another run of the same model and facts has made it.
+    ranks: the processes that work on the run; each iterates its own events, and the first alone writes and measures.
     A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
+
+    Raises:
+        RunError: somebody else works on the run: nothing is written then. Or the log cannot be written.
     """
-    try:
-        yield from _executed(run, model, before)
-    except AdaPopError as error:
-        yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
-    except Exception as error:
-        run.append(RunFailed(run=run.id, message=f"{type(error).__name__}: {error}", fix="Please report this."))
-        raise
+    run = run if ranks.first else _Reader(run.folder)
+    with ExitStack() as kept:
+        ranks.led(lambda: kept.enter_context(lock.held(run.folder)))
+        try:
+            yield from _executed(run, model, before, ranks)
+        except AdaPopError as error:
+            yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
+        except Exception as error:
+            run.append(RunFailed(run=run.id, message=f"{type(error).__name__}: {error}", fix="Please report this."))
+            raise
 
 
 def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     """The run's model with the adapter of an epoch, the last by default.
 
     Raises:
-        RunError: the run has saved no epoch yet.
+        RunError: the run has saved no epoch yet, or what it saved is damaged.
     """
     epoch = run.last_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():
         raise RunError(
             f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
         )
-    return AdaptedModel.load(run.config, run.checkpoint(epoch))
+    try:
+        return adapted_model(run.config, run.checkpoint(epoch))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
 
 
-def _executed(run: Run, model: AdaptedModel | None, before: Measured | None) -> Iterator[Event]:
+def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ranks: Ranks) -> Iterator[Event]:
     config, facts, epoch = run.config, run.facts, run.last_epoch or 0
-    if run.stop_requested:
+    if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    if model is None:
-        model = load_model(run) if epoch else AdaptedModel.load(config)
-    elif epoch:
-        model.set_adapter_state(load_file(run.checkpoint(epoch) / "adapter_model.safetensors"))
+    model = ranks.together(lambda: _with_weights(run, model, epoch))
+    ranks.align(model.parameters)
     used = run.betas
     betas = None if used is None else [used[fact.id] for fact in facts.forget]
-    state = _load_state(run.checkpoint(epoch)) if epoch else None
+    state = checkpoints.trainer_state(run, epoch) if epoch else None
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
     if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
-    forget, notes = _with_alternates(run, model, facts)
-    if run.stop_requested:
+    check_context(model, facts, config.max_new_tokens)
+    forget, notes = ranks.led(lambda: _with_alternates(run, model, facts))
+    if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    trainer = Trainer(run.id, config, model, forget, facts.retain, betas, state)
+    trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
     yield from _trained(run, trainer, facts)
-    if run.stop_requested:
+    if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
     if before is None:
         with model.original():
-            yield _measured_in_full(run, 0, model, facts, config)
+            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config))
     else:
         yield run.append(replace(before, run=run.id))
-    yield _measured_in_full(run, config.epochs, model, facts, config)
+    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config))
     seconds = time.monotonic() - started
-    yield run.append(
-        RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=(*notes, *trainer.notes, *remarks(run)))
-    )
+    said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
+    notes = (*notes, *said, *ranks.led(lambda: remarks(run)))
+    yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
+
+
+def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
+    """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch 0."""
+    if model is None:
+        return load_model(run, epoch) if epoch else adapted_model(run.config)
+    if epoch:
+        model.set_adapter_state(checkpoints.adapter(run, epoch))
+    return model
 
 
 def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
@@ -145,13 +177,17 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
     for event in trainer.train():
         yield run.append(event)
         if isinstance(event, EpochDone):
-            rows = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
-            yield run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, rows))))
+            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts))
             if event.epoch:
-                _save_checkpoint(run, event.epoch, trainer.model, trainer.state())
+                trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
                 yield run.append(Saved(run=run.id, epoch=event.epoch))
-        if run.stop_requested:
+        if trainer.ranks.led(lambda: run.stop_requested):
             return
+
+
+def _measured_quickly(run: Run, epoch: int, trainer: Trainer, facts: FactSet) -> Event:
+    rows = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
+    return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows))))
 
 
 def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
@@ -248,25 +284,5 @@ def _with_alternates(run: Run, model: AdaptedModel, facts: FactSet) -> tuple[tup
     found = alternates.by_relation(found, facts.retain, config.seed)
     alternates.check_alternates(found)
     content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
-    aside = run.folder / "writing-alternates"
-    aside.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    os.replace(aside, path)
+    disk.write_text(path, json.dumps(content, ensure_ascii=False))
     return tuple(found), tuple(notes)
-
-
-def _save_checkpoint(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
-    """Writes the checkpoint aside and renames it: it is there whole or not at all."""
-    aside = run.folder / f"writing-{epoch}"
-    shutil.rmtree(aside, ignore_errors=True)
-    model.save_adapter(aside)
-    save_file(state.optimizer, aside / "optimizer.safetensors")
-    content = {"drift": asdict(state.drift), "ema": state.ema}
-    (aside / "state.json").write_text(json.dumps(content), encoding="utf-8")
-    shutil.rmtree(run.checkpoint(epoch), ignore_errors=True)
-    os.replace(aside, run.checkpoint(epoch))
-
-
-def _load_state(folder: Path) -> TrainerState:
-    content = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    drift = Drift(**{item.name: content["drift"][item.name] for item in fields(Drift)})
-    return TrainerState(drift, content["ema"], load_file(folder / "optimizer.safetensors"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from adapop.cells import fact_of
 from adapop.errors import DataError
-from adapop.facts import GROUPS, Fact, FactSet, Problem, separated, shown
+from adapop.facts import GROUPS, UNSEEN, Fact, FactSet, Problem, separated, shown
 from adapop.limits import is_public, max_facts
 from adapop.tables import rows_of
 
@@ -89,7 +89,29 @@ def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = N
             "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
             tuple(problems),
         )
-    return replace(facts, problems=tuple(problems))
+    return replace(facts, problems=tuple(problems), notes=_unseen(facts, seen))
+
+
+def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
+    """A note on the rows with characters that a person cannot see and a model reads. They stay as they are."""
+    found = {
+        rows[fact.id]: UNSEEN.findall(text)
+        for group in GROUPS
+        for fact in getattr(facts, group)
+        if UNSEEN.search(text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates)))
+    }
+    if not found:
+        return ()
+    codes = sorted({f"U+{ord(letter):04X}" for letters in found.values() for letter in letters})
+    more = ", …" if len(codes) > COLUMNS_SHOWN else ""
+    return (
+        f"Rows with characters that cannot be seen ({', '.join(codes[:COLUMNS_SHOWN])}{more}): {len(found):,}, the "
+        f"first is row {min(found)}. They are kept: the model reads them.",
+    )
+
+
+def _texts_of(fact: Fact) -> tuple[str, ...]:
+    return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
 
 
 def _rows(path: Path, unique: Collection[str]) -> tuple[list[tuple[int, dict]], list[Problem]]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +21,12 @@ FACT_GROUPS = ("forget", "retain", "holdout")
 GROUPS = (*FACT_GROUPS, "utility")  # whose questions are no facts
 WRITTEN = (*GROUPS, "attacks")
 SHOWN = 60
+# control characters, marks that turn the direction of text, and characters without width; not the joiners and marks
+# that Persian, Hebrew and emoji are written with
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u180e\u200b\u202a-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 @dataclass(frozen=True)
@@ -176,12 +184,14 @@ def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str
 
 
 def asked(question: str) -> str:
-    """A question as it is compared with others: case and white space do not count."""
-    return " ".join(question.casefold().split())
+    """A question as it is compared with others: case, white space, characters that cannot be seen, and how an accent
+    is written do not count."""
+    return " ".join(UNSEEN.sub("", unicodedata.normalize("NFC", question)).casefold().split())
 
 
 def shown(cell: object) -> str:
-    """The beginning of a cell, short enough for a message."""
+    """The beginning of a cell, short enough for a message. Messages quote it with `repr`, which escapes what cannot be
+    seen."""
     text = str(cell)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 

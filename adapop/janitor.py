@@ -1,11 +1,13 @@
 """Deletes runs and saved sets that are older than they may be, and the oldest where all take too much disk.
 
-The age of a folder is that of its newest file. What is deleted is first put aside by renaming, so that a reader sees
+The age of a folder is that of its newest file. A file from the future, written before the clock was put back, is dated
+now, or it would be kept until then. What is deleted is first put aside by renaming, so that a reader sees
 a folder whole or not at all.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapop import sets
+from adapop.lock import is_held
 from adapop.runs import RUN_ID
 
 ASIDE = ".deleting"
+CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,14 @@ def kept(root: Path) -> list[Kept]:
 
 def overdue(root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]) -> list[Path]:
     """The folders to delete. seconds: the age that is allowed; most: the bytes of all together; None: no limit.
-    busy: whether a name is queued or running, and so is neither too old nor in the way."""
+    busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
+    process works on."""
     entries, oldest = kept(root), -1.0 if seconds is None else time.time() - seconds
     total = sum(entry.bytes for entry in entries)
     chosen = []
     for entry in entries:
-        if not busy(entry.folder.name) and (entry.changed < oldest or (most is not None and total > most)):
+        too_much = most is not None and total > most
+        if (entry.changed < oldest or too_much) and not (busy(entry.folder.name) or is_held(entry.folder)):
             chosen.append(entry.folder)
             total -= entry.bytes
     return chosen
@@ -68,7 +74,11 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 def _measured(folder: Path) -> Kept | None:
     """None if it vanishes meanwhile. A folder without a file is as old as it is itself."""
+    now = time.time()
     try:
+        for path in folder.rglob("*"):
+            if path.stat().st_mtime > now + CLOCK_SECONDS:
+                os.utime(path, (now, now))
         found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
     except FileNotFoundError:
         return None

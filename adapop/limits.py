@@ -1,21 +1,73 @@
-"""What a public Space allows itself, set by environment; a local user has no such limits.
+"""What a public Space allows itself: one table, each line set by the environment; a local user has almost no limits.
 
-ADAPOP_PUBLIC     0 or 1; on by default where SPACE_ID says that this is a Hugging Face Space
-ADAPOP_MAX_FACTS  rows read from an upload; 20,000, or 200 in public
-ADAPOP_KEEP_HOURS how long runs and saved sets are kept after their last change; for ever, or 2 in public
-ADAPOP_KEEP_GB    how much disk they may take together, the oldest are deleted first; unlimited, or 10 in public
+ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; it is on by default on a Hugging Face Space (SPACE_ID). Each
+other limit has a value for an app of one's own, one for a public app, and the name of what overrides both.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, LimitError
 
-LOCAL_FACTS, PUBLIC_FACTS = 20_000, 200
-LOCAL_EPOCHS, PUBLIC_EPOCHS = 1_000, 10
-LOCAL_HOURS, PUBLIC_HOURS = None, 2.0
-LOCAL_GIGABYTES, PUBLIC_GIGABYTES = None, 10.0
+
+@dataclass(frozen=True)
+class Limit:
+    """The most of something. name: in the environment. local, public: where it is not set; None for no limit.
+    whole: whether it is a whole number."""
+
+    name: str
+    what: str
+    local: float | None
+    public: float | None
+    whole: bool = True
+
+    def value(self) -> float | None:
+        """The limit that holds here, None for none.
+
+        Raises:
+            ConfigError: the environment sets it to what is not a number above 0.
+        """
+        text = os.environ.get(self.name, "")
+        if not text:
+            return self.public if is_public() else self.local
+        try:
+            value = int(text) if self.whole and text.isdecimal() else 0 if self.whole else float(text)
+        except ValueError:
+            value = 0
+        if not 0 < value < float("inf"):
+            kind = "whole number" if self.whole else "number"
+            raise ConfigError(f"{self.name} is {text!r}.", f"Set it to a {kind} above 0, or unset it.")
+        return value
+
+    def check(self, asked: float) -> None:
+        """Lets it pass, or says by which limit it cannot.
+
+        Raises:
+            LimitError: it is more than the limit.
+        """
+        most = self.value()
+        if most is not None and asked > most:
+            raise LimitError(f"{asked:,} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
+
+
+FACTS = Limit("ADAPOP_MAX_FACTS", "rows read from one file or list", 20_000, 200)
+UPLOAD = Limit("ADAPOP_MAX_UPLOAD_MB", "megabytes of one upload or request", 64, 2)
+PROMPT = Limit("ADAPOP_MAX_PROMPT", "characters of a prompt, or of its right answer", 400, 400)
+EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
+QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
+WAITING = Limit("ADAPOP_MAX_WAITING", "questions and probings that wait", 1_000, 64)
+RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are worked on", None, 8)
+RUNS_AN_HOUR = Limit("ADAPOP_RUNS_AN_HOUR", "runs that one visitor starts in an hour", None, 40)
+ASKS_A_MINUTE = Limit("ADAPOP_ASKS_A_MINUTE", "prompts that one visitor asks in a minute", None, 30)
+JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, probings, uploads and reports of a visitor in an hour", None, 60)
+HOURS = Limit("ADAPOP_KEEP_HOURS", "hours that runs and saved sets are kept after their last change", None, 2, False)
+GIGABYTES = Limit("ADAPOP_KEEP_GB", "gigabytes of runs and saved sets, the oldest are deleted first", None, 10, False)
+LIMITS = (
+    FACTS, UPLOAD, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, RUNS_AN_HOUR, ASKS_A_MINUTE, JOBS_AN_HOUR, HOURS,
+    GIGABYTES,
+)  # fmt: skip
 
 
 def is_public() -> bool:
@@ -30,53 +82,23 @@ def is_public() -> bool:
     return text == "1"
 
 
+def elsewhere() -> str:
+    """What to do about a limit."""
+    return "Ask for less, or run the app on a machine of your own." if is_public() else "Ask for less, or raise it."
+
+
 def max_facts() -> int:
-    """The most rows read from one file.
-
-    Raises:
-        ConfigError: ADAPOP_MAX_FACTS is not a whole number above 0.
-    """
-    text = os.environ.get("ADAPOP_MAX_FACTS", "")
-    if not text:
-        return PUBLIC_FACTS if is_public() else LOCAL_FACTS
-    if not text.isdecimal() or int(text) == 0:
-        raise ConfigError(f"ADAPOP_MAX_FACTS is {text!r}.", "Set it to a whole number above 0, or unset it.")
-    return int(text)
-
-
-def max_epochs() -> int:
-    """The most epochs of a run that a program starts: as many as the page offers in public."""
-    return PUBLIC_EPOCHS if is_public() else LOCAL_EPOCHS
+    """The most rows read from one file."""
+    return int(FACTS.value())
 
 
 def keep_seconds() -> float | None:
-    """How long a run or a saved set is kept after its last change, None for ever.
-
-    Raises:
-        ConfigError: ADAPOP_KEEP_HOURS is not a number above 0.
-    """
-    hours = _above_zero("ADAPOP_KEEP_HOURS", PUBLIC_HOURS if is_public() else LOCAL_HOURS)
+    """How long a run or a saved set is kept after its last change, None for ever."""
+    hours = HOURS.value()
     return None if hours is None else hours * 3600
 
 
 def keep_bytes() -> float | None:
-    """How many bytes runs and saved sets may take together, None for as many as there are.
-
-    Raises:
-        ConfigError: ADAPOP_KEEP_GB is not a number above 0.
-    """
-    gigabytes = _above_zero("ADAPOP_KEEP_GB", PUBLIC_GIGABYTES if is_public() else LOCAL_GIGABYTES)
+    """How many bytes runs and saved sets may take together, None for as many as there are."""
+    gigabytes = GIGABYTES.value()
     return None if gigabytes is None else gigabytes * 1e9
-
-
-def _above_zero(name: str, otherwise: float | None) -> float | None:
-    text = os.environ.get(name, "")
-    if not text:
-        return otherwise
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise ConfigError(f"{name} is {text!r}.", "Set it to a number above 0, or unset it.")
-    return value

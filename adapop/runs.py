@@ -8,6 +8,7 @@
     RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
     RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
     RUN/recovery-NAME.json what a recovery probe found, and in which epoch
+    RUN/lock               held by the process that works on the run, and by nobody once that is gone
     RUN/stop               exists once somebody asked the run to stop
     RUN/shared             exists if the run is shown to every visitor: nobody may stop it
 
@@ -26,6 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from adapop import disk, lock
 from adapop.config import RunConfig
 from adapop.errors import RunError
 from adapop.events import (
@@ -36,6 +38,7 @@ from adapop.events import (
     RunDone,
     RunFailed,
     RunStopped,
+    StepDone,
     current,
     from_json,
     to_json,
@@ -107,6 +110,12 @@ class Run:
         return (self.folder / "stop").exists()
 
     @property
+    def locked(self) -> bool:
+        """Whether a process of this machine, this one included, works on the run now. A run whose state is running or
+        stopping and that is not locked was interrupted."""
+        return lock.is_held(self.folder)
+
+    @property
     def shared(self) -> bool:
         """Whether the run is shown to every visitor, as the tour's are."""
         return (self.folder / "shared").exists()
@@ -120,7 +129,12 @@ class Run:
         return self.folder / f"epoch-{epoch}"
 
     def events(self) -> list[Event]:
-        """Everything the run said, as one uninterrupted run would have said it. A torn last line is not yet said."""
+        """Everything the run said, as one uninterrupted run would have said it. A torn last line is not yet said;
+        times never go back, even where the clock did.
+
+        Raises:
+            RunError: a line does not read.
+        """
         return current(self._lines())
 
     def measured(self, before: bool = False) -> Measured | None:
@@ -133,21 +147,29 @@ class Run:
         return [event for event in self.events() if isinstance(event, EpochDone)]
 
     def append(self, event: Event) -> Event:
-        """Writes an event to the log, stamped with the time, and returns it."""
+        """Writes an event to the log, stamped with the time, and returns it.
+
+        Raises:
+            RunError: the disk is full, or refuses otherwise; half a line is not yet said.
+        """
         stamped = replace(event, time=time.time())
-        path = self.folder / "events.jsonl"
-        _cut_torn_line(path)
-        with open(path, "a", encoding="utf-8") as log:
-            log.write(to_json(stamped) + "\n")
+        if isinstance(stamped, RunFailed):  # who has no more than the run's link reads this too
+            message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
+            stamped = replace(stamped, message=message, fix=fix)
+        path, line = self.folder / "events.jsonl", to_json(stamped) + "\n"
+        with disk.writing(path):
+            disk.cut_torn_line(path)
+            with open(path, "a", encoding="utf-8") as log:
+                log.write(line)
+            if not isinstance(event, StepDone):  # what an epoch said is on the disk before its checkpoint is
+                disk.sync(path)
         return stamped
 
     def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
         """Keeps what probes of the last epoch found, in place of anything found before. There whole or not at all."""
         content = [{"epoch": self.last_epoch}, *map(asdict, rows)]
         lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
-        aside = self.folder / "writing-probes"
-        aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(aside, self.folder / "probes.jsonl")
+        disk.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
 
     def probes(self) -> list[ProbeRow | NotApplicable] | None:
         """What the probes found; None if there was no probing, or if the run has since finished another epoch.
@@ -167,23 +189,28 @@ class Run:
         """Asks the run to stop after its current step. Asking twice is asking once.
 
         Raises:
-            RunError: the run is shown to others too.
+            RunError: the run is shown to others too, or its folder cannot be written to.
         """
         if self.shared:
             raise RunError(f"Run {self.id} is shown to every visitor: nobody can stop it.", "Start a run of your own.")
-        (self.folder / "stop").touch()
+        with disk.writing(self.folder / "stop"):
+            (self.folder / "stop").touch()
 
     def clear_stop(self) -> None:
-        """Takes a request to stop back, for resuming."""
-        (self.folder / "stop").unlink(missing_ok=True)
+        """Takes a request to stop back, for resuming.
+
+        Raises:
+            RunError: the folder cannot be written to.
+        """
+        with disk.writing(self.folder / "stop"):
+            (self.folder / "stop").unlink(missing_ok=True)
 
     def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
         """Keeps what a recovery probe of the last epoch found, its result as a dict, in place of what it found before.
         There whole or not at all."""
         content = {"epoch": self.last_epoch, "result": result}
-        aside = self.folder / f"writing-recovery-{name}"
-        aside.write_text(json.dumps(content, ensure_ascii=False, allow_nan=False), encoding="utf-8")
-        os.replace(aside, self.folder / f"recovery-{name}.json")
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        disk.write_text(self.folder / f"recovery-{name}.json", text)
 
     def recovery(self) -> dict[str, dict[str, Any]]:
         """What the recovery probes found, by their names; not what they found in an epoch before the last."""
@@ -198,7 +225,14 @@ class Run:
         path = self.folder / "events.jsonl"
         if path.exists():
             *lines, _torn = path.read_bytes().split(b"\n")  # bytes: a line may be torn inside a character
-            yield from (from_json(line.decode()) for line in lines)
+            latest = 0.0
+            for number, line in enumerate(lines, start=1):
+                try:
+                    event = from_json(line.decode())
+                except ValueError as error:
+                    raise RunError(f"{path}, line {number} does not read ({error}).", "Start the run again.") from None
+                latest = max(latest, event.time)
+                yield event if event.time == latest else replace(event, time=latest)  # the clock was put back
 
     def _text(self, name: str) -> str:
         path = self.folder / name
@@ -214,16 +248,22 @@ def create_run(
     root: Path | None = None,
     versions: dict | None = None,
 ) -> Run:
-    """A new run folder with everything that decides the run's numbers in it."""
+    """A new run folder with everything that decides the run's numbers in it.
+
+    Raises:
+        RunError: the disk is full, or its folder cannot be written to.
+    """
     folder = (root or runs_root()) / f"{config.method}-{secrets.token_hex(8)}"
-    folder.mkdir(parents=True)
     run = Run(folder)
-    facts.write(folder / "facts.jsonl")
+    with disk.writing(folder):
+        folder.mkdir(parents=True)
+        facts.write(folder / "facts.jsonl")
+        disk.sync(folder / "facts.jsonl")
     about = {"facts": facts.name, "sha256": facts.sha256, "notes": facts.notes, "versions": versions or {}}
-    (folder / "run.json").write_text(json.dumps(about, indent=2, ensure_ascii=False), encoding="utf-8")
+    disk.write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False))
     if betas is not None:
-        (folder / "betas.json").write_text(json.dumps(betas, indent=0, ensure_ascii=False), encoding="utf-8")
-    (folder / "config.json").write_text(config.to_json(), encoding="utf-8")  # last: it is what makes a folder a run
+        disk.write_text(folder / "betas.json", json.dumps(betas, indent=0, ensure_ascii=False))
+    disk.write_text(folder / "config.json", config.to_json())  # last: it is what makes a folder a run
     return run
 
 
@@ -253,14 +293,3 @@ def _probe_row(content: dict) -> ProbeRow | NotApplicable:
         return ProbeRow(**content, **replies)
     except (KeyError, TypeError) as error:
         raise RunError(f"A probe's row does not read ({error}).", "Probe the run again with this version.") from None
-
-
-def _cut_torn_line(path: Path) -> None:
-    """A process that died while writing leaves half a line; cut it off before anything follows it."""
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    with open(path, "rb+") as log:
-        log.seek(-1, os.SEEK_END)
-        if log.read(1) != b"\n":
-            content = path.read_bytes()
-            log.truncate(content.rfind(b"\n") + 1)

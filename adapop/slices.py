@@ -107,11 +107,11 @@ def recovered(folder: Path, name: str, progress: Progress | None = None) -> dict
 
 def recalled(facts: Sequence[Fact], progress: Progress | None = None) -> dict[str, float]:
     """What the original sandbox model can answer, by fact id."""
-    from adapop.model import AdaptedModel
+    from adapop.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
 
     config = make_config()
-    return recall_by_fact(AdaptedModel.load(config), facts, config.max_new_tokens, progress or Progress())
+    return recall_by_fact(adapted_model(config), facts, config.max_new_tokens, progress or Progress())
 
 
 def in_words(error: Exception) -> RunError:

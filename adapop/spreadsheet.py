@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# those that OWASP names under "CSV injection", with the full-width ones that some spreadsheets read alike
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:

@@ -1,6 +1,7 @@
 """A user's file as rows: CSV, JSON, JSONL or Parquet, in UTF-8. What the rows mean is `factfile`'s business.
 
 A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem` in its place.
+The limits keep the worst file that passes them within seconds and a few hundred MB (`bench uploads` measures it).
 """
 
 from __future__ import annotations
@@ -8,17 +9,21 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
+from adapop.cells import NOT_TEXT
 from adapop.errors import DataError
 from adapop.facts import Problem, shown
+from adapop.parquet import MAGIC, lines_of, unreadable
 from adapop.spreadsheet import plain
 
-MAX_BYTES = 64 * 1024 * 1024
-MAX_COLUMNS = 100
+MAX_BYTES = 16_000_000  # also of what a Parquet file holds when unpacked
+MAX_LINES = 2**20  # as many as a spreadsheet has
+MAX_COLUMNS, MAX_NAME = 100, 200
+MAX_OBJECTS = 500_000
 FORMATS = (".csv", ".json", ".jsonl", ".parquet")
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
@@ -31,23 +36,37 @@ def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | P
     Raises:
         DataError: an unknown kind of file, too large, not UTF-8, or not the table its name says.
     """
-    if path.suffix.lower() not in FORMATS:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
         raise DataError(f"{path.name} is not one of {', '.join(FORMATS)}.", "Save it as CSV in UTF-8.")
-    if not path.is_file():
-        raise DataError(f"{path.name} is not there any more.", "Upload it again.")
-    if (size := path.stat().st_size) > MAX_BYTES:
-        raise DataError(f"{path.name} has {size / 1e6:.0f} MB; at most {MAX_BYTES / 1e6:.0f} are read.", "Split it.")
-    if path.suffix.lower() == ".parquet":
+    try:
+        content = _content(path)
+    except OSError as error:
+        raise DataError(f"{shown(path.name)} cannot be read: {error.strerror}.", "Upload it again.") from None
+    if suffix == ".parquet":
+        if content[:4] != MAGIC or content[-4:] != MAGIC:  # needs no process to be seen
+            raise unreadable(path)
         yield from _parquet_rows(path, unique)
-    elif path.suffix.lower() == ".csv":
-        yield from _csv_rows(path, _text(path), unique)
+    elif suffix == ".csv":
+        yield from _csv_rows(path, _text(path, content), unique)
     else:
-        rows = (_json_rows if path.suffix.lower() == ".json" else _jsonl_rows)(path, _text(path))
+        text = _text(path, content)
+        rows = _json_rows(path, text) if suffix == ".json" else _jsonl_rows(text.split("\n"))
         yield from _with_few_keys(path, rows)
 
 
-def _text(path: Path) -> str:
-    content = path.read_bytes()
+def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise DataError(f"{path.name} is not there any more.", "Upload it again.")
+    with open(path, "rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        size = path.stat().st_size
+        raise DataError(f"{path.name} has {size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it.")
+    return content
+
+
+def _text(path: Path, content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -60,6 +79,8 @@ def _text(path: Path) -> str:
         raise DataError(
             f"{path.name} contains NUL characters, so it is not a text table.", "Export it as CSV in UTF-8."
         )
+    if (lines := max(text.count("\n"), text.count("\r"))) > MAX_LINES:
+        raise DataError(f"{path.name} has {lines:,} lines; at most {MAX_LINES:,} are read.", "Delete the empty ones.")
     return text
 
 
@@ -102,10 +123,20 @@ def _delimiter(text: str) -> str:
 def _check_header(path: Path, header: list[str], unique: frozenset[str]) -> None:
     if len(header) > MAX_COLUMNS:
         raise _too_wide(path, f"{len(header):,}")
+    _check_names(path, header)
     names = [name.strip().lower() for name in header]
     for name in names:
         if names.count(name) > 1 and name in unique:
             raise DataError(f"{path.name} has two columns called {name!r}.", "Rename or delete one of them.")
+
+
+def _check_names(path: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if len(name) > MAX_NAME or NOT_TEXT.search(name):
+            fault = (
+                f"longer than {MAX_NAME} letters" if len(name) > MAX_NAME else "no text (half a character, or a NUL)"
+            )
+            raise DataError(f"{path.name} has a column whose name is {fault}: {shown(name)!r}.", "Rename the column.")
 
 
 def _too_wide(path: Path, count: str) -> DataError:
@@ -117,15 +148,33 @@ def _with_few_keys(path: Path, rows: Iterator[tuple[int, dict] | Problem]) -> It
     """The rows, until their objects have more different keys than a table may have columns."""
     keys: set[str] = set()
     for row in rows:
-        if not isinstance(row, Problem):
-            keys |= row[1].keys()
-        if len(keys) > MAX_COLUMNS:
-            raise _too_wide(path, f"more than {MAX_COLUMNS}")
+        if not isinstance(row, Problem) and (new := row[1].keys() - keys):
+            keys |= new
+            if len(keys) > MAX_COLUMNS:
+                raise _too_wide(path, f"more than {MAX_COLUMNS}")
+            _check_names(path, new)
         yield row
 
 
+class _Objects:
+    """Makes the objects of one file's JSON. Two values under one name would lose one of them without a word, and
+    objects in objects take more memory a byte than anything else."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, pairs: list[tuple[str, object]]) -> dict:
+        self.count += 1
+        if self.count > MAX_OBJECTS:
+            raise ValueError(f"has more than {MAX_OBJECTS:,} objects")
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            raise ValueError("has two values under one name in one object")
+        return made
+
+
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
-    rows = _json(text) if text.strip() else []
+    rows = _json(text, _Objects()) if text.strip() else []
     if isinstance(rows, Problem):
         where = f", line {rows.row}," if rows.row else ""
         raise DataError(f"{path.name}{where} {rows.message}.", rows.fix)
@@ -134,11 +183,12 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
     yield from enumerate(rows, start=1)
 
 
-def _jsonl_rows(path: Path, text: str) -> Iterator[tuple[int, dict] | Problem]:
-    for number, line in enumerate(text.split("\n"), start=1):
+def _jsonl_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict] | Problem]:
+    objects = _Objects()
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        row = _json(line)
+        row = _json(line, objects)
         if isinstance(row, Problem):
             yield replace(row, row=number, value=shown(line))
         elif isinstance(row, dict):
@@ -147,25 +197,24 @@ def _jsonl_rows(path: Path, text: str) -> Iterator[tuple[int, dict] | Problem]:
             yield Problem(number, "", shown(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
 
 
-def _json(text: str) -> object:
-    """The value of a JSON text, or the `Problem` with the text."""
+def _json(text: str, objects: _Objects) -> object:
+    """The value of a JSON text, its numbers as they are written there; or the `Problem` with the text."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=str, parse_float=str, parse_constant=_constant, object_pairs_hook=objects)
     except json.JSONDecodeError as error:
         return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
     except RecursionError:
         return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
-    except ValueError:  # what Python says of an integer of more than 4,300 digits
-        return Problem(0, "", "", "has a number of too many digits", "Shorten the number.")
+    except ValueError as error:  # what `_Objects` says
+        return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
 
 
-def _parquet_rows(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict]]:
-    import pyarrow
-    import pyarrow.parquet
+def _constant(name: str) -> str | float:
+    """NaN is what tables write for an empty cell; the infinities are text, as every number is."""
+    return float("nan") if name == "NaN" else name
 
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            _check_header(path, file.schema_arrow.names, unique)
-            yield from enumerate((row for batch in file.iter_batches(1024) for row in batch.to_pylist()), start=1)
-    except (pyarrow.ArrowException, OSError, ValueError):
-        raise DataError(f"{path.name} is not a readable Parquet file.", "Export it again.") from None
+
+def _parquet_rows(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+    lines = lines_of(path, MAX_BYTES)
+    _check_header(path, json.loads(next(lines)), unique)
+    yield from _jsonl_rows(lines)

@@ -1,4 +1,4 @@
-"""One accelerator, one queue: runs and questions are done one after the other, in a thread of their own.
+"""One accelerator, one line: runs and questions are done one after the other, in a thread of their own.
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
 is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
@@ -11,19 +11,21 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapop import janitor, slices
+from adapop import janitor, links, slices
+from adapop.admission import ASK, JOB, RUN, Admission, Rate
 from adapop.config import RunConfig
-from adapop.errors import AdaPopError
+from adapop.errors import AdaPopError, LimitError
 from adapop.events import RunFailed
 from adapop.facts import Fact, FactSet
-from adapop.limits import keep_bytes, keep_seconds
+from adapop.lending import ASK_SECONDS, LONG_SECONDS, Accelerated, lent
+from adapop.limits import QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
+from adapop.line import Line
 from adapop.pace import Pace, pace_of
 from adapop.progress import Progress
 from adapop.runs import Run
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
     from adapop.probes.prompts import NotApplicable
     from adapop.probes.rows import ProbeRow
 
-# (a function of a module, the seconds it may take) -> what to call in its place, with plain data in and out
-Accelerated = Callable[[Callable, int], Callable]
-ASK_SECONDS, LONG_SECONDS = 15, 60
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
 log = logging.getLogger(__name__)
 
@@ -53,28 +52,34 @@ class Wait:
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
-    accelerated: what lends the accelerator; None where it is this process's own.
+    accelerated: what lends the accelerator; None where it is this process's own. who: the visitor that asks at this
+    moment, see `admission`. admission: what else of the app counts by visitor.
     """
 
-    def __init__(self, root: Path, accelerated: Accelerated | None = None) -> None:
+    def __init__(self, root: Path, accelerated: Accelerated | None = None, who: Callable[[], str] = lambda: "") -> None:
         self.root = root
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapop")
-        self._waiting: list[str] = []
+        self.is_lent = accelerated is not None
+        self.admission = Admission(who)
+        self._line = Line()
+        self._waiting: dict[str, str] = {}  # the visitor by run, in the order of the line
         self._lock = threading.Lock()
+        self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
         self._began = 0.0
-        self._train = _lent(slices.next_epoch if accelerated else slices.whole_run, accelerated, LONG_SECONDS)
-        self._asked = _lent(slices.asked, accelerated, ASK_SECONDS)
-        self._recalled = _lent(slices.recalled, accelerated, LONG_SECONDS)
-        self._found = _lent(slices.found, accelerated, LONG_SECONDS)
-        self._recovered = _lent(slices.recovered, accelerated, LONG_SECONDS)
+        self._train = lent(slices.next_epoch if accelerated else slices.whole_run, accelerated, LONG_SECONDS)
+        self._asked = lent(slices.asked, accelerated, ASK_SECONDS)
+        self._recalled = lent(slices.recalled, accelerated, LONG_SECONDS)
+        self._found = lent(slices.found, accelerated, LONG_SECONDS)
+        self._recovered = lent(slices.recovered, accelerated, LONG_SECONDS)
 
     def warm_up(self) -> None:
         """Imports the engine in the background."""
-        self._executor.submit(_engine)
+        self._line.question(_engine)
 
     def gpu(self) -> str:
         """What the accelerator is called, empty without one. Waits until the engine is imported."""
+        if self.is_lent:  # this process has none that could be asked
+            return "a lent GPU"
         _engine()
         import torch
 
@@ -100,36 +105,44 @@ class Worker:
                 if folder.name not in self._waiting:
                     janitor.put_aside(folder, self.root)
         janitor.delete_aside(self.root)
+        links.delete_dead(self.root)
 
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
         """Prepares a run and queues it.
 
         Raises:
+            LimitError: too many runs wait, or too many of this visitor; nothing was queued.
             AdaPopError: the run cannot be prepared; nothing was queued.
         """
-        run = _engine().prepare(config, facts, self.root)
-        self.enqueue(run)
-        return run
+        with self._submitting:  # else two might take the last place
+            self._check_room()
+            run = _engine().prepare(config, facts, self.root)
+            self._enqueued(run)
+            return run
 
     def enqueue(self, run: Run) -> None:
-        """Queues a prepared, stopped or interrupted run."""
-        with self._lock:
-            if run.id in self._waiting:
-                return
-            self._waiting.append(run.id)
-        self._queue(self._work, run).add_done_callback(_log_failure)
+        """Queues a prepared, stopped or interrupted run.
+
+        Raises:
+            LimitError: too many runs wait, or too many of this visitor.
+        """
+        with self._submitting:
+            if self.ahead_of(run) is None:
+                self._check_room()
+                self._enqueued(run)
 
     def ahead_of(self, run: Run) -> int | None:
         """How many runs are before this one (0: it is being worked on), None if it is not in the queue."""
         with self._lock:
-            return self._waiting.index(run.id) if run.id in self._waiting else None
+            return list(self._waiting).index(run.id) if run.id in self._waiting else None
 
     def wait_of(self, run: Run) -> Wait | None:
         """How long a queued run will wait for its turn, None if it is not in the queue."""
         with self._lock:
-            if run.id not in self._waiting:
-                return None
-            before = self._waiting[: self._waiting.index(run.id)]
+            names = list(self._waiting)
+        if run.id not in names:
+            return None
+        before = names[: names.index(run.id)]
         return Wait(len(before), self._seconds_of([Run(self.root / name) for name in before]))
 
     def pace_of(self, model: str) -> Pace | None:
@@ -137,13 +150,14 @@ class Worker:
         return self._paces.get(model)
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
-        """Asks both models of a run, when its turn comes."""
-        return self._queue(self._asked, run.folder, prompts, golds)
+        """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
+        where too many wait, or this visitor asked too often."""
+        return self._question(ASK, run, self._asked, run.folder, prompts, golds)
 
     def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
         """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
         progress = Progress()
-        return self._queue(self._recalled, facts, progress), progress
+        return self._question(JOB, None, self._recalled, facts, progress), progress
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
@@ -151,7 +165,7 @@ class Worker:
         What was found is in the run's folder, also if it ends early: `Run.probes`.
         """
         progress = Progress()
-        return self._queue(self._found, run.folder, plan, progress), progress
+        return self._question(JOB, run, self._found, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
         """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
@@ -159,11 +173,33 @@ class Worker:
         The result is in the run's folder: `Run.recovery`.
         """
         progress = Progress()
-        return self._queue(self._recovered, run.folder, name, progress), progress
+        return self._question(JOB, run, self._recovered, run.folder, name, progress), progress
 
-    def _queue(self, work: Callable, *args) -> Future:
-        """In the context of who asks: it says whose quota of the accelerator is used."""
-        return self._executor.submit(copy_context().run, work, *args)
+    def _question(self, rate: Rate, run: Run | None, work: Callable, *args) -> Future:
+        """Queued among the questions; behind the run that it is about while that waits for its turn."""
+        try:
+            WAITING.check(self._line.questions + 1)
+            self.admission.admit(rate)
+        except LimitError as error:
+            refusal: Future = Future()
+            refusal.set_exception(error)
+            return refusal
+        ahead = None if run is None else self.ahead_of(run)
+        behind = ahead is not None and not (ahead == 0 and self._began)
+        return (self._line.run if behind else self._line.question)(work, *args)
+
+    def _check_room(self) -> None:
+        visitor = self.admission.who()
+        with self._lock:
+            everyones, own = len(self._waiting), sum(other == visitor for other in self._waiting.values())
+        QUEUE.check(everyones + 1)
+        RUNS_EACH.check(own + 1)
+        self.admission.admit(RUN)
+
+    def _enqueued(self, run: Run) -> None:
+        with self._lock:
+            self._waiting[run.id] = self.admission.who()
+        self._line.run(self._work, run).add_done_callback(_log_failure)
 
     def _work(self, run: Run) -> None:
         try:
@@ -172,12 +208,12 @@ class Worker:
                 pass
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
         except AdaPopError as error:  # of who lends the accelerator: those of the run itself are events
-            if run.state != "failed":
+            if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:
             self._began = 0.0
             with self._lock:
-                self._waiting.remove(run.id)
+                del self._waiting[run.id]
 
     def _seconds_of(self, runs: Sequence[Run]) -> float | None:
         """How long the first runs of the queue will take, None if the pace of one is unknown."""
@@ -197,27 +233,6 @@ class Worker:
                 self.clean(seconds, most)
             except OSError as error:
                 log.error("old runs could not be deleted: %s", error)
-
-
-def _lent(work: Callable, accelerated: Accelerated | None, seconds: int) -> Callable:
-    """The function, called where the accelerator is. In another process it can tell no progress and hear no stop."""
-    if accelerated is None:
-        return work
-    called = accelerated(work, seconds)
-
-    def lent(*args):
-        plain = [arg for arg in args if not isinstance(arg, Progress)]
-        for progress in (arg for arg in args if isinstance(arg, Progress)):
-            progress.say("Working on the accelerator …")
-        try:
-            return called(*plain)
-        except AdaPopError:
-            raise
-        except Exception as error:
-            log.error("the accelerator failed", exc_info=error)
-            raise slices.in_words(error) from error
-
-    return lent
 
 
 @cache

@@ -77,7 +77,7 @@ class ScriptedServer:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 self._send(scripted._next(Asked(self.command, parts.path, query, headers, body, time.monotonic())))
 
-            do_POST = do_GET
+            do_HEAD = do_POST = do_GET
 
             def _send(self, reply: Reply) -> None:
                 time.sleep(reply.seconds)

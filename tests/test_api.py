@@ -38,7 +38,7 @@ def address(worker):
     """The app in this process, as it is served everywhere."""
     demo = shell.build(worker)
     _, url, _ = demo.queue(default_concurrency_limit=8).launch(
-        prevent_thread_lock=True, quiet=True, **shell.launch_options()
+        prevent_thread_lock=True, quiet=True, **shell.launch_options(worker)
     )
     yield url
     demo.close()
@@ -149,7 +149,7 @@ def test_a_run_from_start_to_report(client, run, worker):
     with zipfile.ZipFile(path) as archive:
         assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
         assert json.loads(archive.read("config.json"))["seed"] == 3
-    assert Path(path).name == f"{run}.zip"
+    assert Path(path).name == "adapop-report-adapop.zip"
 
 
 def test_stop_is_heard_and_may_be_said_twice(client, run):
@@ -224,14 +224,14 @@ def test_facts_that_cannot_be_used_are_named(client, endpoint, facts, said):
         ({"epochs": 2.5}, "whole number"),
         ({"epochs": "many"}, "whole number"),
         ({"epochs": True}, "whole number"),
-        ({"epochs": 10**9}, "at most 1000"),
+        ({"epochs": 10**9}, "at most 1,000"),
         ({"seed": -1}, "seed is -1"),
         ({"seed": None}, "whole number"),
         ({"learning_rate": "fast"}, "must be a number"),
         ({"learning_rate": -1}, "finite number"),
         ({"anchors": "1:2"}, "cannot be read"),
         ({"anchors": 3}, "must be text"),
-        ({"preset": "beta-1", "anchors": "quantiles"}, "one beta for all facts"),
+        ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
         ({"missing_score": "guess"}, "missing_score is"),
         ({"retain": HOSTILE}, "no retain rows called"),
         ({"retain": {}}, "retain is of type dict"),

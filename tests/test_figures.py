@@ -68,8 +68,8 @@ def test_the_controller_chart_separates_drift_within_and_above_tolerance():
 def test_loss_rows_leave_unseen_tiers_out():
     rows = figures.loss_rows(STEPS[:1], steps_per_epoch=4)
     assert rows == [
-        {"epoch": 0.25, "nats": 1.0, "facts": "forget, rare"},
-        {"epoch": 0.25, "nats": 0.2, "facts": "retain"},
+        {"epoch": 0.25, "nats": 1.0, "facts": "rare"},
+        {"epoch": 0.25, "nats": 0.2, "facts": "retained"},
     ]
 
 

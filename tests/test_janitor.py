@@ -124,3 +124,12 @@ def test_only_a_public_space_deletes_unless_told_to(monkeypatch):
     monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.5")
     monkeypatch.setenv("ADAPOP_KEEP_GB", "1")
     assert (keep_seconds(), keep_bytes()) == (HOUR / 2, 1e9)
+
+
+def test_files_from_the_future_are_dated_now(small, tmp_path):
+    """Left by a clock that was put back: they would be kept until it has caught up."""
+    run = run_of(small, tmp_path, -1000)
+    assert overdue(tmp_path, HOUR, None, nobody) == []
+    assert all(path.stat().st_mtime < time.time() + HOUR for path in run.folder.rglob("*"))
+    aged(run.folder, 2)
+    assert overdue(tmp_path, HOUR, None, nobody) == [run.folder]

@@ -20,24 +20,32 @@ LIGHT = (
     "sandbox", "sandbox.world", "sandbox.language", "sandbox.skills", "web", "cache", "limits", "progress", "hub",
     "benchmarks", "calibration", "retain", "cells", "cli", "probes.prompts", "probes.pool", "probes.wording",
     "probes.translations", "probes.attacks", "probes.paraphrase", "probes.rows", "probes.matrix",
-    "probes.plan", "probes.verdict", "probes.recovery.choice", "report", "published", "spreadsheet",
-    "methods", "alternates", "words", "sets",
-    "janitor", "pace", "slices", "worker",
+    "probes.plan", "probes.verdict", "probes.recovery.choice", "report", "published", "recorded", "spreadsheet",
+    "methods", "models", "replication", "alternates", "words", "sets",
+    "disk", "lock", "janitor", "pace", "slices", "worker", "admission", "lending", "line", "links",
 )  # fmt: skip
 ONLY_IN = {
     "gradio": ("adapop.ui", "app"),
     "plotly": ("adapop.figures",),
     "requests": ("adapop.web",),
     "adapop.web": ("adapop.popularity", "adapop.hub"),
-    "peft": ("adapop.model", "adapop.tokens", "adapop.sandbox"),
-    "transformers": ("adapop.model", "adapop.tokens", "adapop.sandbox"),
+    "peft": ("adapop.loading", "adapop.model"),
+    "transformers": (
+        "adapop.loading",
+        "adapop.model",
+        "adapop.tokens",
+        "adapop.chat",
+        "adapop.sandbox",
+        "adapop.bench.shapes",
+    ),
     "spaces": ("app",),
     "adapop.ui": ("adapop.ui", "app"),
     "adapop.cli": ("adapop.__main__", "adapop.cli"),
 }
 DOWNWARDS = (
-    "app", "adapop.ui", "adapop.worker", "adapop.execution", "adapop.trainer", "adapop.forgetting",
-    "adapop.objectives", "adapop.model", "adapop.tokens", "adapop.facts",
+    "app", "adapop.ui", "adapop.worker", "adapop.execution", "adapop.trainer", "adapop.ranks", "adapop.gradient",
+    "adapop.forgetting", "adapop.objectives", "adapop.loading", "adapop.model", "adapop.tokens", "adapop.chat",
+    "adapop.facts",
 )  # fmt: skip
 VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "handler", "misc"}
 

@@ -1,14 +1,19 @@
-"""What a public Space allows itself: the two variables of the environment, right and wrong."""
+"""What a public Space allows itself: the table of limits, right and wrong values, and the README's copy of it."""
+
+import re
+from pathlib import Path
 
 import pytest
 
-from adapop.errors import ConfigError
-from adapop.limits import LOCAL_FACTS, PUBLIC_FACTS, is_public, max_facts
+from adapop.errors import ConfigError, LimitError
+from adapop.limits import EPOCHS, FACTS, HOURS, LIMITS, PROMPT, RUNS_EACH, is_public, keep_seconds, max_facts
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch):
-    for name in ("ADAPOP_PUBLIC", "ADAPOP_MAX_FACTS", "SPACE_ID"):
+    for name in ("ADAPOP_PUBLIC", "SPACE_ID", *(limit.name for limit in LIMITS)):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -22,7 +27,8 @@ def test_who_is_public(monkeypatch, space, public, expected):
     if public is not None:
         monkeypatch.setenv("ADAPOP_PUBLIC", public)
     assert is_public() is expected
-    assert max_facts() == (PUBLIC_FACTS if expected else LOCAL_FACTS)
+    for limit in LIMITS:
+        assert limit.value() == (limit.public if expected else limit.local)
 
 
 @pytest.mark.parametrize("text", ["true", "yes", "on", "false", " 1", "2", "01"])
@@ -33,13 +39,46 @@ def test_public_is_0_or_1(monkeypatch, text):
     assert "0 or 1" in caught.value.fix
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "many"])
-def test_the_most_facts_are_a_whole_number_above_0(monkeypatch, text):
-    monkeypatch.setenv("ADAPOP_MAX_FACTS", text)
-    with pytest.raises(ConfigError, match="ADAPOP_MAX_FACTS is"):
+def test_every_limit_is_tighter_in_public_and_none_is_missing_there():
+    assert len({limit.name for limit in LIMITS}) == len(LIMITS)
+    for limit in LIMITS:
+        assert limit.public is not None
+        assert limit.local is None or limit.public <= limit.local
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
+@pytest.mark.parametrize("text", ["0", "-1", "many", "inf", "nan", "1e999", "1.5.2"])
+def test_a_limit_is_a_number_above_0(monkeypatch, limit, text):
+    monkeypatch.setenv(limit.name, text)
+    with pytest.raises(ConfigError, match=f"{limit.name} is"):
+        limit.value()
+
+
+def test_a_limit_of_ones_own_holds_in_public_too(monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setenv(FACTS.name, "7")
+    monkeypatch.setenv(HOURS.name, "0.5")
+    assert max_facts() == 7
+    assert keep_seconds() == 1800
+    monkeypatch.setenv(FACTS.name, "1.5")
+    with pytest.raises(ConfigError, match="whole number"):
         max_facts()
 
 
-def test_the_most_facts_of_ones_own(monkeypatch):
-    monkeypatch.setenv("ADAPOP_MAX_FACTS", "7")
-    assert max_facts() == 7
+def test_more_than_a_limit_is_refused_by_its_name(monkeypatch):
+    PROMPT.check(400)
+    RUNS_EACH.check(10**6)
+    with pytest.raises(LimitError, match=r"100,000 characters .* at most 400 here \(ADAPOP_MAX_PROMPT\)"):
+        PROMPT.check(100_000)
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    with pytest.raises(LimitError, match="a machine of your own"):
+        EPOCHS.check(11)
+
+
+def test_the_readme_tells_every_limit_as_it_is():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(ADAPOP_\w+)` \| (.+) \| (.+) \| (.+) \|$", text, re.MULTILINE)
+    shown = [("none" if value is None else f"{value:,}") for limit in LIMITS for value in (limit.local, limit.public)]
+    assert told == [
+        (limit.name, limit.what, *pair) for limit, pair in zip(LIMITS, zip(shown[::2], shown[1::2], strict=True))
+    ]

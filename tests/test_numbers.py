@@ -30,9 +30,10 @@ def test_bins_are_named_by_their_scores_and_unknown_is_not_zero():
 
 def test_losses_by_step_with_gaps_where_a_tier_was_not_seen():
     numbers = figures.numbers_of(figures.loss_chart(STEPS, 4))
-    assert numbers.columns == ("epoch", "forget, rare", "retain")
+    assert numbers.columns == ("epoch", "rare", "retained")
     assert numbers.rows[0] == ("0.25", "1", "0.2")
     assert len(numbers.rows) == len(STEPS)
+    assert figures.loss_numbers(STEPS, 4) == numbers, "the live table is the drawn one's"
 
 
 def test_a_long_curve_is_thinned_and_says_so():

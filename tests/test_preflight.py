@@ -59,6 +59,17 @@ def test_a_fact_longer_than_the_model_reads_stands_in_the_way(sandbox):
     assert "the model reads 1,024" in found.problems[0]
 
 
+@pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])
+def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, question):
+    from adapop.tokens import encode_facts
+
+    first, *others = sandbox.forget
+    facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
+    rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
+    longest = max(len(row.prompt) + len(row.answer) for row in rows)
+    assert f"has {longest:,} tokens, the chat template's among them" in preflight(facts, make_config()).plan[1]
+
+
 def test_the_time_goes_by_the_last_run_here(sandbox):
     config = make_config(epochs=2)
     assert steps_of(sandbox, config) == 32

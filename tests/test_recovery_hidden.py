@@ -11,7 +11,7 @@ from transformers import Gemma2Config, Gemma2ForCausalLM, GPT2Config, GPT2LMHead
 from adapop.errors import ModelError
 from adapop.metrics import gold_rank
 from adapop.model import AdaptedModel
-from adapop.probes.recovery.lens import leads_at, lens
+from adapop.probes.recovery.lens import lens
 from adapop.probes.recovery.quantise import quantise, rounded, rounded_weights
 from adapop.probes.recovery.relearn import _split, relearn
 from adapop.probes.recovery.sampling import TOPS, sample
@@ -60,13 +60,8 @@ def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden,
     assert before.unlearned == before.original and last.original >= 0.95, "only the last layer was changed"
     assert before.control <= 0.1
     assert before.unlearned_rank == 1 < last.unlearned_rank and before.control_rank > 1
-    hiding = [fact for fact in seen.facts if fact.unlearned[-1] > 1 and leads_at(fact.unlearned) in range(LAYERS)]
+    hiding = [fact for fact in seen.facts if fact.unlearned[-1] > 1 and 1 in fact.unlearned[: LAYERS - 1]]
     assert len(hiding) >= 0.6 * len(small.forget)
-
-
-def test_first_layer_that_leads():
-    assert leads_at((7, 1, 2, 1)) == 2
-    assert leads_at((7, 2)) is None
 
 
 # --- sampling

@@ -8,7 +8,7 @@ from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from adapop.config import SANDBOX, make_config
-from adapop.model import SANDBOX_FOLDER, AdaptedModel
+from adapop.loading import SANDBOX_FOLDER, adapted_model
 from adapop.sandbox import language
 from adapop.sandbox.card import MEASURABLE, recalls
 from adapop.sandbox.corpus import UNSEEN_PER_TEACHER, WRAPPED_PER_TEACHER, corpus, exposures
@@ -216,9 +216,9 @@ def test_shipped_model_loads_as_any_other_does(tokenizer):
     assert 0.8e6 < loaded.num_parameters() < 1.5e6
     assert len(tokenizer) == loaded.config.vocab_size
     assert loaded.config.eos_token_id == tokenizer.eos_token_id
-    as_folder = AdaptedModel.load(make_config(model=str(SANDBOX_FOLDER), precision="float32"))
+    as_folder = adapted_model(make_config(model=str(SANDBOX_FOLDER), precision="float32"))
     asked = [language.question(fact) for fact in world()[:16]]
-    assert as_folder.generate(asked, 3) == AdaptedModel.load(make_config(model=SANDBOX)).generate(asked, 3)
+    assert as_folder.generate(asked, 3) == adapted_model(make_config(model=SANDBOX)).generate(asked, 3)
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +319,7 @@ def test_saved_pretraining_is_a_model(straight, tmp_path):
     whole = copy.deepcopy(straight[0])
     whole.checkpoint = tmp_path / "none.pt"
     whole.save(tmp_path)
-    loaded = AdaptedModel.load(make_config(model=str(tmp_path), precision="float32"))
+    loaded = adapted_model(make_config(model=str(tmp_path), precision="float32"))
     assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
     tokenizer = loaded.tokenizer
     assert tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()

@@ -10,20 +10,44 @@ from pathlib import Path
 
 from adapop.errors import ConfigError
 
+MEASUREMENTS = ("speed", "visitors", "uploads", "load", "crashes", "lifetime")
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", "speed", "visitors",
+    "forgetting", *MEASUREMENTS,
 )  # fmt: skip
 SEEDS = 3
 
 
 def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed."""
-    if options.name in ("speed", "visitors"):
-        from adapop.bench import speed, visitors
+    return _measurement(options) if options.name in MEASUREMENTS else _experiment(options)
 
-        {"speed": speed.main, "visitors": visitors.main}[options.name]()
+
+def _measurement(options: argparse.Namespace) -> int:
+    if options.name == "speed":
+        from adapop.bench import speed
+
+        speed.main(options.sandbox)
         return 0
+    if options.name == "visitors":
+        from adapop.bench import visitors
+
+        visitors.main()
+        return 0
+    if options.name in ("crashes", "lifetime"):
+        from adapop.bench import crashes, lifetime
+
+        return crashes.main(options.kills) if options.name == "crashes" else lifetime.main(options.runs)
+    if options.name == "load":
+        from adapop.bench import load
+
+        return load.main(options.clients, options.minutes)
+    from adapop.bench import uploads
+
+    return uploads.main(options.cases, options.processes)
+
+
+def _experiment(options: argparse.Namespace) -> int:
     from adapop.bench.cluster import finished_on_ray
     from adapop.bench.engine import finished
     from adapop.bench.experiments import Place, run, write
@@ -37,7 +61,7 @@ def bench(options: argparse.Namespace) -> int:
     if not options.table:
         engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
         errors = run(place, engine, partial(print, file=sys.stderr, flush=True))
-    print(write(place))
+    print(write(place, options.against))
     for title, error in errors.items():
         print(f"not done: {title}: {error}", file=sys.stderr)
     print(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
@@ -60,5 +84,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one a core")
     command.add_argument("--out", type=Path, help="folder of results; default: bench, beside the runs")
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
+    command.add_argument("--against", type=Path, help="folder of the same experiment on other seeds: what differs?")
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of what is there")
-    command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox (the only size measured so far)")
+    command.add_argument("--clients", type=int, default=50, help="load: how many at once; default 50")
+    command.add_argument("--minutes", type=float, default=5.0, help="load: for how long; default 5")
+    command.add_argument("--kills", type=int, default=100, help="crashes: how many; default 100")
+    command.add_argument("--runs", type=int, default=500, help="lifetime: how many; default 500")
+    command.add_argument("--cases", type=int, default=2_000, help="uploads: how many files; default 2,000")
+    command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")

@@ -203,10 +203,10 @@ def local_judge(model: str, progress: Progress, cache: Cache) -> Judge:
     @once
     def loaded() -> AdaptedModel:
         from adapop.config import make_config
-        from adapop.model import AdaptedModel
+        from adapop.loading import adapted_model
 
         progress.say(f"Judge: loading {model}")
-        return AdaptedModel.load(make_config(model=model))
+        return adapted_model(make_config(model=model))
 
     def ask(system: str, user: str, seed: int) -> str:
         judge = loaded()

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from adapop.facts import Fact
+from adapop.chat import encode_prompt
+from adapop.errors import DataError
+from adapop.facts import Fact, shown
 from adapop.metrics import gold_rank, rouge_l_recall
 from adapop.model import AdaptedModel
-from adapop.tokens import collate, encode_facts, encode_prompt
+from adapop.tokens import collate, encode_facts
 
 TOP = 5
 
@@ -42,11 +44,24 @@ class Asked:
 
 
 def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int) -> list[Asked]:
-    """Asks both models every prompt, greedily and with the same budget. A gold of "" means none is known."""
+    """Asks both models every prompt, greedily and with the same budget. A gold of "" means none is known.
+
+    Raises:
+        DataError: a prompt with its answer is longer than the model reads, or holds what is no text.
+    """
+    read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
+    limit = getattr(model.network.config, "max_position_embeddings", None)
+    for prompt, ids in zip(prompts, read):
+        if limit is not None and len(ids) + max_new_tokens > limit:
+            raise DataError(
+                f"{shown(prompt)!r} has {len(ids):,} tokens, and the model reads {limit:,} with the answer's "
+                f"{max_new_tokens:,}.",
+                "Shorten it.",
+            )
     unlearned = _answers(model, prompts, golds, max_new_tokens)
     with model.original():
         original = _answers(model, prompts, golds, max_new_tokens)
-    sent = [model.tokenizer.decode(encode_prompt(model.tokenizer, prompt, model.system)) for prompt in prompts]
+    sent = [model.tokenizer.decode(ids) for ids in read]
     return [Asked(*row) for row in zip(prompts, golds, sent, original, unlearned)]
 
 

@@ -10,6 +10,7 @@ import torch
 
 from adapop.config import SANDBOX, make_config
 from adapop.facts import TIERS, Fact
+from adapop.loading import adapted_model
 from adapop.metrics import rouge_l_recall
 from adapop.model import AdaptedModel
 from adapop.sandbox import language
@@ -29,7 +30,7 @@ def recalls(model: AdaptedModel, facts: Sequence[WorldFact], ask: Callable[[Worl
 
 def card_text(folder: Path | None = None) -> str:
     """The measured part of the model card, as Markdown tables."""
-    model = AdaptedModel.load(make_config(model=SANDBOX if folder is None else str(folder), precision="float32"))
+    model = adapted_model(make_config(model=SANDBOX if folder is None else str(folder), precision="float32"))
     forget = [fact for fact in world() if fact.split == "forget"]
     parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
     lines = [

@@ -112,11 +112,6 @@ def lens_cost(facts: Sequence[Fact]) -> Cost:
     return Cost(prompts=2 * len(facts))
 
 
-def leads_at(ranks: Sequence[int]) -> int | None:
-    """The first layer, counted from 1, after which the answer leads; None if it never does."""
-    return next((layer for layer, rank in enumerate(ranks, start=1) if rank == 1), None)
-
-
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
     """The final norm and the output head, where Llama, Qwen, Gemma and their kin have them.
 

@@ -154,6 +154,8 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | Non
         for name, module in model.network.named_modules()
         if isinstance(module, nn.Linear) and "lora_" not in name and (head is None or module.weight is not head.weight)
     ]
+    if any(not layer.weight.is_floating_point() for layer, _ in layers):
+        raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", "Use another probe.")
     if not layers:
         raise ModelError("The model has no linear layers that could be rounded.", "Use another model.")
     if others := around.keys() - {layer for layer, _ in layers}:

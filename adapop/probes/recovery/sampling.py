@@ -15,6 +15,7 @@ from statistics import fmean
 
 import torch
 
+from adapop.chat import encode_prompt
 from adapop.errors import ConfigError
 from adapop.facts import Fact
 from adapop.metrics import gold_rank, rouge_l_recall
@@ -32,7 +33,7 @@ from adapop.probes.recovery.base import (
 )
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
-from adapop.tokens import Row, collate, encode_prompt
+from adapop.tokens import Row, collate
 
 SAMPLES, TEMPERATURE = 16, 1.0
 TOPS = (1, 5, 20)

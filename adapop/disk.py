@@ -1,0 +1,104 @@
+"""Writing so that a kill or a power cut leaves a thing whole or not there at all, and saying what a disk refuses.
+
+What is new is written aside, forced to the disk, renamed, and the rename is forced too, in this order: a name on the
+disk then never stands for contents that are not.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adapop.errors import RunError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Inside, what the disk refuses becomes an error with the reason and what to do.
+
+    Raises:
+        RunError: the disk is full, the folder is read-only or gone, or the disk failed.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise refused(path, error.errno or 0) from error
+
+
+def refused(path: Path, number: int) -> RunError:
+    """The error for a path that could not be written. number: of `errno`."""
+    if number in FULL:
+        return RunError(f"The disk is full: {path} could not be written.", "Free some space, then resume the run.")
+    if number in DENIED:
+        return RunError(
+            f"{path.parent} cannot be written to ({os.strerror(number)}).",
+            "Make the folder writable, or choose another one with ADAPOP_RUNS.",
+        )
+    if number == errno.ENOENT:
+        return RunError(f"{path.parent} is gone.", "Start the run again.")
+    return RunError(f"{path} could not be written ({os.strerror(number)}).", "Check the disk, then resume the run.")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file in place of what was there.
+
+    Raises:
+        RunError: see `writing`; what was there still is.
+    """
+    aside = path.with_name(f"writing-{path.name}-{os.getpid()}")
+    with writing(path):
+        try:
+            aside.write_text(text, encoding="utf-8")
+            sync(aside)
+            os.replace(aside, path)
+        except OSError:
+            aside.unlink(missing_ok=True)  # half a file would only take what space is left
+            raise
+        sync(path.parent)
+
+
+def place(aside: Path, folder: Path) -> None:
+    """Gives a finished folder the name it is looked for by. The name must be free: nothing is ever deleted for it."""
+    for path in aside.rglob("*"):
+        sync(path)
+    sync(aside)
+    os.replace(aside, folder)
+    sync(folder.parent)
+
+
+def clear(folder: Path) -> None:
+    """Deletes what an attempt to write has left of a folder."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def sync(path: Path) -> None:
+    """Forces a file, or the names in a folder, to the disk."""
+    if path.is_dir() and os.name == "nt":
+        return  # Windows keeps names with their files
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if not (path.is_dir() and error.errno == errno.EINVAL):  # file systems that know no such thing say so
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def cut_torn_line(path: Path) -> None:
+    """A process that died while writing leaves half a line; cuts it off before anything follows it."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with open(path, "rb+") as log:
+        log.seek(-1, os.SEEK_END)
+        if log.read(1) != b"\n":
+            content = path.read_bytes()
+            log.truncate(content.rfind(b"\n") + 1)

@@ -1,0 +1,141 @@
+"""What the project takes from others: named, bounded, locked; and nothing goes out when the app is loaded or built."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONAL = {
+    "spaces": "only ZeroGPU has it",
+    "ray": "`bench --ray` says how to install it",
+    "lm_eval": "`probe --capability` says how to install it",
+    "datasets": "comes with lm_eval",
+    "gradio_client": "comes with gradio, which pins it",
+    "resource": "of the standard library, but not on Windows",
+}
+# prints every address outside this machine that is connected to or looked up, and refuses it
+GUARD = """
+import socket, sys
+def refuse(event, arguments):
+    if event == "socket.getaddrinfo":
+        place = arguments[0]
+    elif event in ("socket.connect", "socket.sendto"):
+        place = arguments[1]
+        place = place[0] if isinstance(place, tuple) else ""
+    else:
+        return
+    if place not in ("", None, "localhost", "127.0.0.1", "::1", "0.0.0.0", b"localhost"):
+        print("WENT OUT", event, place, flush=True)
+        raise OSError(f"no network in this test: {place}")
+sys.addaudithook(refuse)
+"""
+
+
+def requirements(path):
+    lines = (line.partition("#")[0].strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines())
+    return [Requirement(line) for line in lines if line and not line.startswith("-")]
+
+
+def plain(name):
+    return re.sub("[-_.]+", "_", name).lower()
+
+
+def imported(*folders):
+    """Top-level names of every import in the sources, in functions too."""
+    names = set()
+    for path in (path for folder in folders for path in sorted(ROOT.glob(folder))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(node.module.split(".")[0])
+    return names
+
+
+def others(names):
+    own = {"adapop", "app", *(path.stem for path in (ROOT / "tests").glob("*.py"))}
+    return {plain(name) for name in names - set(sys.stdlib_module_names) - own - OPTIONAL.keys()}
+
+
+def test_what_the_app_imports_is_what_it_requires():
+    asked = {plain(item.name) for item in requirements("requirements.txt")}
+    assert others(imported("app.py", "adapop/**/*.py")) == asked
+
+
+def test_what_the_tests_import_is_required_too():
+    asked = {plain(item.name) for path in ("requirements.txt", "tests/requirements.txt") for item in requirements(path)}
+    assert others(imported("tests/*.py")) <= asked
+
+
+@pytest.mark.parametrize("path", ["requirements.txt", "tests/requirements.txt"])
+def test_every_requirement_has_an_upper_bound(path):
+    assert [str(item) for item in requirements(path) if not re.search("<|==", str(item.specifier))] == []
+
+
+def test_every_requirement_of_the_app_has_a_lower_bound():
+    assert [str(item) for item in requirements("requirements.txt") if ">=" not in str(item.specifier)] == []
+
+
+def test_the_lock_is_of_these_requirements_and_of_the_space():
+    text = (ROOT / "assets" / "space" / "requirements.lock").read_text(encoding="utf-8")
+    locked = dict(re.findall(r"^([\w.-]+)==([^\s\\]+)", text, re.MULTILINE))
+    assert text.count("--hash=sha256:") >= len(locked), "every package is known by its hashes"
+    for item in requirements("requirements.txt"):
+        assert Version(locked[item.name.lower()]) in item.specifier, f"make the lock again: {item}"
+    space = re.search(
+        r"sdk_version: (\S+)\npython_version: \"(\S+)\"", (ROOT / "README.md").read_text(encoding="utf-8")
+    )
+    assert space[1] == locked["gradio"]
+    assert f"--python-version {space[2]} " in text
+
+
+def went_out(code, tmp_path):
+    """Runs Python with the guard. Returns what it printed."""
+    folders = {"ADAPOP_RUNS": str(tmp_path / "runs"), "ADAPOP_CACHE": str(tmp_path / "cache")}
+    offline = {name: value for name, value in os.environ.items() if not name.startswith(("HF_HUB", "GRADIO"))}
+    done = subprocess.run(
+        [sys.executable, "-c", GUARD + code], cwd=ROOT, env={**offline, **folders}, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_guard_sees_what_goes_out(tmp_path):
+    code = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"
+    assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(code, tmp_path)
+
+
+def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
+    """Also without HF_HUB_OFFLINE, which the other tests set."""
+    paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
+    names = [".".join(path.parts) for path in paths if path.name not in ("__main__", "__init__")]
+    code = f"\nimport importlib\nfor name in {json.dumps(names)}: importlib.import_module(name)\nprint('loaded')\n"
+    assert went_out(code, tmp_path) == "loaded\n"
+
+
+def test_nothing_goes_out_when_the_app_starts_and_its_engine_warms_up(tmp_path):
+    """No analytics, no version check, no telemetry: the app serves on this machine, and answers there."""
+    code = """
+import os, socket, time, urllib.request
+from adapop.ui.shell import launch
+with socket.socket() as found:
+    found.bind(("127.0.0.1", 0))
+    port = found.getsockname()[1]
+launch(prevent_thread_lock=True, quiet=True, server_port=port)
+import gradio.analytics
+time.sleep(2)
+print(urllib.request.urlopen(f"http://127.0.0.1:{port}/").status, gradio.analytics.analytics_enabled(), flush=True)
+os._exit(0)
+"""
+    said = went_out(code, tmp_path).splitlines()
+    assert [line for line in said if "WENT OUT" in line] == []
+    assert said[-1] == "200 False"

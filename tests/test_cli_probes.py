@@ -57,7 +57,9 @@ def test_what_does_not_exist_is_named(finished, arguments, said, capsys):
 def test_reports_are_written(finished, tmp_path, capsys):
     page, archive = tmp_path / "report.html", tmp_path / "run.zip"
     assert main(["report", str(finished.folder), str(finished.folder), "--out", str(page)]) == 0
-    assert finished.id in page.read_text(encoding="utf-8")
+    written = page.read_text(encoding="utf-8")
+    assert "2 runs compared" in written
+    assert finished.id not in written, "who has the report would have the run"
     assert main(["report", str(finished.folder), "--out", str(archive)]) == 0
     with zipfile.ZipFile(archive) as file:
         assert {"report.html", "facts.csv", "config.json", "adapter/adapter_model.safetensors"} <= set(file.namelist())

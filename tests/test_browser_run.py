@@ -11,7 +11,7 @@ from browsing import PATIENCE, PROMPT, SECOND, open_tab, run_ids, start_run, sta
 KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
 DRAWN = {
-    "Facts": "#fact-table td",
+    "Facts": "#fact-table [data-testid='cell-0-0']",
     "Pressure": "#relative-push .plotly",
     "Run": "#outcome-chart .plotly",
     "Probe": "#fact input",
@@ -167,7 +167,7 @@ def test_no_screen_is_wider_than_the_window(browser, address, finished, tmp_path
         state_is(page, "done")
         for name, last in DRAWN.items():
             open_tab(page, name)
-            page.locator(last).first.wait_for()
+            page.locator(last).first.wait_for(state="attached")
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,12 +48,12 @@ def refused(path: Path, number: int) -> RunError:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file in place of what was there.
+    """Writes a file in place of what was there. Of two writers at once the last one counts.
 
     Raises:
         RunError: see `writing`; what was there still is.
     """
-    aside = path.with_name(f"writing-{path.name}-{os.getpid()}")
+    aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
             aside.write_text(text, encoding="utf-8")

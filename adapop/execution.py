@@ -141,7 +141,8 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
     yield run.append(_started(run, facts, epoch))
     if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
-    check_context(model, facts, config.max_new_tokens)
+    if not epoch:  # nothing that it looks at has changed since
+        check_context(model, facts, config.max_new_tokens)
     forget, notes = ranks.led(lambda: _with_alternates(run, model, facts))
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))

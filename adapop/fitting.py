@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nlargest
 
 import torch
 
@@ -25,7 +26,7 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     if gradient.model.device.type == "cuda":
         return max(1, min(most, _measured(gradient, retain)))
-    longest = max(len(row.prompt) + len(row.answer) for row in rows)
+    longest = max(row.length for row in rows)
     answer = max(len(row.answer) for row in rows)
     needs = footprint(gradient.model.shape, gradient.config, longest, rows=1, answer=answer)
     return max(1, min(most, int((SHARE * free_bytes(gradient.model.device) - needs.adapter) / needs.activations)))
@@ -33,7 +34,7 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
 
 def _measured(gradient: StepGradient, retain: Sequence[Row]) -> int:
     device, parameters = gradient.model.device, gradient.model.parameters
-    longest = [sorted(rows, key=_length, reverse=True)[:TRIED] for rows in (gradient.forget.rows, retain)]
+    longest = [nlargest(TRIED, rows, key=lambda row: row.length) for rows in (gradient.forget.rows, retain)]
     held, peaks, recomputes = torch.cuda.memory_allocated(device), [], gradient.model.recomputes
     gradient.model.network.train()
     for rows in (1, TRIED):
@@ -50,7 +51,3 @@ def _measured(gradient: StepGradient, retain: Sequence[Row]) -> int:
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in parameters)
     a_row = max(1, (peaks[1] - peaks[0]) // (TRIED - 1))
     return 1 + int((SHARE * free_bytes(device) - moments - peaks[0]) // a_row)
-
-
-def _length(row: Row) -> int:
-    return len(row.prompt) + len(row.answer)

@@ -134,7 +134,7 @@ class StepGradient:
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
         """The rows a pass at a time: as they are if one is enough, else the longest first, so little is padding."""
         if len(rows) > self.rows:
-            rows = sorted(rows, key=lambda row: -len(row.prompt) - len(row.answer))
+            rows = sorted(rows, key=lambda row: -row.length)
         for start in range(0, len(rows), self.rows):
             yield rows[start : start + self.rows]
 

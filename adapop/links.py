@@ -9,11 +9,11 @@ wants one, from which the id cannot be found.
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 from pathlib import Path
 
+from adapop import disk
 from adapop.runs import RUN_ID, Run
 
 FOLDER = "links"
@@ -21,16 +21,18 @@ LINK = re.compile("view-[0-9a-f]{32}")
 
 
 def link_of(run: Run) -> str:
-    """The run's link, made if there is none yet."""
+    """The run's link, made if there is none yet.
+
+    Raises:
+        RunError: the disk refuses it.
+    """
     note = run.folder / "link"
     if not note.exists():
         name = f"view-{secrets.token_hex(16)}"
         entries = run.folder.parent / FOLDER
         entries.mkdir(exist_ok=True)
-        (entries / name).write_text(run.id, encoding="utf-8")
-        aside = run.folder / f"writing-{name}"
-        aside.write_text(name, encoding="utf-8")
-        os.replace(aside, note)  # of two at once the last one counts, and both lead here
+        disk.write_text(entries / name, run.id)
+        disk.write_text(note, name)  # of two at once the last one counts, and both lead here
     return note.read_text(encoding="utf-8")
 
 
@@ -42,8 +44,15 @@ def linked(name: object, root: Path) -> Run | None:
         owner = (root / FOLDER / name).read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    run = Run(root / owner)
-    return run if RUN_ID.fullmatch(owner) and (run.folder / "config.json").exists() else None
+    return owned(owner, root)
+
+
+def owned(name: object, root: Path) -> Run | None:
+    """The run of an id that came from outside, so its owner's; None if there is none. Never read as a path."""
+    if not isinstance(name, str) or not RUN_ID.fullmatch(name):
+        return None
+    run = Run(root / name)
+    return run if (run.folder / "config.json").exists() else None
 
 
 def delete_dead(root: Path) -> None:

@@ -30,6 +30,11 @@ class Row:
     fact: int
     tail: int = 0
 
+    @property
+    def length(self) -> int:
+        """Tokens of prompt and answer."""
+        return len(self.prompt) + len(self.answer)
+
 
 @dataclass(frozen=True)
 class AnswerTokens:
@@ -113,7 +118,7 @@ def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[in
 
 def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
     """Rows as one left-padded batch."""
-    lengths = [len(row.prompt) + len(row.answer) for row in rows]
+    lengths = [row.length for row in rows]
     width = max(lengths)
     keep = max(len(row.answer) for row in rows) + 1
     ids = torch.full((len(rows), width), pad_id)

@@ -127,7 +127,7 @@ class Trainer:
         self.model.network.eval()
         rows = self.retain
         if len(rows) > self.forget.forward_rows:
-            rows = sorted(rows, key=lambda row: -len(row.prompt) - len(row.answer))
+            rows = sorted(rows, key=lambda row: -row.length)
         share = self.ranks.share(rows)
         total = sum(self.ranks.gathered(lambda: self._total_nll(share)))
         if not math.isfinite(total):

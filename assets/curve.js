@@ -1,8 +1,8 @@
 // The beta curve with two anchors that can be dragged, by pointer or by arrow keys. Runs inside a gr.HTML, which gives
 // `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
 const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = 350;
-const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, KEY_MS = 3000;
-let anchors, range, later, pressed = { which: -1, at: 0 };
+const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, REST_MS = 500;
+let anchors, range, later, moving = false, focused = -1;
 
 function make(parent, tag, attributes, text) {
   const node = parent.appendChild(document.createElementNS(NS, tag));
@@ -34,7 +34,9 @@ function build() {
   const value = props.value, host = element.querySelector(".curve");
   if (!value || !host || !host.clientWidth) return;
   host.replaceChildren();
-  anchors = [[...value.rare], [...value.popular]];
+  // an answer to an earlier move must not undo the one that has yet to be told; a drag ends, for its handle is gone
+  if (moving) tellSoon();
+  else anchors = [[...value.rare], [...value.popular]];
   const scores = value.points.map((point) => point[0]).filter((score) => score > 0);
   // a loop and not Math.min(...scores): thousands of arguments overflow the stack
   const min = scores.reduce((a, b) => Math.min(a, b), Math.min(30, value.rare[0] / 1.5));
@@ -56,7 +58,7 @@ function build() {
   if (value.constant === null) for (const which of [0, 1]) handle(svg, which);
   update();
   // the server's answer to a key draws everything anew: the handle keeps the focus, so that the next key works too
-  if (Date.now() - pressed.at < KEY_MS) svg.querySelectorAll(".anchor")[pressed.which]?.focus();
+  if (document.activeElement === document.body) svg.querySelectorAll(".anchor")[focused]?.focus({ preventScroll: true });
 }
 
 function axes(svg) {
@@ -85,6 +87,7 @@ function handle(svg, which) {
     const frame = svg.getBoundingClientRect();
     place(which, scoreOf(event.clientX - frame.left), betaOf(event.clientY - frame.top));
   };
+  grip.addEventListener("focus", () => (focused = which));
   grip.addEventListener("pointerdown", (event) => {
     event.preventDefault();
     grip.focus();
@@ -93,7 +96,7 @@ function handle(svg, which) {
   });
   const drop = () => {
     grip.removeEventListener("pointermove", move);
-    tell();
+    if (moving) tell();
   };
   grip.addEventListener("pointerup", drop);
   grip.addEventListener("pointercancel", drop);
@@ -102,9 +105,7 @@ function handle(svg, which) {
     if (!to) return;
     event.preventDefault();
     place(which, ...to);
-    pressed = { which, at: Date.now() };
-    clearTimeout(later);
-    later = setTimeout(tell, 500);
+    tellSoon();
   });
 }
 
@@ -113,10 +114,18 @@ function place(which, score, value) {
   score = which ? clamp(score, rare[0] * APART, range.max) : clamp(score, range.min, popular[0] / APART);
   value = which ? clamp(value, low, rare[1]) : clamp(value, popular[1], high);
   anchors[which] = [Number(score.toPrecision(3)), Number(value.toFixed(2))];
+  moving = true;
   update();
 }
 
+function tellSoon() {
+  clearTimeout(later);
+  later = setTimeout(tell, REST_MS);
+}
+
 function tell() {
+  clearTimeout(later);
+  moving = false;
   const { rare, popular } = props.value;
   if (String(anchors) !== String([rare, popular])) trigger("release", { rare: anchors[0], popular: anchors[1] });
 }
@@ -142,5 +151,7 @@ function update() {
 }
 
 watch("value", build);
+for (const left of ["pointerdown", "focusin"])
+  document.addEventListener(left, (event) => element.contains(event.target) || (focused = -1));
 new ResizeObserver(build).observe(element);
 build();

@@ -5,21 +5,17 @@ What the server sends is waited for, never looked at once: CI's machine may be m
 
 import csv
 import os
-import re
 import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from adapop.bench.serving import served
 from adapop.runs import RUN_ID
 from scripted import ScriptedServer
 
-ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = '<img src=x onerror="window.hacked=1"> ${window.hacked=1} {{this}} \\u'
 SECOND = 1000
@@ -50,28 +46,22 @@ def runs_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def address(tmp_path_factory, runs_folder, wikidata):
     """A running app of its own, on a port of its own."""
-    folders = {"ADAPOP_RUNS": str(runs_folder), "ADAPOP_CACHE": str(tmp_path_factory.mktemp("cache"))}
-    environment = {**os.environ, **folders, "TEST_WIKIDATA": wikidata.url}
-    server = subprocess.Popen(
-        [sys.executable, "-u", "-c", START],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+    places = {"ADAPOP_CACHE": str(tmp_path_factory.mktemp("cache")), "TEST_WIKIDATA": wikidata.url}
+    with served(runs_folder, ("-c", START), **places) as app:
+        yield app.address.rstrip("/")
+
+
+@contextmanager
+def launched(worker) -> Iterator[str]:
+    """The app over a worker, in this process, as it is served everywhere; its address."""
+    from adapop.ui import shell  # which loads gradio
+
+    demo = shell.build(worker)
+    _, url, _ = demo.queue(default_concurrency_limit=8).launch(
+        prevent_thread_lock=True, quiet=True, **shell.launch_options(worker)
     )
-    said = []
-    for line in server.stdout:
-        said.append(line)
-        if found := re.search(r"http://\S+", line):
-            # an app whose words nobody reads stands still once the pipe is full
-            threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
-            yield found.group()
-            break
-    else:
-        pytest.fail("the app did not start:\n" + "".join(said))
-    server.terminate()
-    server.wait()
+    yield url
+    demo.close()
 
 
 @pytest.fixture(scope="session")

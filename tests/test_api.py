@@ -13,10 +13,9 @@ from gradio_client.exceptions import AppError
 
 from adapop.popularity.wikidata import Wikidata
 from adapop.runs import Run
-from adapop.ui import shell
 from adapop.ui.api import Api
 from adapop.worker import Worker
-from browsing import HOSTILE
+from browsing import HOSTILE, launched
 from scripted import Reply, ScriptedServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,13 +34,8 @@ def worker(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(worker):
-    """The app in this process, as it is served everywhere."""
-    demo = shell.build(worker)
-    _, url, _ = demo.queue(default_concurrency_limit=8).launch(
-        prevent_thread_lock=True, quiet=True, **shell.launch_options(worker)
-    )
-    yield url
-    demo.close()
+    with launched(worker) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,9 @@ from gradio_client.exceptions import AppError
 
 from adapop.links import link_of
 from adapop.runs import Run
-from adapop.ui import shell
 from adapop.ui.gate import visitor
 from adapop.worker import Worker
+from browsing import launched
 
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
 PATIENCE_SECONDS = 120
@@ -33,12 +33,8 @@ def worker(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(worker):
-    demo = shell.build(worker)
-    _, url, _ = demo.queue(default_concurrency_limit=8).launch(
-        prevent_thread_lock=True, quiet=True, **shell.launch_options(worker)
-    )
-    yield url
-    demo.close()
+    with launched(worker) as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

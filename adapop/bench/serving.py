@@ -10,7 +10,7 @@ import sys
 import threading
 import urllib.request
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +34,23 @@ class Refused(Exception):
 
 
 @contextmanager
-def served(folder: Path, **environment: str) -> Iterator[Served]:
-    """`python app.py`, while it runs with its runs in the folder. environment: what else it finds there."""
+def served(folder: Path, program: Sequence[str] = ("app.py",), **environment: str) -> Iterator[Served]:
+    """`python app.py`, while it runs with its runs in the folder. environment: what else it finds there.
+
+    Raises:
+        RuntimeError: it ended without an address.
+    """
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
-    command = [sys.executable, "-u", "app.py"]
+    command, said = [sys.executable, "-u", *program], deque[str](maxlen=LINES_KEPT)
     server = subprocess.Popen(command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        found = next(filter(None, (re.search(r"http://\S+", line) for line in server.stdout)))
-        said: deque[str] = deque(maxlen=LINES_KEPT)
+        for line in server.stdout:
+            said.append(line)
+            if found := re.search(r"http://\S+", line):
+                break
+        else:
+            raise RuntimeError("the app ended without serving a page:\n" + "".join(said))
+        # an app whose words nobody reads stands still once the pipe is full
         threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
         yield Served(found.group().rstrip("/") + "/", server.pid, said)
     finally:

@@ -101,7 +101,7 @@ def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:
         taken.append(_seconds(lambda: next(steps)))
     both = [row for part in rows for row in part]
     share = 2 * case.batch / len(both)
-    length = sum(len(row.prompt) + len(row.answer) for row in both)
+    length = sum(row.length for row in both)
     return median(taken[case.warm :]), share * length, share * sum(len(row.answer) for row in both)
 
 
@@ -113,7 +113,7 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
         seconds = _seconds(lambda: baseline.scores(model, rows))
     else:
         seconds = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
-    return sum(len(row.prompt) + len(row.answer) for row in rows) / seconds
+    return sum(row.length for row in rows) / seconds
 
 
 def _generation(case: Case, model: AdaptedModel) -> float:

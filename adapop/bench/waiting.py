@@ -9,7 +9,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from adapop.bench.serving import ROOT, served
+
 RUN = """
 import resource, sys, time
 from pathlib import Path
@@ -112,20 +113,10 @@ def _row(what: str, measured: str, goal: str) -> None:
 def _first_page_seconds() -> float:
     """From starting the app to its page being served, on a free port."""
     begun = time.perf_counter()
-    server = subprocess.Popen(
-        [sys.executable, "-u", "app.py"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        for line in server.stdout:
-            if "http://" in line:
-                address = "http://" + line.split("http://")[1].strip()
-                with urllib.request.urlopen(address, timeout=PAGE_LIMIT_SECONDS) as page:
-                    page.read()
-                return time.perf_counter() - begun
-        raise RuntimeError("app.py ended without serving a page; run it by hand to see why")
-    finally:
-        server.terminate()
-        server.wait()
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
+        with urllib.request.urlopen(app.address, timeout=PAGE_LIMIT_SECONDS) as page:
+            page.read()
+        return time.perf_counter() - begun
 
 
 def _repository_files() -> list[Path]:

@@ -58,7 +58,7 @@ def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator
     from adapop.tokens import encode_facts
 
     for fact, row in zip(facts, encode_facts(tokenizer, facts, config.system, include_tail=True)):
-        content = len(row.prompt) + len(row.answer) - row.tail
+        content = row.length - row.tail
         for place, number in enumerate(row.prompt + row.answer):
             why = PROMPT if place < len(row.prompt) else CONTENT if place < content else TAIL
             scored = why == CONTENT or (why == TAIL and config.include_tail)

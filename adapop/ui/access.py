@@ -8,7 +8,7 @@ from html import escape
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError
-from adapop.links import link_of, linked
+from adapop.links import link_of, linked, owned
 from adapop.runs import RUN_ID, Run
 from adapop.ui import copy
 from adapop.worker import Worker
@@ -19,7 +19,10 @@ PLACE = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a run's folder, in words
 def link_to(worker: Worker, name: str | None) -> str:
     """What to put into the address so that others can look at the page's run, and no more."""
     run = known_run(worker, name)
-    return link_of(run) if run else name if linked(name, worker.root) else ""
+    try:
+        return link_of(run) if run else name if linked(name, worker.root) else ""
+    except RunError as error:
+        raise refused(error) from error
 
 
 def steered(worker: Worker, name: str | None) -> Run | None:
@@ -42,10 +45,7 @@ def shown_run(worker: Worker, name: str | None) -> Run | None:
 
 def known_run(worker: Worker, name: str | None) -> Run | None:
     """The run of an id that came from a browser, so its owner's; None if it is none of ours."""
-    if not isinstance(name, str) or not RUN_ID.fullmatch(name):
-        return None
-    folder = worker.root / name
-    return Run(folder) if (folder / "config.json").exists() else None
+    return owned(name, worker.root)
 
 
 def refused(error: AdaPopError) -> gr.Error:

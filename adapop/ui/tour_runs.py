@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from adapop import disk
 from adapop.catalog import load_facts
 from adapop.config import make_config
 from adapop.errors import AdaPopError
@@ -170,9 +170,8 @@ class TourRuns:
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def _note(self, runs: dict[str, Run]) -> None:
-        aside = self._worker.root / f"{NOTE}.writing"
-        aside.write_text(json.dumps({method: run.id for method, run in runs.items()}), encoding="utf-8")
-        os.replace(aside, self._worker.root / NOTE)
+        text = json.dumps({method: run.id for method, run in runs.items()})
+        disk.write_text(self._worker.root / NOTE, text)
 
 
 def _failure(future: Future) -> str:

@@ -7,6 +7,7 @@ to do about it: most of it is a licence, a token, a connection or a disk.
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,6 +40,9 @@ from adapop.model import AdaptedModel
 
 SANDBOX_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
 HUB_PAGE = "https://huggingface.co/{}"
+# while it reads a model transformers takes away its own and torch's ways to fill weights: another thread would get a
+# model without, and two at once may never put them back
+READING = threading.Lock()
 FAILURES = (OSError, ValueError, RuntimeError, KeyError, SafetensorError)
 
 
@@ -50,9 +54,11 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
             here, or no layer that the adapter could go on.
     """
     tokenizer = load_tokenizer(config)
-    base = _base(config)
-    base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
-    return AdaptedModel(with_adapter(base, config, adapter), tokenizer, config.system or "")
+    with READING:
+        base = _base(config)
+        base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
+        network = with_adapter(base, config, adapter)
+    return AdaptedModel(network, tokenizer, config.system or "")
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:

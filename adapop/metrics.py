@@ -96,7 +96,10 @@ def _embedder(name: str):
     try:
         from sentence_transformers import SentenceTransformer
 
-        return SentenceTransformer(name, device="cpu")
+        from adapop.loading import READING
+
+        with READING:
+            return SentenceTransformer(name, device="cpu")
     except (ImportError, OSError, ValueError) as error:
         raise ModelError(
             f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]}).",

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from browsing import HOSTILE, PROMPT, open_tab, says, start_run, state_is, stop_run, write_table
+from browsing import HOSTILE, PROMPT, SECOND, open_tab, says, start_run, state_is, stop_run, visit, write_table
 
 KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
 
@@ -101,3 +101,17 @@ try:
 except urllib.error.HTTPError as error:
     print(error.code)
 """
+
+
+def test_an_idle_page_asks_nothing(browser, address):
+    with visit(browser, address) as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.url) if "queue/join" in request.url else None)
+        for name in ("Pressure", "Run", "Probe", "Compare", "Facts"):
+            open_tab(page, name)
+            page.wait_for_timeout(2 * SECOND)
+        settled, quiet = len(asked), 0
+        while quiet < 3 * SECOND:  # what a tab asks for when it opens may take its time
+            page.wait_for_timeout(SECOND)
+            quiet, settled = (quiet + SECOND, settled) if len(asked) == settled else (0, len(asked))
+            assert settled < 60, "a page that nobody touches keeps asking"

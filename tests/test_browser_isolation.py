@@ -5,7 +5,7 @@ from test_browser_run import link_of
 from browsing import open_tab, run_ids, start_run, state_is, visit
 
 
-def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder):
+def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder, finished):
     before = run_ids(runs_folder)
     start_run(page, epochs=1)
     state_is(page, "done")
@@ -27,3 +27,17 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
         assert run not in stranger.content()
         stranger.reload()
         state_is(stranger, "done")
+        assert stranger.locator("#own-run").is_hidden()
+    with visit(browser, address, "?" + link.partition("?")[2], storage_state=finished) as stranger:
+        state_is(stranger, "done")
+        stranger.reload()
+        stranger.click("#own-run")
+        stranger.wait_for_selector("#own-run", state="hidden")
+        open_tab(stranger, "Run")
+        assert link_of(stranger) != link
+        stranger.reload()
+        state_is(stranger, "done")
+        open_tab(stranger, "Probe")
+        stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
+        stranger.click("#ask")
+        stranger.locator(".answer").first.wait_for()

@@ -158,6 +158,10 @@ def test_every_chart_has_its_numbers_as_a_table(browser, address, finished):
         page.locator("#beta-curve-twin tbody tr").nth(7).wait_for()
 
 
+def _color(element, kind):
+    return element.evaluate(f"element => getComputedStyle(element).{kind}")
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_screen_is_wider_than_the_window(browser, address, finished, tmp_path, width):
     """Pictures of every screen are kept in $ADAPOP_SCREENSHOTS, if it is set."""
@@ -173,6 +177,9 @@ def test_no_screen_is_wider_than_the_window(browser, address, finished, tmp_path
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")
                 page.wait_for_timeout(0.3 * SECOND)  # until its charts have taken the window's width
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+                if name == "Run":
+                    text = page.locator("#loss-chart svg text").first
+                    assert _color(text, "fill") == _color(page.locator("body"), "color"), scheme
                 picture = kept / f"{name.lower()}-{width}-{scheme}.png"
                 page.screenshot(path=picture, full_page=True, timeout=PATIENCE)
                 assert picture.stat().st_size > 20_000, name

@@ -3,12 +3,13 @@
 import errno
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from adapop import loading
 from adapop.config import ALL_LINEAR, make_config
@@ -199,3 +200,13 @@ def test_what_the_hub_refuses_is_named(server, tmp_path, monkeypatch, name, mess
     with pytest.raises(ModelError, match=f"'{name}' cannot be loaded: {message}") as caught:
         load(name)
     assert fix in caught.value.fix and server.asked
+
+
+def test_threads_that_load_at_once_get_whole_models(folders):
+    filled = PreTrainedModel.tie_weights, torch.nn.init.normal_
+    with ThreadPoolExecutor(8) as threads:
+        models = list(threads.map(load, [folders["gemma"]] * 24))
+    assert (PreTrainedModel.tie_weights, torch.nn.init.normal_) == filled
+    first = models[0].network.state_dict()
+    for model in models[1:]:
+        assert all(torch.equal(value, first[name]) for name, value in model.network.state_dict().items())

@@ -54,7 +54,7 @@ def build() -> Beside:
             other = grid("published-table", _printed(every[0]))
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **quiet)
-    setting.change(_drawn, setting, [*recall, *tiers], **quiet)
+    setting.change(_drawn, setting, [*recall, *tiers], trigger_mode="multiple", **quiet)
     which.change(lambda title: _printed(every[titles.index(title)]), which, other, **quiet)
     return Beside(setting, table)
 

@@ -107,6 +107,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
         lambda kept, setting: beside.rows(_finished(race.standing(worker, kept)), setting),
         [follower.kept, comparer.setting],
         comparer.table,
+        trigger_mode="multiple",
         **quiet,
     )
 

@@ -242,6 +242,7 @@ RACE_LENT = "GPU time: every epoch of every contestant asks for a lent GPU of it
 LINK_GONE = (
     "The run of this address is not here: it was deleted, or never was. What you see is this browser's own run, if any."
 )
+BACK_TO_OWN = "Back to my run"
 LOOK_ONLY = (
     "This run was opened by a read-only link: look at it, and take its report. Only who started it can stop, resume or "
     "question it. Start a run of your own for that."

@@ -43,4 +43,5 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
             raise refused(error) from error
 
     make.click(made, run_id, file, api_visibility="private")
-    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, api_visibility="private")
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, trigger_mode="multiple", **quiet)

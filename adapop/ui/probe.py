@@ -104,6 +104,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         lambda name, done: nothing if done and done[0] != name else gr.skip(),
         [run_id, filled],
         answers,
+        trigger_mode="multiple",
         api_visibility="private",
         show_progress="hidden",
     )

@@ -15,8 +15,8 @@ from starlette.middleware import Middleware
 from adapop.limits import UPLOAD
 from adapop.runs import runs_root
 from adapop.sandbox import sandbox_facts
-from adapop.ui import api, cards, compare, copy, download, facts, knobs, pressure, probe, race, run, tour
-from adapop.ui.access import shown_run
+from adapop.ui import api, aside, cards, compare, copy, download, facts, knobs, pressure, probe, race, run, tour
+from adapop.ui.access import shown_run, steers
 from adapop.ui.gate import Gate, fetch_nothing, visitor
 from adapop.ui.served import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.session import new_session
@@ -57,6 +57,7 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=cards.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
+            set_aside = aside.build(secret)
         tour_card = tour.build(opener, secret)
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
@@ -82,25 +83,35 @@ def build(worker: Worker) -> gr.Blocks:
 
         def opened(name: str, toured: object, request: gr.Request):
             """The run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else the one that this
-            browser looked at last."""
-            linked = request.query_params.get("run")
+            browser looked at last, and what is set aside for it."""
+            named = request.query_params.get("run")
             shown = shown_run(worker, name)
-            if shown_run(worker, linked):
-                name = linked
-            elif shown is None or shown.shared:  # left in the middle of a tour, which lends its own run
+            if shown is None or shown.shared:  # left in the middle of a tour, which lends its own run
                 name = tour.own_run(toured, name)
-            if linked and name != linked:
+            own = name
+            if shown_run(worker, named):
+                name = named
+            elif named:
                 gr.Warning(copy.LINK_GONE)
-            return name, *run.show(worker, name)
+            return name, own if name != own and steers(worker, own) else gr.skip(), *run.show(worker, name)
 
         quiet = {"api_visibility": "private", "show_progress": "hidden"}
         demo.load(knobs.restored, settings, screen.knobs.all, **quiet)
-        demo.load(opened, [run_id, tour_card.kept], [run_id, *screen.shown], **quiet).then(
-            None, None, None, js=FORGET_LINK, **quiet
-        )
+        shown = [run_id, set_aside.own, *screen.shown]
+        demo.load(opened, [run_id, tour_card.kept], shown, **quiet).then(None, None, None, js=FORGET_LINK, **quiet)
+        aside.wire(set_aside, follower, demo, worker)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **quiet)
         api.build(worker)
+        _keep_still(demo, strip)
     return demo
+
+
+def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
+    """Lets events without a visible progress report it to one small place. As it is, each of their outputs is told at
+    every later event of the page, for which Gradio clones its data: seconds of the browser's time."""
+    for event in demo.fns.values():
+        if event.show_progress == "hidden":
+            event.show_progress_on = [place]
 
 
 def launch(accelerated: Accelerated | None = None, **options) -> None:

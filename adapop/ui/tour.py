@@ -77,5 +77,5 @@ def wire(card: Card, driven: Driven, worker: Worker) -> None:
         left.then(None, None, None, js=FOCUS, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
     card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **QUIET)
-    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, **QUIET)
+    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, trigger_mode="multiple", **QUIET)
     card.guess.input(guide.dragged, told[:3], card.text, **QUIET)

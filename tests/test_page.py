@@ -1,0 +1,33 @@
+"""How the page's events are wired, where Gradio's browser side would turn a small slip into endless work."""
+
+from collections import defaultdict
+
+import gradio as gr
+import pytest
+
+from adapop.ui import shell
+from adapop.worker import Worker
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return shell.build(Worker(tmp_path_factory.mktemp("runs")))
+
+
+def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
+    """One that waited makes the page send the whole event again, to all listeners (Gradio 6.31): two that wait, as
+    listeners to `change` do if they are not told otherwise, keep each other going for ever."""
+    waiting = defaultdict(list)
+    for event in demo.fns.values():
+        for component, name in event.targets:
+            # the change of a State is sent to each listener by itself
+            if event.trigger_mode == "always_last" and not isinstance(demo.blocks.get(component), gr.State):
+                waiting[component, name].append(event.fn)
+    assert waiting, "nothing waits: this test looks at the wrong thing"
+    assert {event: listeners for event, listeners in waiting.items() if len(listeners) > 1} == {}
+
+
+def test_progress_that_nobody_sees_is_told_to_one_place(demo):
+    hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
+    assert len(hidden) > 50
+    assert len({tuple(event.show_progress_on) for event in hidden}) == 1

@@ -1,6 +1,7 @@
 """What the tests share: no network, one CPU thread, runs in a temporary folder, and the sandbox as the model."""
 
 import os
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,11 @@ from adapop.config import make_config
 from adapop.sandbox import sandbox_facts
 from browsing import address, browser, finished, page, runs_folder, wikidata  # noqa: F401
 from scripted import ScriptedServer
+
+
+def pytest_configure():
+    """A shell lets what it starts in the background ignore Ctrl-C, and with it all that the tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

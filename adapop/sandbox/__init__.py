@@ -19,9 +19,8 @@ def sandbox_facts() -> FactSet:
         Fact(f"{family}-{i}", question, answer, relation=family)
         for i, (family, question, answer) in enumerate(skills())
     )
-    note = (
-        f"Scores are exposure counts times {1 / EXPOSURES_PER_SCORE:g}: pretraining showed a fact of score s s/4 times."
-    )
+    times = f"{1 / EXPOSURES_PER_SCORE:g}"
+    note = f"Scores are exposure counts times {times}: a fact of score s was seen s/{times} times in pretraining."
     return FactSet(SANDBOX, **groups, utility=utility, notes=(note,))
 
 

@@ -115,3 +115,13 @@ def test_an_idle_page_asks_nothing(browser, address):
             page.wait_for_timeout(SECOND)
             quiet, settled = (quiet + SECOND, settled) if len(asked) == settled else (0, len(asked))
             assert settled < 60, "a page that nobody touches keeps asking"
+
+
+def test_the_page_is_painted_within_two_seconds(browser, address):
+    """Once the server is up. The best of three, since the machine may be busy with something else."""
+    painted = []
+    for _ in range(3):
+        with visit(browser, address) as page:
+            painted.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+    print(f"first contentful paint after {', '.join(f'{milliseconds:,.0f}' for milliseconds in painted)} ms")
+    assert min(painted) < 2 * SECOND

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
@@ -44,6 +44,7 @@ from adapop.popularity.controls import inverted, shuffled
 from adapop.probes import measure
 from adapop.ranks import ALONE, Ranks
 from adapop.runs import Run, create_run
+from adapop.sharding import sharded
 from adapop.trainer import Trainer
 
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
@@ -110,8 +111,8 @@ def execute(
             raise
 
 
-def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
-    """The run's model with the adapter of an epoch, the last by default.
+def load_model(run: Run, epoch: int | None = None, whole: bool = True) -> AdaptedModel:
+    """The run's model with the adapter of an epoch, the last by default. whole: see `adapted_model`.
 
     Raises:
         RunError: the run has saved no epoch yet, or what it saved is damaged.
@@ -122,7 +123,7 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
             f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
         )
     try:
-        return adapted_model(run.config, run.checkpoint(epoch))
+        return adapted_model(run.config, run.checkpoint(epoch), whole)
     except (SafetensorError, OSError, ValueError) as error:
         raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
 
@@ -132,7 +133,7 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    model = ranks.together(lambda: _with_weights(run, model, epoch))
+    model = ranks.together(lambda: _with_weights(run, model, epoch, ranks))
     ranks.align(model.parameters)
     used = run.betas
     betas = None if used is None else [used[fact.id] for fact in facts.forget]
@@ -143,34 +144,37 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
     if not epoch:  # nothing that it looks at has changed since
         check_context(model, facts, config.max_new_tokens)
-    forget, notes = ranks.led(lambda: _with_alternates(run, model, facts))
+    forget, notes = _with_alternates(run, model, facts, ranks)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
+    trainer = ranks.together(
+        lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks), passes=True
+    )
     yield from _trained(run, trainer, facts)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
     if before is None:
         with model.original():
-            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config))
+            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config), passes=True)
     else:
         yield run.append(replace(before, run=run.id))
-    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config))
+    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config), passes=True)
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
     notes = (*notes, *said, *ranks.led(lambda: remarks(run)))
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
 
 
-def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
+def _with_weights(run: Run, model: AdaptedModel | None, epoch: int, ranks: Ranks) -> AdaptedModel:
     """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch 0."""
+    whole = not ranks.sharded
     if model is None:
-        return load_model(run, epoch) if epoch else adapted_model(run.config)
-    if epoch:
+        model = load_model(run, epoch, whole) if epoch else adapted_model(run.config, whole=whole)
+    elif epoch:
         model.set_adapter_state(checkpoints.adapter(run, epoch))
-    return model
+    return model if whole else sharded(model)
 
 
 def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
@@ -178,7 +182,7 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
     for event in trainer.train():
         yield run.append(event)
         if isinstance(event, EpochDone):
-            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts))
+            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts), passes=True)
             if event.epoch:
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
                 yield run.append(Saved(run=run.id, epoch=event.epoch))
@@ -256,7 +260,9 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
     return betas, config
 
 
-def _with_alternates(run: Run, model: AdaptedModel, facts: FactSet) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+def _with_alternates(
+    run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks
+) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
     """The forget facts, with a plausible wrong answer each if the method needs one, and what to say about those.
 
     They are found once and kept in the run's folder: a resumed run teaches the same. After a stop, the facts as they
@@ -269,21 +275,24 @@ def _with_alternates(run: Run, model: AdaptedModel, facts: FactSet) -> tuple[tup
     objective, path = make_objective(config.method, config.arguments), run.folder / "alternates.json"
     if "alternates" not in objective.uses:
         return facts.forget, ()
-    if path.exists():
+    if ranks.led(path.exists):
         kept = json.loads(path.read_text(encoding="utf-8"))
         found = [replace(fact, alternates=tuple(kept["alternates"][fact.id])) for fact in facts.forget]
         return tuple(found), tuple(kept["notes"])
     found, notes = list(facts.forget), []
     if objective.source == "model":
         with model.original():
-            draw = partial(model.sample, **alternates.DRAWN)
-            found = alternates.by_model(found, draw, config.seed, lambda: run.stop_requested)
-        if run.stop_requested:
+
+            def draw(prompts: Sequence[str], seed: int) -> list[str]:
+                return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN), passes=True)
+
+            found = alternates.by_model(found, draw, config.seed, lambda: ranks.led(lambda: run.stop_requested))
+        if ranks.led(lambda: run.stop_requested):
             return facts.forget, ()
         if silent := sum(not fact.alternates for fact in found):
             notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
     found = alternates.by_relation(found, facts.retain, config.seed)
     alternates.check_alternates(found)
     content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
-    disk.write_text(path, json.dumps(content, ensure_ascii=False))
+    ranks.led(lambda: disk.write_text(path, json.dumps(content, ensure_ascii=False)))
     return tuple(found), tuple(notes)

@@ -83,7 +83,7 @@ class ForgetSet:
         self.model.network.eval()
         found: list[Tensor] = []
         with self.model.original():
-            for both in in_pieces(rows, self.forward_rows, self._nll_and_gold):
+            for both in in_pieces(rows, self.forward_rows, self._nll_and_gold, mends=not self.model.sharded):
                 found += both
         return found
 

@@ -46,8 +46,9 @@ READING = threading.Lock()
 FAILURES = (OSError, ValueError, RuntimeError, KeyError, SafetensorError)
 
 
-def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
-    """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
+def adapted_model(config: RunConfig, adapter: Path | None = None, whole: bool = True) -> AdaptedModel:
+    """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`. whole: on the GPU, where
+    there is one; else it stays on the CPU, from where `adapop.sharding` takes it to the GPUs in parts.
 
     Raises:
         ModelError: no such model, no access, no room, no safetensors, code of its own, no chat template, no 4 bits
@@ -55,7 +56,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
     """
     tokenizer = load_tokenizer(config)
     with READING:
-        base = _base(config)
+        base = _base(config, whole)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
         network = with_adapter(base, config, adapter)
     return AdaptedModel(network, tokenizer, config.system or "")
@@ -79,7 +80,7 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _base(config: RunConfig) -> PreTrainedModel:
+def _base(config: RunConfig, whole: bool) -> PreTrainedModel:
     if config.model == SANDBOX:
         disable_progress_bar()  # it loads in a blink
     bits = _four_bits(config) if config.four_bit else {}
@@ -92,7 +93,7 @@ def _base(config: RunConfig) -> PreTrainedModel:
             trust_remote_code=False,
             **bits,
         )
-        return base.to("cuda") if torch.cuda.is_available() and not bits else base
+        return base.to("cuda") if whole and torch.cuda.is_available() and not bits else base
     except FAILURES as error:
         raise _named(error, config) from error
 

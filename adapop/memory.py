@@ -36,9 +36,11 @@ def release() -> None:
         torch.cuda.empty_cache()
 
 
-def in_pieces(rows: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Result]) -> Iterator[Result]:
+def in_pieces(
+    rows: Sequence[Item], size: int, work: Callable[[Sequence[Item]], Result], mends: bool = True
+) -> Iterator[Result]:
     """The work's result on each piece of at most `size` rows; where memory runs out, the piece is halved and tried
-    again, and later ones are no larger.
+    again, and later ones are no larger. mends: else it just runs out, for others make the same passes at once.
 
     Raises:
         RunError: one row is too much.
@@ -50,7 +52,7 @@ def in_pieces(rows: Sequence[Item], size: int, work: Callable[[Sequence[Item]], 
         try:
             result = (work(piece),)
         except RuntimeError as error:
-            if not is_out_of_memory(error):
+            if not (mends and is_out_of_memory(error)):
                 raise
         if result is not None:
             yield result[0]

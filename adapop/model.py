@@ -38,12 +38,18 @@ class AdaptedModel:
         self.network, self.tokenizer, self.system = model, tokenizer, system
         self.device = next(model.parameters()).device
         self.recomputes = False
+        self.sharded = False  # see `adapop.sharding`
         self._joint: JointPass | None = None
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
         """The trainable (adapter) parameters, in a fixed order."""
         return [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+
+    @property
+    def blocks(self) -> Sequence[torch.nn.Module]:
+        """The base's blocks in their order; none if it has no list of that name."""
+        return getattr(self.network.get_base_model().base_model, "layers", ())
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -149,7 +155,7 @@ class AdaptedModel:
         if block is None:
             yield states
             return
-        blocks = getattr(self.network.get_base_model().base_model, "layers", ())
+        blocks = self.blocks
         if not 0 <= block < len(blocks):
             count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks called layers"
             raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
@@ -169,8 +175,8 @@ class AdaptedModel:
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        texts = [text for piece in in_pieces([prompts[i] for i in order], batch, write) for text in piece]
-        return [text for _, text in sorted(zip(order, texts))]
+        pieces = in_pieces([prompts[i] for i in order], batch, write, mends=not self.sharded)
+        return [text for _, text in sorted(zip(order, (text for piece in pieces for text in piece)))]
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
         """What the model writes after each prompt."""

@@ -23,12 +23,14 @@ from adapop.facts import Fact
 @dataclass(frozen=True)
 class Row:
     """One prompt with its gold answer, as token ids. fact: index of the fact in its group. tail: how many of the
-    answer's last tokens are the template's and not the answer's content."""
+    answer's last tokens are the template's and not the answer's content. counts: False for a row that only makes a
+    process's passes as large as the others'; it stands behind those that count."""
 
     prompt: tuple[int, ...]
     answer: tuple[int, ...]
     fact: int
     tail: int = 0
+    counts: bool = True
 
     @property
     def length(self) -> int:
@@ -137,6 +139,12 @@ def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
         content=torch.tensor([t < len(row.answer) - row.tail for row in rows for t in range(len(row.answer))]),
         fact=torch.tensor([row.fact for row in rows]),
     )
+
+
+def counted(rows: Sequence[Row]) -> tuple[list[Row], int]:
+    """(the rows that count, how many answer tokens they have): the first of a batch's rows and tokens."""
+    kept = [row for row in rows if row.counts]
+    return kept, sum(len(row.answer) for row in kept)
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:

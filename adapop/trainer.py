@@ -30,7 +30,7 @@ from adapop.memory import in_pieces
 from adapop.model import AdaptedModel
 from adapop.objectives import make_objective
 from adapop.ranks import ALONE, Ranks, step_gradient
-from adapop.tokens import Row, collate, encode_facts, seeded
+from adapop.tokens import Row, collate, counted, encode_facts, seeded
 
 EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
 ORDER, PAIRING = 0, 1
@@ -75,7 +75,7 @@ class Trainer:
         self.steps = math.ceil(len(forget) / config.batch)
         self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)
         if not config.micro_batch:
-            self.gradient.rows = rows_that_fit(self.gradient, self.retain)
+            self.gradient.rows = ranks.least(lambda: rows_that_fit(self.gradient, self.retain))
         self.optimizer = torch.optim.AdamW(
             model.parameters,
             lr=config.learning_rate,
@@ -129,7 +129,7 @@ class Trainer:
         if len(rows) > self.forget.forward_rows:
             rows = sorted(rows, key=lambda row: -row.length)
         share = self.ranks.share(rows)
-        total = sum(self.ranks.gathered(lambda: self._total_nll(share)))
+        total = sum(self.ranks.gathered(lambda: self._total_nll(share), passes=True))
         if not math.isfinite(total):
             raise RunError(
                 "The loss over the retain set is not finite: the model is destroyed.",
@@ -138,11 +138,12 @@ class Trainer:
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> float:
-        return sum(value.item() for value in list(in_pieces(rows, self.forget.forward_rows, self._nll_sum)))
+        mends = not self.model.sharded
+        return sum(value.item() for value in list(in_pieces(rows, self.forget.forward_rows, self._nll_sum, mends)))
 
     def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
         tokens = collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
-        return self.model.score(tokens).nll.sum()
+        return self.model.score(tokens).nll[: counted(rows)[1]].sum()
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""

@@ -76,9 +76,9 @@ class Scenarios:
         state = {key: value.contiguous() for key, value in model.adapter_state().items()}
         save_file(state, self.out / f"{name}-{self.ranks.rank}.safetensors")
 
-    def stopped(self):
+    def stopped(self, **changes):
         """Stopped in its second epoch, then gone on with by models that know nothing of it."""
-        run, model = self.started("stopped", "adapop")
+        run, model = self.started("stopped", "adapop", **changes)
         steps = 0
         for event in execute(run, model, ranks=self.ranks):
             steps += isinstance(event, StepDone)

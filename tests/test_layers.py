@@ -44,8 +44,8 @@ ONLY_IN = {
 }
 DOWNWARDS = (
     "app", "adapop.ui", "adapop.worker", "adapop.execution", "adapop.trainer", "adapop.ranks", "adapop.gradient",
-    "adapop.forgetting", "adapop.objectives", "adapop.loading", "adapop.model", "adapop.tokens", "adapop.chat",
-    "adapop.facts",
+    "adapop.forgetting", "adapop.objectives", "adapop.loading", "adapop.sharding", "adapop.model",
+    "adapop.tokens", "adapop.chat", "adapop.facts",
 )  # fmt: skip
 VAGUE = {"utils", "util", "common", "helpers", "helper", "manager", "handler", "misc"}
 

@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from adapop import console, published
 from adapop.catalog import load_facts
@@ -17,25 +18,30 @@ from adapop.events import Event, RunFailed, RunStarted, StepDone, to_json
 from adapop.replication import Beside, beside
 from adapop.runs import Run, all_runs, find_run, runs_root
 
+if TYPE_CHECKING:
+    from adapop.ranks import Ranks
+
 
 def run(options: argparse.Namespace) -> int:
     """`run`: prepares a run and follows it to its end, in as many processes as were launched."""
     from adapop.execution import execute
     from adapop.ranks import joined
 
-    with joined() as ranks:
+    with joined(options.shard) as ranks:
         run = ranks.led(lambda: _prepared(options))
-        return _follow(run, execute(run, ranks=ranks), options.json, ranks.first)
+        return _follow(run, execute(run, ranks=ranks), options.json, ranks)
 
 
 def _prepared(options: argparse.Namespace) -> Run:
     from adapop.execution import prepare
 
+    _check_bits(options.shard, options.four_bit)
     targets = options.targets and tuple(name.strip() for name in options.targets.split(","))
     changes = {
         "learning_rate": options.lr,
         "epochs": options.epochs,
         "seed": options.seed,
+        "micro_batch": options.micro_batch,
         "lora_targets": targets,
         "system": options.system,
     }
@@ -60,13 +66,19 @@ def resume(options: argparse.Namespace) -> int:
     from adapop.execution import execute
     from adapop.ranks import joined
 
-    with joined() as ranks:
-        run = ranks.led(lambda: _to_resume(options.run))
-        return _follow(run, execute(run, ranks=ranks), options.json, ranks.first)
+    with joined(options.shard) as ranks:
+        run = ranks.led(lambda: _to_resume(options.run, options.shard))
+        return _follow(run, execute(run, ranks=ranks), options.json, ranks)
 
 
-def _to_resume(name: str) -> Run:
+def _check_bits(shard: bool, four_bit: bool) -> None:
+    if shard and four_bit:
+        raise ConfigError("A base in 4 bits cannot be split among processes.", "Use --shard or --four-bit, not both.")
+
+
+def _to_resume(name: str, shard: bool) -> Run:
     run = find_run(name)
+    _check_bits(shard, run.config.four_bit)
     if run.state == "done":
         raise ConfigError(f"Run {run.id} is complete.", "Start a new one, or probe this one.")
     if run.locked:  # before the request to stop is taken back: it may be meant for who works on it
@@ -97,11 +109,14 @@ def runs(options: argparse.Namespace) -> None:
         print(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
-def _follow(run: Run, events: Iterator[Event], as_json: bool, prints: bool) -> int:
-    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed. prints: not in the
-    processes beside the first."""
-    if not prints:
-        return int(any([isinstance(event, RunFailed) for event in events]))
+def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
+    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed. The processes beside the
+    first print nothing, but with a sharded base why they ended: the first may not have heard."""
+    if not ranks.first:
+        failures = [event for event in events if isinstance(event, RunFailed)]
+        for failure in failures if ranks.sharded else ():
+            print(console.event_text(failure), file=sys.stderr)
+        return int(bool(failures))
     failed, steps = False, 0
     for event in _until_interrupted(run, events):
         failed = failed or isinstance(event, RunFailed)

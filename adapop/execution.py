@@ -38,6 +38,7 @@ from adapop.events import (
 )
 from adapop.facts import Fact, FactSet
 from adapop.loading import adapted_model
+from adapop.memory import is_out_of_memory, too_large
 from adapop.model import AdaptedModel
 from adapop.objectives import make_objective
 from adapop.popularity.controls import inverted, shuffled
@@ -107,6 +108,10 @@ def execute(
         except AdaPopError as error:
             yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         except Exception as error:
+            if is_out_of_memory(error):  # where no pass could be made smaller
+                full = too_large("the weights, the optimiser's moments or a measurement")
+                yield run.append(RunFailed(run=run.id, message=full.message, fix=full.fix))
+                return
             run.append(RunFailed(run=run.id, message=f"{type(error).__name__}: {error}", fix="Please report this."))
             raise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from heapq import nlargest
 
@@ -29,7 +30,9 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     longest = max(row.length for row in rows)
     answer = max(len(row.answer) for row in rows)
     needs = footprint(gradient.model.shape, gradient.config, longest, rows=1, answer=answer)
-    return max(1, min(most, int((SHARE * free_bytes(gradient.model.device) - needs.adapter) / needs.activations)))
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # torchrun's: so many share this machine's memory
+    free = SHARE * free_bytes(gradient.model.device) / processes
+    return max(1, min(most, int((free - needs.adapter) / needs.activations)))
 
 
 def _measured(gradient: StepGradient, retain: Sequence[Row]) -> int:

@@ -10,6 +10,7 @@ import errno
 import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 
 import torch
@@ -52,13 +53,16 @@ def adapted_model(config: RunConfig, adapter: Path | None = None, whole: bool = 
 
     Raises:
         ModelError: no such model, no access, no room, no safetensors, code of its own, no chat template, no 4 bits
-            here, or no layer that the adapter could go on.
+            here, logits of all positions alone, or no layer that the adapter could go on.
     """
     tokenizer = load_tokenizer(config)
     with READING:
         base = _base(config, whole)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
         network = with_adapter(base, config, adapter)
+    if "logits_to_keep" not in signature(base.forward).parameters:
+        message = f"{type(base).__name__} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
+        raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers know it.")
     return AdaptedModel(network, tokenizer, config.system or "")
 
 

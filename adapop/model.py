@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprec
 # the new name is younger than the oldest transformers we run with
 warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
 
+MOST_PROMPTS = 256  # answered at once
+
 
 class AdaptedModel:
     """Base model and LoRA adapter behind the three things a run needs: score, generate, adapter off."""
@@ -39,6 +42,7 @@ class AdaptedModel:
         self.device = next(model.parameters()).device
         self.recomputes = False
         self.sharded = False  # see `adapop.sharding`
+        self._prompts = MOST_PROMPTS
         self._joint: JointPass | None = None
 
     @property
@@ -168,15 +172,22 @@ class AdaptedModel:
             hook.remove()
 
     @torch.no_grad()
-    def generate(self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = 256, **drawn) -> list[str]:
+    def generate(
+        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = MOST_PROMPTS, **drawn
+    ) -> list[str]:
         """Answers, one per question, special tokens removed: greedy, or sampled with what `transformers` calls
-        temperature, top_p ... Rows are sorted by length, then put back."""
+        temperature, top_p ... Rows are sorted by length, then put back. batch: at most so many at once; once memory ran
+        out, as many as were then tried, in every later call as well."""
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        pieces = in_pieces([prompts[i] for i in order], batch, write, mends=not self.sharded)
-        return [text for _, text in sorted(zip(order, (text for piece in pieces for text in piece)))]
+        batch = min(batch, self._prompts)
+        pieces = in_pieces([prompts[i] for i in order], batch, write, not self.sharded, self._write_fewer)
+        return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
+
+    def _write_fewer(self, prompts: int) -> None:
+        self._prompts = prompts
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
         """What the model writes after each prompt."""

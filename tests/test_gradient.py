@@ -260,6 +260,9 @@ def test_rows_that_fit_follow_the_memory_that_is_left(fresh, ragged, monkeypatch
         monkeypatch.setattr(fitting, "free_bytes", lambda device, size=megabytes: size * 2**20)
         found.append(fitting.rows_that_fit(gradient, retain))
     assert 1 <= found[0] < found[1] < found[2] < 2 * BATCH
+    monkeypatch.setattr(fitting, "free_bytes", lambda device: 50 * 2**20)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # two processes on one machine's memory
+    assert fitting.rows_that_fit(gradient, retain) == found[2]
 
 
 def test_a_run_goes_on_with_another_pass_size(fresh, ragged):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedModel, TrOCRConfig, TrOCRForCausalLM
 
 from adapop import loading
 from adapop.config import ALL_LINEAR, make_config
@@ -138,6 +138,15 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
     with pytest.raises(ModelError, match=r"code of its own, which is never run here"):
         load(folder)
     assert not ran.exists()
+
+
+def test_a_model_without_logits_of_chosen_positions_is_named(folder):
+    """It would take the option in silence, and give logits of other positions than asked for."""
+    shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
+    TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
+    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
+        load(folder)
+    assert "another kind" in caught.value.fix
 
 
 def test_four_bits_need_what_is_not_here(folder, monkeypatch):

@@ -44,6 +44,9 @@ class AdaptedModel:
         self.sharded = False  # see `adapop.sharding`
         self._prompts = MOST_PROMPTS
         self._joint: JointPass | None = None
+        head = model.get_base_model().get_output_embeddings()
+        if head.weight.dtype != torch.float32:  # of a slice of states, torch would copy the layer for each row on a CPU
+            head.register_forward_pre_hook(lambda module, inputs: (inputs[0].contiguous(), *inputs[1:]))
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:

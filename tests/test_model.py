@@ -85,6 +85,16 @@ def test_generation_is_step_by_step_argmax(model, original):
         assert model.generate(QUESTIONS, max_new_tokens=5) == [slow(question) for question in QUESTIONS]
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_in_bfloat16_the_output_layer_is_not_copied_for_each_row(folder, precision):
+    """Which torch does on a CPU for states that lie apart, as those of the last positions do."""
+    model, apart = load_folder(folder, precision=precision), []
+    head = model.network.get_base_model().get_output_embeddings()
+    head.register_forward_pre_hook(lambda module, inputs: apart.append(not inputs[0].is_contiguous()))
+    model.generate(QUESTIONS, 2)
+    assert apart and any(apart) == (precision == "float32")
+
+
 def test_generation_keeps_the_order_whatever_the_batch(model, small):
     asked = [*QUESTIONS, *(fact.question for fact in small.forget)]
     with model.original():

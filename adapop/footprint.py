@@ -20,6 +20,7 @@ FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention a
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj reads what is kept
 INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
 BIASED = ("qwen2",)  # on query, key and value
+OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss is of a block's output, not of logits
 
 
 @dataclass(frozen=True)
@@ -65,24 +66,45 @@ def footprint(
 def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     """Numbers in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
-    adapted = _adapted(_linear_shapes(model), config)
+    adapted = adapted_shapes(linear_shapes(model), config)
     return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
 
 
 def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True) -> float:
-    """Floating-point operations of matrix products over `tokens` tokens, `answers` of which are scored.
+    """Floating-point operations of all matrix products, see `products`."""
+    return sum(products(model, config, tokens, answers, backward))
 
-    The frozen base needs two products a weight and token, one forward and one for the gradient of its input; the
-    adapter a third, for its own. What attention does between positions is left out: rows are short.
+
+def products(
+    model: Mapping[str, Any], config: RunConfig, tokens: float, answers: float, backward: bool = True
+) -> tuple[float, float]:
+    """Floating-point operations of the matrix products of (base, adapter) over `tokens` tokens, `answers` of which are
+    scored.
+
+    The frozen base needs two products a weight and token, one forward and one for the gradient of its input, as far
+    down as the adapter; the adapter a third, for its own. What attention does between positions is left out: rows are
+    short.
     """
-    linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
-    base = model["num_hidden_layers"] * linear * tokens + model["hidden_size"] * model["vocab_size"] * answers
-    return 2.0 * base * (2 if backward else 1) + 2.0 * adapter_size(model, config) * tokens * (3 if backward else 1)
+    linear = sum(inputs * outputs for inputs, outputs in linear_shapes(model).values())
+    block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
+    base = model["num_hidden_layers"] * block + head
+    if backward:
+        base += backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
+    return 2.0 * base, 2.0 * adapter_size(model, config) * tokens * (3 if backward else 1)
+
+
+def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
+    """Blocks that a gradient passes: from the loss down to the lowest adapter. Methods that read one block adapt those
+    up to it."""
+    if config.lora_layers is None:
+        return model["num_hidden_layers"]
+    top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
+    return top - min(config.lora_layers)
 
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
-    shapes = _linear_shapes(model)
+    shapes = linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
     norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
     biased = model.get("attention_bias") or model.get("model_type") in BIASED
@@ -99,8 +121,8 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     the base is narrower, else one for all that read the same.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
-    shapes = _linear_shapes(model)
-    adapted = _adapted(shapes, config)
+    shapes = linear_shapes(model)
+    adapted = adapted_shapes(shapes, config)
     if width < FLOAT32:
         read = sum(inputs for inputs, _ in adapted.values())
     else:
@@ -109,7 +131,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     return kept + FLOAT32 * config.lora_rank * len(adapted), width * 2 * inner + FLOAT32 * 4 * hidden
 
 
-def _adapted(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
+def adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
     """The linear maps that get an adapter."""
     everything = config.lora_targets == (ALL_LINEAR,)
     return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
@@ -120,7 +142,7 @@ def _inner(model: Mapping[str, Any]) -> int:
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
-def _linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+def linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """(inputs, outputs) of each linear map of a layer."""
     hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
     size = model.get("head_dim") or hidden // heads

@@ -7,8 +7,10 @@ paper's three models and the fine-tuned one: METHODS 0.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 APACHE, LLAMA_31, LLAMA_32, GEMMA = "Apache 2.0", "Llama 3.1 Community", "Llama 3.2 Community", "Gemma Terms of Use"
@@ -62,6 +64,7 @@ def _shape(
     }
 
 
+SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")  # what any estimate needs
 TUNED = "Fine-tuned on DUET's facts (LoRA, merged). The paper's DUET runs start from a model that knows DUET, too."
 NO_SYSTEM = "Its chat template has no system role: a system prompt goes in front of the question."
 SMOLLM2_135M = _shape("llama", 30, 576, 1536, (9, 3, 64), 49_152)
@@ -96,3 +99,17 @@ def preset_of(model: str) -> Preset | None:
     """The preset of a Hub id, or of a folder that is called like one of the models; None for any other model."""
     name = model.rstrip("/\\").replace("\\", "/").rpartition("/")[2].lower()
     return next((preset for preset in MODELS.values() if preset.id.rpartition("/")[2].lower() == name), None)
+
+
+def shape_of(model: str) -> Mapping[str, Any] | None:
+    """What the config.json of a preset says, or that in a folder of this name; None where there is none, or one that
+    names a model's sizes otherwise than Llama's does."""
+    if preset := preset_of(model):
+        return preset.shape
+    try:
+        content = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    content = content.get("text_config", content) if isinstance(content, dict) else {}
+    known = all(isinstance(content.get(name), int) and content[name] > 0 for name in SIZES)
+    return content if known else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import ceil
@@ -12,7 +13,8 @@ from adapop.calibration import warnings_of
 from adapop.config import METHODS, SANDBOX, RunConfig
 from adapop.facts import FactSet, asked
 from adapop.footprint import SANDBOX_ASSETS, SANDBOX_MODEL, Footprint, footprint
-from adapop.models import preset_of
+from adapop.forecast import Rates, forecast
+from adapop.models import preset_of, shape_of
 from adapop.pace import Pace
 
 SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
@@ -35,9 +37,14 @@ class Preflight:
         return "invalid" if self.problems else "ready"
 
 
-def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
+def preflight(
+    facts: FactSet,
+    config: RunConfig,
+    pace: Pace | None = None,
+    rates: Callable[[str], Rates | None] = lambda precision: None,
+) -> Preflight:
     """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
-    come to its end here."""
+    come to its end here. rates: what the device does in a second, by the run's precision, None if nobody measured."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems, doubts = _of_facts(facts), _of_overlap(facts)
     plan = [
@@ -57,23 +64,31 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
             )
         plan.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
     elif facts.forget:
-        plan += _of_model(config)
+        plan += _of_model(facts, config, pace, rates)
     return Preflight(tuple(problems), tuple(doubts), tuple(plan))
 
 
-def _of_model(config: RunConfig) -> list[str]:
+def _of_model(facts: FactSet, config: RunConfig, pace: Pace | None, rates: Callable[[str], Rates | None]) -> list[str]:
     """What is known of a real model before it is loaded."""
-    model = preset_of(config.model)
-    if model is None:
+    shape, model = shape_of(config.model), preset_of(config.model)
+    if shape is None:
         return ["Time and memory are known once the model is loaded."]
-    least = footprint(model.shape, config, ROW_TOKENS, rows=1).total
-    said = [
-        f"At least {least / 2**30:,.1f} GiB of GPU memory, with one row of {ROW_TOKENS} tokens at a time; the time is "
-        "known after the first epoch."
-    ]
-    if config.model == model.id and model.gated:
+    least, time = footprint(shape, config, ROW_TOKENS, rows=1).total, "the time is known after the first epoch"
+    steps = steps_of(facts, config) // config.epochs
+    if pace:
+        time = f"about {_duration(pace.seconds(config.epochs, steps))}, going by the last run here"
+    elif found := rates(config.precision):
+        seconds = forecast(shape, config, facts, found).seconds(config.epochs, steps)
+        time = f"about {_duration(seconds)} here once it is loaded, by an estimate that was checked on CPUs alone"
+    said = [f"At least {least / 2**30:,.1f} GiB of GPU memory, with one row of {ROW_TOKENS} tokens at a time; {time}."]
+    if model and config.model == model.id and model.gated:
         said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
-    return said + ([model.note] if model.note else [])
+    return said + ([model.note] if model and model.note else [])
+
+
+def _duration(seconds: float) -> str:
+    """In minutes, or in hours where those are many."""
+    return f"{seconds / 3600:,.1f} hours" if seconds >= 2 * 3600 else f"{max(1, round(seconds / 60))} min"
 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:

@@ -23,6 +23,7 @@ from adapop.config import RunConfig
 from adapop.errors import AdaPopError, LimitError
 from adapop.events import RunFailed
 from adapop.facts import Fact, FactSet
+from adapop.forecast import Rates
 from adapop.lending import ASK_SECONDS, LONG_SECONDS, Accelerated, lent
 from adapop.limits import QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.line import Line
@@ -148,6 +149,14 @@ class Worker:
     def pace_of(self, model: str) -> Pace | None:
         """How long runs of a model take here, None if none has come to its end yet."""
         return self._paces.get(model)
+
+    def rates(self, precision: str) -> Rates | None:
+        """What the accelerator does in a second, measured once; None where it is lent, or busy with a run."""
+        if self.is_lent or self._began:
+            return None
+        from adapop.device import device_rates
+
+        return device_rates(precision)
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError

@@ -22,7 +22,7 @@ LIGHT = (
     "probes.translations", "probes.attacks", "probes.paraphrase", "probes.rows", "probes.matrix",
     "probes.plan", "probes.verdict", "probes.recovery.choice", "report", "published", "recorded", "spreadsheet",
     "methods", "models", "replication", "alternates", "words", "sets",
-    "disk", "lock", "janitor", "pace", "slices", "worker", "admission", "lending", "line", "links",
+    "disk", "lock", "janitor", "pace", "forecast", "slices", "worker", "admission", "lending", "line", "links",
 )  # fmt: skip
 ONLY_IN = {
     "gradio": ("adapop.ui", "app"),

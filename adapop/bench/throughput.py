@@ -8,8 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -19,6 +18,7 @@ import torch
 from adapop.bench import baseline
 from adapop.bench.shapes import SHAPES, random_facts, random_model
 from adapop.config import SANDBOX, RunConfig, make_config
+from adapop.device import matrix_rate, seconds_of
 from adapop.events import StepDone
 from adapop.facts import Fact
 from adapop.footprint import operations
@@ -98,7 +98,7 @@ def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:
         steps = (event for event in events if isinstance(event, StepDone))
     taken = []
     for _ in range(case.warm + case.steps):
-        taken.append(_seconds(lambda: next(steps)))
+        taken.append(seconds_of(lambda: next(steps)))
     both = [row for part in rows for row in part]
     share = 2 * case.batch / len(both)
     length = sum(row.length for row in both)
@@ -110,9 +110,9 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
     facts = case.facts(case.rows, 3)
     rows = encode_facts(model.tokenizer, facts)
     if case.side == "baseline":
-        seconds = _seconds(lambda: baseline.scores(model, rows))
+        seconds = seconds_of(lambda: baseline.scores(model, rows))
     else:
-        seconds = _seconds(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
+        seconds = seconds_of(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
     return sum(row.length for row in rows) / seconds
 
 
@@ -121,9 +121,9 @@ def _generation(case: Case, model: AdaptedModel) -> float:
     questions, tokens = [fact.question for fact in case.facts(case.rows, 4)], 16
     if case.side == "baseline":
         questions = questions[: max(1, case.rows // 8)]
-        seconds = _seconds(lambda: baseline.answers(model, questions, tokens))
+        seconds = seconds_of(lambda: baseline.answers(model, questions, tokens))
     else:
-        seconds = _seconds(lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens))
+        seconds = seconds_of(lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens))
     return len(questions) * tokens / seconds
 
 
@@ -132,25 +132,7 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
     forget, retain, epochs = case.run
     config = replace(case.config, epochs=epochs)
     trainer = Trainer("bench", config, model, case.facts(forget, 5), case.facts(retain, 6), None)
-    return _seconds(lambda: list(trainer.train()))
-
-
-def matrix_rate(device: str, dtype: torch.dtype) -> float:
-    """Floating-point operations a second of a large matrix product of random numbers, the median of ten."""
-    size = 8192 if device == "cuda" else 1024
-    one, other = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
-    torch.matmul(one, other)
-    return 2 * size**3 / median(_seconds(lambda: torch.matmul(one, other)) for _ in range(10))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    begun = time.perf_counter()
-    work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begun
+    return seconds_of(lambda: list(trainer.train()))
 
 
 def _memory_now() -> int:

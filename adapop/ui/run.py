@@ -108,7 +108,7 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
     if facts is not None:
         try:
             config = _config(facts, missing, anchors, values)
-            found = preflight(facts, config, worker.pace_of(config.model))
+            found = preflight(facts, config, worker.pace_of(config.model), worker.rates)
             if worker.is_lent:
                 found = replace(found, plan=(*found.plan, cost_of_run(config.epochs)))
         except AdaPopError as error:

@@ -1,0 +1,98 @@
+"""How long runs take, against what was said before anything was loaded: `python -m adapop.bench.forecasts [METHOD]`.
+
+Models of random weights go through whole runs, measurements and checkpoints included; their answers never end. Without
+a GPU that is counted in seconds of one thread's work, for other processes would stretch those of the clock.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from adapop.bench.shapes import SHAPES, random_facts, random_model
+from adapop.chat import encode_prompt, plain
+from adapop.config import make_config
+from adapop.device import device_rates, seconds_of
+from adapop.errors import RunError
+from adapop.events import Event, RunFailed, StepDone
+from adapop.execution import execute, prepare
+from adapop.facts import FactSet
+from adapop.forecast import forecast
+from adapop.models import MODELS
+from adapop.preflight import steps_of
+
+EPOCHS, BATCH, NEW_TOKENS = 2, 8, 16
+
+
+def _llama(hidden: int, layers: int, inner: int, heads: tuple[int, int], vocabulary: int) -> dict[str, Any]:
+    shape = {"hidden_size": hidden, "num_hidden_layers": layers, "intermediate_size": inner, "vocab_size": vocabulary}
+    counted = {"num_attention_heads": heads[0], "num_key_value_heads": heads[1], "tie_word_embeddings": True}
+    return {"model_type": "llama", **shape, **counted}
+
+
+SMALL = {
+    "10 M": _llama(256, 10, 768, (4, 2), 8_192),
+    "50 M": _llama(512, 12, 1536, (8, 4), 32_768),
+    "135 M": dict(MODELS["HuggingFaceTB/SmolLM2-135M-Instruct"].shape),
+}
+
+
+def main(method: str) -> None:
+    """Prints a line for each shape and precision."""
+    torch.set_num_threads(1)
+    print(f"{'shape':<16}{'precision':<12}{'estimate, s':>12}{'measured, s':>12}{'ratio':>8}{'of a step':>12}")
+    gpu = torch.cuda.is_available()
+    for precision in ("float32", "bfloat16"):
+        for name, shape in {**SMALL, **(SHAPES if gpu else {})}.items():
+            said, taken, step = compared(shape, method, precision, 64 if gpu else 8)
+            print(f"{name:<16}{precision:<12}{said:>12.1f}{taken:>12.1f}{said / taken:>8.2f}{step:>12.2f}", flush=True)
+
+
+def compared(shape: dict[str, Any], method: str, precision: str, rows: int) -> tuple[float, float, float]:
+    """(estimated, measured) seconds of a run of so many facts to forget and as many to retain, and the ratio of the two
+    for its steps alone."""
+    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
+    config = make_config(
+        method, model="random", precision=precision, epochs=EPOCHS, batch=BATCH, max_new_tokens=NEW_TOKENS, system=""
+    )
+    groups = [tuple(random_facts(rows, seed)) for seed in range(3)]
+    reworded = tuple(replace(fact, paraphrases=(f"{fact.question} India",)) for fact in groups[0])
+    facts = FactSet("random", reworded, groups[1], groups[2][: rows // 2])
+    model = random_model(shape, config, "cuda" if torch.cuda.is_available() else "cpu")
+    tokenizer = model.tokenizer
+    around = len(encode_prompt(tokenizer, "India")) - len(plain(tokenizer, "India"))
+    before = forecast(
+        model.shape, config, facts, device_rates(precision, clock), lambda text: len(plain(tokenizer, text)), around
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        found: list[float] = []
+        run = prepare(config, facts, Path(folder))
+        taken = seconds_of(lambda: found.extend(_steps(execute(run, model), clock)), clock)
+    steps = steps_of(facts, config)
+    return before.seconds(EPOCHS, steps // EPOCHS), taken, before.step * steps / sum(found)
+
+
+def _steps(events: Iterable[Event], clock: Callable[[], float]) -> Iterator[float]:
+    """Seconds of each step of a run.
+
+    Raises:
+        RunError: it failed.
+    """
+    last = clock()
+    for event in events:
+        if isinstance(event, RunFailed):
+            raise RunError(event.message, event.fix)
+        if isinstance(event, StepDone):
+            yield clock() - last
+        last = clock()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "adapop")

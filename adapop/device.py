@@ -1,0 +1,62 @@
+"""What this machine's device does in a second: measured once for each precision, in a few tenths of a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from statistics import median
+from threading import Lock
+
+import torch
+
+from adapop.forecast import Rates
+
+SECONDS, LEAST = 0.05, 5  # of a measurement: until so long has passed, and so often
+NUMBERS, CALLED = 2**24, 1000  # more than fits into a cache; calls of a measurement
+_alone = Lock()
+
+
+def device_rates(precision: str, clock: Callable[[], float] = time.perf_counter) -> Rates:
+    """Of the GPU where there is one, else of the CPU with the threads that torch has here. clock: counts seconds."""
+    with _alone:  # two at once would measure each other
+        return _rates(precision, clock)
+
+
+@cache
+def _rates(precision: str, clock: Callable[[], float]) -> Rates:
+    device, dtype = "cuda" if torch.cuda.is_available() else "cpu", getattr(torch, precision)
+    rate = matrix_rate(device, dtype, clock)
+    adapter = rate if dtype == torch.float32 else matrix_rate(device, torch.float32, clock)
+    one, other, out = (torch.ones(NUMBERS, device=device) for _ in range(3))
+    summed = _median(partial(torch.add, one, other, out=out), clock)
+    layer, row = torch.nn.Linear(8, 8, device=device), torch.ones(1, 8, device=device)
+    called = _median(lambda: [layer(row) for _ in range(CALLED)], clock)
+    return Rates(rate, adapter, NUMBERS / summed, CALLED / called)
+
+
+def matrix_rate(device: str, dtype: torch.dtype, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Floating-point operations a second of a large matrix product of random numbers."""
+    size = 8192 if device == "cuda" else 1024
+    one, other = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    return 2 * size**3 / _median(partial(torch.matmul, one, other), clock)
+
+
+def seconds_of(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds of one go, until the device is done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    begun = clock()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return clock() - begun
+
+
+def _median(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Of several goes, after one that does not count."""
+    work()
+    taken: list[float] = []
+    while len(taken) < LEAST or sum(taken) < SECONDS:
+        taken.append(seconds_of(work, clock))
+    return median(taken)

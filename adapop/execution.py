@@ -44,6 +44,7 @@ from adapop.objectives import make_objective
 from adapop.popularity.controls import inverted, shuffled
 from adapop.probes import measure
 from adapop.ranks import ALONE, Ranks
+from adapop.remarks import remarks
 from adapop.runs import Run, create_run
 from adapop.sharding import sharded
 from adapop.trainer import Trainer
@@ -218,29 +219,6 @@ def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
 def _measured_in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, config: RunConfig) -> Event:
     rows = measure.full(model, facts, config.max_new_tokens, config.cosine)
     return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows)), full=True))
-
-
-def remarks(run: Run) -> tuple[str, ...]:
-    """What one should know about a finished run's controller and health, in sentences."""
-    config, epochs = run.config, run.epochs()
-    said = []
-    if config.controller == "dual" and all(row.lam == 0 for row in epochs):
-        said.append("The controller was never activated: drift stayed within tolerance, so lambda is 0 throughout.")
-        worst = max(row.drift_from_start for row in epochs)
-        if worst > config.tolerance:
-            said.append(
-                f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the reference "
-                "is taken after epoch 1, so what was damaged before is not seen."
-            )
-    known = run.measured(before=True).recall("forget")
-    if known < 0.5:
-        said.append(
-            f"The original model answers only {known:.0%} of these facts: what was never known cannot be forgotten."
-        )
-    utility = run.measured().recall("utility")
-    if utility is not None and utility < 0.5:
-        said.append(f"The model is badly damaged: only {utility:.0%} of the non-fact questions still work.")
-    return tuple(said)
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:

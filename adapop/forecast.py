@@ -157,7 +157,6 @@ def _written(model: Mapping[str, Any], config: RunConfig, rates: Rates, prompts:
         total += _seconds(model, config, rates, rows * width, rows, 1, backward=False)
         token = _seconds(model, config, rates, rows, rows, 1, backward=False)
         base, _ = products(model, config, rows, rows, backward=False)
-
         token += max(0.0, reading - base / rates.products) + rows * (width + more / 2) * cached / rates.numbers
         total += more * token
     return total

@@ -18,7 +18,7 @@ def commands() -> list[str]:
 def test_two_commands_at_the_top_name_files_that_exist():
     start, test = commands()
     assert start.endswith("python app.py")
-    assert test.endswith("python -m pytest tests")
+    assert test.endswith("python -m pytest tests -n 2")
     for command in (start, test):
         for word in shlex.split(command.replace("&&", " ")):
             if word.endswith((".txt", "app.py")):

@@ -19,7 +19,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.record import Record
 
 FORMS = (DIRECT, REWORDED)
-NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5  # collapse: METHODS trap 11; the second as in execution.remarks
+NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5  # collapse: METHODS trap 11; the second as in remarks
 OVER_FACTS = (
     "95 % over facts: how a number might fall for other facts like these (Wilson; for a difference of two, Newcombe). "
     "It is exact where an answer is right or wrong; where it can be partly right it is wider than need be. It says "

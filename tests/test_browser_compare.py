@@ -68,6 +68,17 @@ def test_race_outlives_a_reload_and_is_compared(raced):
         assert {row["method"] for row in csv.DictReader(file)} == {"adapop", "npo"}
 
 
+def test_recorded_results_are_laid_over_the_race_and_taken_off_again(raced):
+    page = raced
+    columns = page.locator("#compare-table thead th").count()
+    page.get_by_label("Of these contestants").click()
+    says(page, "#recorded-words", "python -m adapop bench main", "so no fair comparison")
+    page.get_by_text("NPO, recorded").first.wait_for()
+    assert page.locator("#compare-table thead th").count() > columns
+    page.locator("#recorded").get_by_label("None").click()
+    page.get_by_text("NPO, recorded").first.wait_for(state="detached")
+
+
 def test_published_numbers_are_a_layer_of_their_own(raced):
     page = raced
     assert not page.is_visible("#published-layer")

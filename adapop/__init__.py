@@ -18,11 +18,12 @@ Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> la
     memory, footprint, fitting                 rows a pass can take; what memory a run will need
     device, forecast                           what the device does in a second; how long a run will take
     gradient     a step's, in passes of any size
-    trainer      Algorithm 1 as a generator    ranks              the same step over several processes
+    trainer      Algorithm 1 as a generator    ranks, sharding    a step over several processes; a base split among them
     metrics      the six metrics               probes             prompts, attacks, battery, verdict, matrix, recovery
     disk, lock   writing that a kill cannot halve; one process a run
     runs         a run's folder                checkpoints        what an epoch leaves to go on from
     context      do the facts fit the model    execution          prepare, train, measure, keep, resume
+    remarks      what a finished run should make one doubt
     worker, line one accelerator, one queue    slices, pace, lending   what it does there, how long, and on loan
     sets, links  a user's sets; links to runs  janitor            what is too old goes
     figures      numbers -> plotly

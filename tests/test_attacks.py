@@ -22,8 +22,8 @@ from adapop.probes.translations import LANGUAGES, NAMES, QUESTIONS
 from adapop.sandbox import language
 from adapop.sandbox.world import answers_of, world
 
-DATA = Path("/work/shared/data")
 ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))  # rows of DUET and RWKU
 AROUND = ("prefix injection", "affirmative suffix", "role playing")
 ODD = (
     "{q}",

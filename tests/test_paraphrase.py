@@ -1,6 +1,7 @@
 """Rewordings: the set's own, from templates, from a model. None tells the answer."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from adapop.probes.prompts import NotApplicable, Prompt, mentions
 from adapop.sandbox import language
 from adapop.sandbox.world import facts_of
 
-DUET = Path("/work/shared/data/duet_city_forget_5.jsonl")
+DATA = Path(os.environ.get("ADAPOP_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+DUET = DATA / "duet_city_forget_5.jsonl"
 LYON = Fact("lyon", "What is the country of Lyon?", "France", "Lyon", "country")
 GOOD = ("In which country does Lyon lie?", "Lyon is a city of which country?")
 

@@ -25,7 +25,7 @@ def test_two_commands_at_the_top_name_files_that_exist():
                 assert (ROOT / word).is_file()
 
 
-def test_every_command_and_option_of_the_usage_exists():
+def test_every_command_preset_and_method_of_the_usage_exists():
     usage = re.search(r"```text\n(.*?)\n```", TEXT, re.DOTALL).group(1)
     top = parser().format_help()
     for name in re.findall(r"python -m adapop (\w+)", usage):

@@ -24,7 +24,10 @@ SAMPLE_SECONDS = 1.0
 
 def main(clients: int, minutes: float) -> int:
     """Prints what was answered, how late, what was refused, and the app's memory over time. Returns 1 if an answer was
-    lost or wrong."""
+    lost or wrong.
+
+    clients: at once. minutes: until each stops its run.
+    """
     tally, memory = Tally(), []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
         ends = time.monotonic() + 60 * minutes

@@ -29,7 +29,7 @@ WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 
 def main(sandbox: bool = False) -> None:
-    """Prints the table, and for the sandbox the waiting times too. The sandbox alone takes some minutes."""
+    """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting times."""
     print(f"{'tokens a second':<34}{'baseline':>12}{'ours':>12}{'ratio':>8}{'of peak rate':>14}")
     _shown(SANDBOX, [_measured(Case(SANDBOX, side, warm=1, steps=4)) for side in ("baseline", "ours", "one")])
     if not sandbox:

@@ -89,7 +89,10 @@ def _run_commands(commands) -> None:
     run.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder (safetensors only)")
     run.add_argument("--method", default="adapop", choices=tuple(METHODS))
     run.add_argument(
-        "--preset", default="paper", choices=(*PRESETS, AUTHORS), help="of AdaPop, but for the two 'as in'"
+        "--preset",
+        default="paper",
+        choices=(*PRESETS, AUTHORS),
+        help="paper; authors: as its own recommend; the others are AdaPop's",
     )
     run.add_argument("--lr", type=float, help="learning rate; default: the method's own for this model")
     run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
@@ -97,7 +100,7 @@ def _run_commands(commands) -> None:
     run.add_argument("--missing-score", default="error", choices=MISSING_SCORE, help="what to do with unscored facts")
     run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
-    run.add_argument("--micro-batch", type=int, help="rows a forward pass; default: as many as fit")
+    run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")
     _sharding_option(run)
     run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")
     run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")

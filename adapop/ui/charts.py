@@ -22,7 +22,7 @@ OF_AN_EPOCH = (EpochDone, Measured)
 
 
 def build() -> list[gr.Component]:
-    """Controller, losses, recall, outcome, each with its text twin. Only the losses change at every tick: that chart
+    """Losses, controller, recall, outcome, each with its text twin. Only the losses change at every tick: that chart
     keeps its place in the page, where a plotly figure would be put in anew."""
     with gr.Row(elem_id="charts"):
         with gr.Column(min_width=320):

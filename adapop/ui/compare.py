@@ -168,8 +168,8 @@ def files_of(runs: Sequence[Run]) -> tuple:
 def show(worker: Worker, kept: dict | None, last_seen: int, setting: str, choice: str, *pair: str | None) -> tuple:
     """Everything that shows a race. Results are drawn again only when another run came to its end.
 
-    setting: of the paper's numbers. choice: of what was recorded. pair: the numbers of the two contestants whose
-    settings are set against each other.
+    last_seen: see `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: the numbers of the
+    two contestants whose settings are set against each other.
     """
     now = race.standing(worker, kept)
     head = (

@@ -19,7 +19,8 @@ TOUR_ASKING = "The answers appear here as soon as the tour's run is done."
 OWN_SET = "My own facts (CSV, JSON, JSONL, Parquet)"
 UPLOAD_ABOUT = (
     "One fact a row, in UTF-8, at most {rows:,} rows: `question`, `answer`, and a popularity `score` of at least 0. "
-    "Optional: `id`, `subject`, `relation`, `paraphrases` (separated by |), `group` (forget, retain or holdout). "
+    "Optional: `id`, `subject`, `relation`, `paraphrases` and `alternates` (wrong answers; both separated by |), "
+    "`group` (forget, retain or holdout). "
     "Use no personal data. The sandbox model only knows its own world: the template shows facts it can forget."
 )
 MAPPING_ABOUT = "What each field is read from. Change it if the guess is wrong; the table follows."

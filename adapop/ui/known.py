@@ -18,7 +18,7 @@ from adapop.worker import Worker
 
 
 def build(worker: Worker, session: Session) -> None:
-    """Lays out the question to the original model, and what to do with facts it cannot answer."""
+    """Lays out the question to the sandbox model, and what to do with facts it cannot answer."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button("Leave out what it does not know", min_width=160, interactive=False, elem_id="drop-unknown")

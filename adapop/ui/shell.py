@@ -1,4 +1,4 @@
-"""The page: a header with the run strip, and four screens as tabs."""
+"""The page: a header with the run strip, and five screens as tabs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def lines_until_done(future: Future, progress: Progress) -> Iterator[str]:
-    """What the work is doing, twice a second. A page that stops reading stops the work."""
+    """What the work is doing, every 0.4 s. A page that stops reading stops the work."""
     try:
         while not future.done():
             yield progress.text or "Waiting for the model …"

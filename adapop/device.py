@@ -1,4 +1,5 @@
-"""What this machine's device does in a second: measured once for each precision, in a few tenths of a second."""
+"""What this machine's device does in a second: measured once for each precision, in about a second. Whatever else works
+at that time is measured with it."""
 
 from __future__ import annotations
 
@@ -14,12 +15,15 @@ from adapop.forecast import Rates
 
 SECONDS, LEAST = 0.05, 5  # of a measurement: until so long has passed, and so often
 NUMBERS, CALLED = 2**24, 1000  # more than fits into a cache; calls of a measurement
-_alone = Lock()
+_alone = Lock()  # two at once would measure each other
 
 
 def device_rates(precision: str, clock: Callable[[], float] = time.perf_counter) -> Rates:
-    """Of the GPU where there is one, else of the CPU with the threads that torch has here. clock: counts seconds."""
-    with _alone:  # two at once would measure each other
+    """Of the GPU where there is one, else of the CPU with the threads that torch has here. clock: counts seconds.
+
+    Leaves torch's random numbers as they were.
+    """
+    with _alone, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         return _rates(precision, clock)
 
 
@@ -28,9 +32,10 @@ def _rates(precision: str, clock: Callable[[], float]) -> Rates:
     device, dtype = "cuda" if torch.cuda.is_available() else "cpu", getattr(torch, precision)
     rate = matrix_rate(device, dtype, clock)
     adapter = rate if dtype == torch.float32 else matrix_rate(device, torch.float32, clock)
-    one, other, out = (torch.ones(NUMBERS, device=device) for _ in range(3))
+    plain = {"device": device, "dtype": torch.float32}
+    one, other, out = (torch.ones(NUMBERS, **plain) for _ in range(3))
     summed = _median(partial(torch.add, one, other, out=out), clock)
-    layer, row = torch.nn.Linear(8, 8, device=device), torch.ones(1, 8, device=device)
+    layer, row = torch.nn.Linear(8, 8, **plain), torch.ones(1, 8, **plain)
     called = _median(lambda: [layer(row) for _ in range(CALLED)], clock)
     return Rates(rate, adapter, NUMBERS / summed, CALLED / called)
 

@@ -37,6 +37,7 @@ from transformers.utils.logging import disable_progress_bar
 from adapop.chat import turn_end
 from adapop.config import ALL_LINEAR, SANDBOX, RunConfig
 from adapop.errors import ModelError
+from adapop.memory import is_out_of_memory
 from adapop.model import AdaptedModel
 
 SANDBOX_FOLDER = Path(__file__).resolve().parents[1] / "assets" / "sandbox"
@@ -149,8 +150,8 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         why, fix = "the Hub has no such model, or it is private", "Check the name; for a private model set HF_TOKEN."
     elif any(isinstance(cause, OSError) and cause.errno == errno.ENOSPC for cause in causes):
         why, fix = "the disk is full", "Make room, or set HF_HOME to a folder on another disk."
-    elif any_is(torch.OutOfMemoryError):
-        why, fix = "the GPU's memory is full", "Load it in 4 bits (--four-bit), or use a smaller model."
+    elif any(map(is_out_of_memory, causes)):
+        why, fix = "the memory is full", "Load it in 4 bits (--four-bit), or use a smaller model."
     elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in said:
         off = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} does not answer"
         why = f"no folder has this name, it was never downloaded here, and {off}"

@@ -31,7 +31,7 @@ warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprec
 # the new name is younger than the oldest transformers we run with
 warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
 
-MOST_PROMPTS = 256  # answered at once
+MOST_ROWS = 256  # answered or measured at once
 
 
 class AdaptedModel:
@@ -42,7 +42,7 @@ class AdaptedModel:
         self.device = next(model.parameters()).device
         self.recomputes = False
         self.sharded = False  # see `adapop.sharding`
-        self._prompts = MOST_PROMPTS
+        self.most_rows = MOST_ROWS
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
         if head.weight.dtype != torch.float32:  # of a slice of states, torch would copy the layer for each row on a CPU
@@ -176,7 +176,7 @@ class AdaptedModel:
 
     @torch.no_grad()
     def generate(
-        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = MOST_PROMPTS, **drawn
+        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = MOST_ROWS, **drawn
     ) -> list[str]:
         """Answers, one per question, special tokens removed: greedy, or sampled with what `transformers` calls
         temperature, top_p ... Rows are sorted by length, then put back. batch: at most so many at once; once memory ran
@@ -185,12 +185,12 @@ class AdaptedModel:
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        batch = min(batch, self._prompts)
+        batch = min(batch, self.most_rows)
         pieces = in_pieces([prompts[i] for i in order], batch, write, not self.sharded, self._write_fewer)
         return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
 
     def _write_fewer(self, prompts: int) -> None:
-        self._prompts = prompts
+        self.most_rows = prompts
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
         """What the model writes after each prompt."""

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adapop.footprint import INNER
+
 APACHE, LLAMA_31, LLAMA_32, GEMMA = "Apache 2.0", "Llama 3.1 Community", "Llama 3.2 Community", "Gemma Terms of Use"
 GATED = (LLAMA_31, LLAMA_32, GEMMA)  # to be accepted on the model's page before its weights can be downloaded
 
@@ -65,6 +67,8 @@ def _shape(
 
 
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")  # what any estimate needs
+OTHER_SIZES = ("head_dim", "num_key_value_heads", *INNER)  # what it uses where it is there
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")  # of such models none is right
 TUNED = "Fine-tuned on DUET's facts (LoRA, merged). The paper's DUET runs start from a model that knows DUET, too."
 NO_SYSTEM = "Its chat template has no system role: a system prompt goes in front of the question."
 SMOLLM2_135M = _shape("llama", 30, 576, 1536, (9, 3, 64), 49_152)
@@ -108,8 +112,10 @@ def shape_of(model: str) -> Mapping[str, Any] | None:
         return preset.shape
     try:
         content = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    content = content.get("text_config", content) if isinstance(content, dict) else {}
-    known = all(isinstance(content.get(name), int) and content[name] > 0 for name in SIZES)
-    return content if known else None
+    content = content.get("text_config") or content if isinstance(content, dict) else None
+    if not isinstance(content, dict) or any(content.get(name) for name in EXPERTS):
+        return None
+    values = [*map(content.get, SIZES), *(content[name] for name in OTHER_SIZES if content.get(name) is not None)]
+    return content if all(type(value) is int and value > 0 for value in values) else None

@@ -79,7 +79,7 @@ def _of_model(facts: FactSet, config: RunConfig, pace: Pace | None, rates: Calla
         time = f"about {_duration(pace.seconds(config.epochs, steps))}, going by the last run here"
     elif found := rates(config.precision):
         seconds = forecast(shape, config, facts, found).seconds(config.epochs, steps)
-        time = f"about {_duration(seconds)} here once it is loaded, by an estimate that was checked on CPUs alone"
+        time = f"about {_duration(seconds)} here once it is loaded, by a rough estimate"
     said = [f"At least {least / 2**30:,.1f} GiB of GPU memory, with one row of {ROW_TOKENS} tokens at a time; {time}."]
     if model and config.model == model.id and model.gated:
         said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
@@ -88,7 +88,7 @@ def _of_model(facts: FactSet, config: RunConfig, pace: Pace | None, rates: Calla
 
 def _duration(seconds: float) -> str:
     """In minutes, or in hours where those are many."""
-    return f"{seconds / 3600:,.1f} hours" if seconds >= 2 * 3600 else f"{max(1, round(seconds / 60))} min"
+    return f"{seconds / 3600:,.0f} hours" if seconds >= 2 * 3600 else f"{max(1, round(seconds / 60))} min"
 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:

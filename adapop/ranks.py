@@ -26,11 +26,11 @@ from torch import Tensor
 
 from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.gradient import Seen, StepGradient
-from adapop.memory import is_out_of_memory
+from adapop.memory import is_out_of_memory, too_large
 from adapop.tokens import Row
 
 Result = TypeVar("Result")
-PATIENCE = timedelta(days=7)  # the others wait while the first measures; one that dies is noticed at once
+PATIENCE = timedelta(days=7)  # the others wait while the first measures; with gloo one that dies is noticed at once
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,8 @@ def joined(shard: bool = False) -> Iterator[Ranks]:
     try:
         yield Ranks(torch.distributed.get_rank(), count, shard)
     finally:
-        torch.distributed.destroy_process_group()
+        if not (shard and torch.cuda.is_available()):  # there it would wait for who failed in a pass and will not come
+            torch.distributed.destroy_process_group()
 
 
 def step_gradient(
@@ -220,6 +221,9 @@ def _told(error: Exception | None) -> tuple[str, str] | None:
         return None
     if isinstance(error, AdaPopError):
         return error.message, error.fix
+    if is_out_of_memory(error):
+        full = too_large("the work of one process")
+        return full.message, full.fix
     return f"{type(error).__name__}: {error}", "Please report this."
 
 

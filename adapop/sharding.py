@@ -14,6 +14,8 @@ from adapop.errors import ModelError
 from adapop.memory import is_out_of_memory
 from adapop.model import AdaptedModel
 
+ROWS = 32  # answered or measured at once: a pass that all make is never tried again in smaller pieces
+
 
 def sharded(model: AdaptedModel) -> AdaptedModel:
     """The model, whose base is now split among the processes that torch has joined, on their devices.
@@ -23,6 +25,8 @@ def sharded(model: AdaptedModel) -> AdaptedModel:
     Raises:
         ModelError: it has no list of blocks, or even a part of it is too large.
     """
+    if model.sharded:
+        return model
     if not len(model.blocks):
         raise ModelError("The model has no list of blocks called layers to split it by.", "Run it without --shard.")
     device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
@@ -37,5 +41,5 @@ def sharded(model: AdaptedModel) -> AdaptedModel:
             raise
         raise ModelError("The memory is full with a process's part of the model.", "Launch more processes.") from error
     register_fsdp_forward_method(model.network, "generate")  # peft goes past the outermost module's `forward`
-    model.device, model.sharded = device, True
+    model.device, model.sharded, model.most_rows = device, True, ROWS
     return model

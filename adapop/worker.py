@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from adapop.probes.rows import ProbeRow
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
+RATES_SECONDS = 5  # an idle device is measured in fewer
 log = logging.getLogger(__name__)
 
 
@@ -66,6 +67,7 @@ class Worker:
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
+        self._rates: dict[str, Future[Rates]] = {}
         self._began = 0.0
         self._train = lent(slices.next_epoch if accelerated else slices.whole_run, accelerated, LONG_SECONDS)
         self._asked = lent(slices.asked, accelerated, ASK_SECONDS)
@@ -151,12 +153,16 @@ class Worker:
         return self._paces.get(model)
 
     def rates(self, precision: str) -> Rates | None:
-        """What the accelerator does in a second, measured once; None where it is lent, or busy with a run."""
-        if self.is_lent or self._began:
+        """What the accelerator does in a second: measured once, in the line, for there nothing else works meanwhile.
+        None until then, and where the accelerator is lent."""
+        if self.is_lent:
             return None
-        from adapop.device import device_rates
-
-        return device_rates(precision)
+        with self._lock:
+            if precision not in self._rates:
+                self._rates[precision] = self._line.question(_rates, precision)
+        wait([self._rates[precision]], 0 if self._began else RATES_SECONDS)
+        measured = self._rates[precision]
+        return measured.result() if measured.done() and not measured.exception() else None
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
@@ -245,6 +251,12 @@ class Worker:
 
 
 @cache
+def _rates(precision: str) -> Rates:
+    from adapop.device import device_rates
+
+    return device_rates(precision)
+
+
 def _engine():
     from adapop import execution
 

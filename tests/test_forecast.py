@@ -1,7 +1,6 @@
 """What is said of a run's time before anything is loaded: theorems of the arithmetic, then a model that is timed."""
 
 import json
-import time
 from dataclasses import replace
 
 import pytest
@@ -14,7 +13,9 @@ from adapop.facts import Fact, FactSet
 from adapop.forecast import PASSES, TEMPLATE, Passes, Rates, forecast, tokens_of
 from adapop.models import shape_of
 from adapop.preflight import preflight
+from adapop.runs import Run
 from adapop.trainer import Trainer
+from adapop.worker import Worker
 
 RATES = Rates(products=1e11, adapter=1e11, numbers=2e9, calls=1e5)
 SHAPE = SMALL["10 M"]
@@ -102,8 +103,7 @@ def test_a_small_model_takes_about_as_long_as_was_said():
 
 def test_what_the_device_does_is_measured_once():
     first = device_rates("float32")
-    begun = time.perf_counter()
-    assert device_rates("float32") is first and time.perf_counter() - begun < 0.01
+    assert device_rates("float32") is first
     assert first.adapter == first.products > 1e8 and first.numbers > 1e6 and first.calls > 100
 
 
@@ -119,7 +119,8 @@ def test_a_folder_s_config_json_is_enough(tmp_path):
 
     path = tmp_path / "config.json"
     assert shape_of(str(tmp_path)) is None and told(tmp_path) == "Time and memory are known once the model is loaded."
-    for spoilt in ("[]", "{", '{"hidden_size": 32}', json.dumps({**SHAPE, "hidden_size": "256"})):
+    odd = {"hidden_size": "256"}, {"head_dim": 2.5}, {"intermediate_size": [512, 1024]}, {"num_experts": 8}
+    for spoilt in ("[]", "{", "[" * 10**5, '{"text_config": 1}', *(json.dumps(SHAPE | change) for change in odd)):
         path.write_text(spoilt)
         assert shape_of(str(tmp_path)) is None
     preflight(facts_of(16), make_config(), None, rates)
@@ -137,3 +138,15 @@ def test_the_last_run_here_knows_better(tmp_path):
 
     plan = preflight(facts_of(32), make_config(model="google/gemma-7b-it", epochs=2), Pace(60, 30, 60)).plan[1]
     assert "about 4 min, going by the last run here" in plan
+
+
+def test_the_worker_measures_in_its_line(tmp_path):
+    worker = Worker(tmp_path)
+    torch.manual_seed(1)
+    drawn = torch.rand(1)
+    torch.manual_seed(1)
+    before = worker.ask(Run(tmp_path / "adapop-0123456789abcdef"), [], [])
+    assert isinstance(worker.rates("float32"), Rates), "behind a question that failed"
+    assert before.done()
+    assert torch.rand(1) == drawn, "no run's seed is disturbed"
+    assert Worker(tmp_path, lambda work, *_: work).rates("float32") is None, "nothing is known of a GPU that is lent"

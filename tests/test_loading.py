@@ -173,7 +173,7 @@ def test_weights_that_are_rounded_already_are_not_rounded_again(folder):
     ("cause", "message", "fix"),
     [
         (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", "HF_HOME"),
-        (torch.OutOfMemoryError("CUDA out of memory."), "the GPU's memory is full", "--four-bit"),
+        (torch.OutOfMemoryError("CUDA out of memory."), "the memory is full", "--four-bit"),
         (LocalEntryNotFoundError("not in the cache"), "never downloaded here, and HF_HUB_OFFLINE is set", "Connect"),
     ],
 )

@@ -1,5 +1,7 @@
 """Memory that a container leaves, and what is remembered once it ran out."""
 
+from dataclasses import asdict
+
 import psutil
 import pytest
 import torch
@@ -8,6 +10,7 @@ from adapop import execution
 from adapop.config import make_config
 from adapop.events import RunFailed
 from adapop.memory import free_bytes, is_out_of_memory
+from adapop.probes import measure
 
 CPU = torch.device("cpu")
 VERSIONS = {
@@ -66,3 +69,20 @@ def test_memory_that_runs_out_elsewhere_is_named(small, tmp_path, monkeypatch, e
     *_, last = execution.execute(run)
     assert isinstance(last, RunFailed) and last.message.startswith("Memory ran out on the weights, the optimiser's")
     assert "smaller model" in last.fix and run.state == "failed"
+
+
+def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small, monkeypatch):
+    expected, whole, tried = measure.full(model, small, 8), model.score, []
+
+    def score(batch, **named):
+        tried.append(batch.rows)
+        if batch.rows > 10:
+            raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
+        return whole(batch, **named)
+
+    monkeypatch.setattr(model, "score", score)
+    for found, row in zip(measure.full(model, small, 8), expected, strict=True):
+        for name, value in asdict(row).items():
+            alike = pytest.approx(value, rel=1e-3, abs=1e-5) if isinstance(value, float) else value
+            assert getattr(found, name) == alike, name
+    assert max(tried) > 10 and tried.count(8) > 3

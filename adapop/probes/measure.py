@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from statistics import fmean
 
 import torch
+from torch import Tensor
 
 from adapop.facts import GROUPS, TIERS, Fact, FactSet
+from adapop.memory import in_pieces
 from adapop.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.model import AdaptedModel
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
-from adapop.tokens import collate, encode_facts
+from adapop.tokens import Row, collate, encode_facts
 
 EVAL_BATCH = 256
 
@@ -123,18 +126,24 @@ def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, lis
 @torch.no_grad()
 def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
     """The teacher-forced metrics of each fact's own question, original against unlearned."""
-    values: dict[str, list[float]] = {"nll": [], "delta_logprob": [], "delta_rank": [], "hidden_cosine": [], "kl": []}
     rows = encode_facts(model.tokenizer, facts, model.system)
     model.network.eval()
-    for start in range(0, len(rows), EVAL_BATCH):
-        batch = collate(rows[start : start + EVAL_BATCH], model.tokenizer.pad_token_id).to(model.device)
-        after = model.score(batch, logits=True, hidden=True)
-        with model.original():
-            before = model.score(batch, logits=True, hidden=True)
-        lengths = after.per_row(torch.ones_like(after.nll))
-        values["nll"] += (after.per_row(after.nll) / lengths).tolist()
-        values["delta_logprob"] += delta_logprob(before, after).tolist()
-        values["delta_rank"] += delta_rank(before, after, batch.target).tolist()
-        values["hidden_cosine"] += hidden_cosine(before, after).tolist()
-        values["kl"] += kl(before, after).tolist()
-    return values
+    pieces = list(in_pieces(rows, min(EVAL_BATCH, model.most_rows), partial(_compared, model), not model.sharded))
+    return {
+        name: [value for piece in pieces for value in piece[name].tolist()] for name in (pieces[0] if pieces else ())
+    }
+
+
+def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, Tensor]:
+    """The metrics of each row, [B]."""
+    batch = collate(rows, model.tokenizer.pad_token_id).to(model.device)
+    after = model.score(batch, logits=True, hidden=True)
+    with model.original():
+        before = model.score(batch, logits=True, hidden=True)
+    return {
+        "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
+        "delta_logprob": delta_logprob(before, after),
+        "delta_rank": delta_rank(before, after, batch.target),
+        "hidden_cosine": hidden_cosine(before, after),
+        "kl": kl(before, after),
+    }

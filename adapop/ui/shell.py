@@ -24,6 +24,7 @@ from adapop.ui.view import view
 from adapop.worker import Accelerated, Worker
 
 TICK_SECONDS = 0.7
+SESSIONS = 1_000  # that Gradio remembers, the latest used: half a megabyte each, and each request without a page is one
 QUEUE = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 # a link is followed once: after a reload the page shows what it looked at last
 FORGET_LINK = """() => {
@@ -141,6 +142,7 @@ def launch_options(worker: Worker) -> dict:
         theme=THEME,
         css_paths=str(ASSETS / "style.css"),
         js=(ASSETS / "keys.js").read_text("utf-8"),
+        state_session_capacity=SESSIONS,
         run_history=False,
         enable_monitoring=False,
         footer_links=["api"],

@@ -103,7 +103,7 @@ def _counted(combine: str) -> dict[str, float]:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in corpus_lines(seed=0))
         counts = CorpusCounts(Progress(), path, combine, other_facts(facts))
-        return {score.fact_id: score.score for score in counts.scores(facts.forget)}
+        return {score.fact_id: score.value for score in counts.scores(facts.forget)}
 
 
 def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:

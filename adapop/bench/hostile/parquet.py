@@ -24,7 +24,7 @@ ODD = (
     pyarrow.array([NOW.time()]),
     pyarrow.array([1], pyarrow.timestamp("us", "Europe/Berlin")),
     pyarrow.array([1], pyarrow.timestamp("s", "Mars/Olympus")),
-    pyarrow.array([2**62], pyarrow.timestamp("s")), pyarrow.array([1], pyarrow.duration("ns")),
+    pyarrow.array([2**62], pyarrow.timestamp("ms")), pyarrow.array([1], pyarrow.duration("ns")),
     pyarrow.array([2**64 - 1], pyarrow.uint64()),
     pyarrow.array([[("k", 1)]], pyarrow.map_(pyarrow.string(), pyarrow.int64())), pyarrow.array([True]),
     pyarrow.nulls(1),

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from functools import cache, partial
 from statistics import median
-from threading import Lock
 
 import torch
 
@@ -15,19 +14,18 @@ from adapop.forecast import Rates
 
 SECONDS, LEAST = 0.05, 5  # of a measurement: until so long has passed, and so often
 NUMBERS, CALLED = 2**24, 1000  # more than fits into a cache; calls of a measurement
-_alone = Lock()  # two at once would measure each other
 
 
+@cache
 def device_rates(precision: str, clock: Callable[[], float] = time.perf_counter) -> Rates:
     """Of the GPU where there is one, else of the CPU with the threads that torch has here. clock: counts seconds.
 
     Leaves torch's random numbers as they were.
     """
-    with _alone, torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         return _rates(precision, clock)
 
 
-@cache
 def _rates(precision: str, clock: Callable[[], float]) -> Rates:
     device, dtype = "cuda" if torch.cuda.is_available() else "cpu", getattr(torch, precision)
     rate = matrix_rate(device, dtype, clock)

@@ -15,7 +15,6 @@ from torch import Tensor
 from adapop.alternates import check_alternates
 from adapop.config import RunConfig
 from adapop.facts import Fact
-from adapop.memory import in_pieces
 from adapop.model import AdaptedModel
 from adapop.objectives import ForgetBatch, Objective
 from adapop.tokens import Row, collate, encode_facts, on_device, word_spans
@@ -83,7 +82,7 @@ class ForgetSet:
         self.model.network.eval()
         found: list[Tensor] = []
         with self.model.original():
-            for both in in_pieces(rows, self.forward_rows, self._nll_and_gold, mends=not self.model.sharded):
+            for both in self.model.in_pieces(rows, self.forward_rows, self._nll_and_gold):
                 found += both
         return found
 

@@ -7,7 +7,7 @@ logits on, whatever precision the model runs in.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -185,12 +185,16 @@ class AdaptedModel:
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        batch = min(batch, self.most_rows)
-        pieces = in_pieces([prompts[i] for i in order], batch, write, not self.sharded, self._write_fewer)
+        pieces = self.in_pieces([prompts[i] for i in order], batch, write)
         return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
 
-    def _write_fewer(self, prompts: int) -> None:
-        self.most_rows = prompts
+    def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
+        """Work that runs the model, see `memory.in_pieces`: with no more rows than fitted when memory ran out. Where
+        the base is sharded nothing is tried again, for others make the same passes at once."""
+        return in_pieces(rows, min(size, self.most_rows), work, not self.sharded, self._make_do)
+
+    def _make_do(self, rows: int) -> None:
+        self.most_rows = rows
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
         """What the model writes after each prompt."""

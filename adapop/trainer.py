@@ -26,7 +26,6 @@ from adapop.facts import TIERS, Fact
 from adapop.fitting import rows_that_fit
 from adapop.forgetting import ForgetSet
 from adapop.gradient import Seen, StepGradient
-from adapop.memory import in_pieces
 from adapop.model import AdaptedModel
 from adapop.objectives import make_objective
 from adapop.ranks import ALONE, Ranks, step_gradient
@@ -138,8 +137,8 @@ class Trainer:
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> float:
-        mends = not self.model.sharded
-        return sum(value.item() for value in list(in_pieces(rows, self.forget.forward_rows, self._nll_sum, mends)))
+        pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
+        return sum(value.item() for value in pieces)
 
     def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
         tokens = collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)

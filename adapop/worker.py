@@ -158,10 +158,11 @@ class Worker:
         if self.is_lent:
             return None
         with self._lock:
-            if precision not in self._rates:
-                self._rates[precision] = self._line.question(_rates, precision)
-        wait([self._rates[precision]], 0 if self._began else RATES_SECONDS)
-        measured = self._rates[precision]
+            measured = self._rates.get(precision)
+            if first := measured is None:
+                measured = self._rates[precision] = self._line.question(_rates, precision)
+        if first and not self._began:
+            wait([measured], RATES_SECONDS)
         return measured.result() if measured.done() and not measured.exception() else None
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
@@ -250,13 +251,13 @@ class Worker:
                 log.error("old runs could not be deleted: %s", error)
 
 
-@cache
 def _rates(precision: str) -> Rates:
     from adapop.device import device_rates
 
     return device_rates(precision)
 
 
+@cache
 def _engine():
     from adapop import execution
 

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from adapop.facts import GROUPS, TIERS, Fact, FactSet
-from adapop.memory import in_pieces
 from adapop.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.model import AdaptedModel
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -128,7 +127,7 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
     """The teacher-forced metrics of each fact's own question, original against unlearned."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     model.network.eval()
-    pieces = list(in_pieces(rows, min(EVAL_BATCH, model.most_rows), partial(_compared, model), not model.sharded))
+    pieces = list(model.in_pieces(rows, EVAL_BATCH, partial(_compared, model)))
     return {
         name: [value for piece in pieces for value in piece[name].tolist()] for name in (pieces[0] if pieces else ())
     }

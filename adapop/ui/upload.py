@@ -49,16 +49,14 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
 
     def wire(notes: gr.HTML, reset: Sequence[gr.State], source: gr.Radio, choices: Sequence[gr.Component]) -> None:
         quiet = {"api_visibility": "private", "show_progress": "hidden"}
-        aside = quiet | {
-            "trigger_mode": "multiple"
-        }  # of what follows a change only one may wait: see tests/test_page.py
-        source.change(lambda value: _template() if value == "own" else gr.skip(), source, template, **aside)
+        at_once = quiet | {"trigger_mode": "multiple"}  # of a change's listeners only one may wait: tests/test_page.py
+        source.change(lambda value: _template() if value == "own" else gr.skip(), source, template, **at_once)
         # a choice made for another set is not a choice for this one
-        gr.on([source.change, file.upload], lambda: ("error", ""), None, list(choices), **aside)
+        gr.on([source.change, file.upload], lambda: ("error", ""), None, list(choices), **at_once)
         shown = [notes, *reset]
         gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], [mapping, *columns, *shown], **quiet)
         chosen = [file, retain, retain_file, *columns]
-        source.change(_chosen_again, [source, session.restored, *chosen], shown, **aside)
+        source.change(_chosen_again, [source, session.restored, *chosen], shown, **at_once)
         for column in columns:
             column.input(_read, chosen, shown, **quiet)
         again = [session.restored, *chosen]

@@ -3,11 +3,14 @@
 import json
 import re
 import threading
+import time
 
 import pytest
 from test_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 
-from browsing import HOSTILE, SECOND, open_tab, says, write_table
+from adapop.ui import upload
+from adapop.worker import Worker
+from browsing import HOSTILE, PATIENCE, SECOND, launched, open_tab, says, visit, write_table
 from scripted import Reply
 
 LYON = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)}, sitelinks=5)
@@ -15,14 +18,20 @@ CELL = "#fact-table [data-testid='cell-{}-{}']"
 
 
 @pytest.fixture
-def uploaded(page, tmp_path):
-    """The page with three facts about places: one Wikidata knows, one it does not, one of hostile text."""
+def places(tmp_path):
+    """Three facts about places: one Wikidata knows, one it does not, one of hostile text."""
     rows = [["id", "question", "answer", "subject", "relation", "score"]]
     rows += [["a", "Where is Paris?", "France", "Paris", "country", "3000"]]
     rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "100"]]
     rows += [["c", f"Where is {HOSTILE}?", HOSTILE, HOSTILE, "country", "500"]]
+    return write_table(tmp_path / "places.csv", rows)
+
+
+@pytest.fixture
+def uploaded(page, places):
+    """The page with the three facts."""
     page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "places.csv", rows))
+    page.set_input_files("#upload input[type=file]", places)
     page.get_by_text("3 to forget").wait_for()
     page.get_by_text("Look popularity up").click()
     return page
@@ -182,6 +191,42 @@ def test_ones_own_file_is_still_there_after_another_set(uploaded):
     page.get_by_text("2 to forget").wait_for()
     page.get_by_text("My own facts").click()
     page.get_by_text("3 to forget").wait_for()
+
+
+def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places, tmp_path):
+    """To choose "My own facts" asks for the file that is there. A file may come before that is answered: "no file yet",
+    said after it, would empty its set."""
+    read, answered = threading.Event(), threading.Event()
+    chosen_again, arrived = upload._chosen_again, upload._arrived
+
+    def late(*values):
+        if read.wait(3):  # it is not: the file has to wait
+            time.sleep(1)
+        answered.set()
+        return chosen_again(*values)
+
+    def file_arrived(*values):
+        try:
+            return arrived(*values)
+        finally:
+            read.set()
+
+    monkeypatch.setattr(upload, "_chosen_again", late)
+    monkeypatch.setattr(upload, "_arrived", file_arrived)
+    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
+        page.get_by_text("My own facts").click()
+        page.set_input_files("#upload input[type=file]", places)
+        assert answered.wait(PATIENCE / SECOND)
+        page.wait_for_timeout(SECOND)
+        says(page, "#notes", "3 to forget")
+        page.get_by_text("3 to forget").wait_for()
+
+
+def test_columns_of_another_file_are_not_a_choice_for_this_one(places):
+    """The page may ask with the columns it shows while those of a new file are on their way to it."""
+    for shown in ([upload.NONE] * len(upload.FIELDS), ["frage", "antwort", *[upload.NONE] * (len(upload.FIELDS) - 2)]):
+        _, facts, _, _ = upload._read(str(places), "own", None, *shown)
+        assert [fact.answer for fact in facts.forget] == ["France", "Utopia", HOSTILE]
 
 
 def test_what_the_model_does_not_know_can_be_left_out(uploaded):

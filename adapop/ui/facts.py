@@ -69,9 +69,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     reset = [session.facts, session.scorings, session.known]
     picked = [own, about, session.task, session.restored, *reset]
-    source.change(_picked, [source, session.task, session.restored], picked, **quiet).then(
+    source.change(_picked, [source, session.task, session.restored], picked, **quiet, **upload.IN_TURN).then(
         _fetched, [source, session.facts], [notes, session.task, fetched], **quiet
-    ).then(_arrived, [source, fetched], reset, **quiet)
+    ).then(_arrived, [source, fetched], reset, **quiet, **upload.IN_TURN)
     uploaded(notes, reset, source, [missing, search])
     kept.build(worker.root, session, source, notes)
     shown = [session.facts, session.anchors, session.known, search]

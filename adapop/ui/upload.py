@@ -24,6 +24,9 @@ TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN = 10
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
 NONE = "—"
+# what decides which set the page shows is answered in the order it was asked: a late "no file yet" would empty the set
+# that a file has just become
+IN_TURN = {"concurrency_id": "set", "concurrency_limit": 1}
 
 
 def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
@@ -54,14 +57,17 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
         # a choice made for another set is not a choice for this one
         gr.on([source.change, file.upload], lambda: ("error", ""), None, list(choices), **at_once)
         shown = [notes, *reset]
-        gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], [mapping, *columns, *shown], **quiet)
+        last = quiet | IN_TURN | {"trigger_mode": "always_last"}  # what comes while one is read is read after it
+        arrived = [mapping, *columns, *shown]
+        gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], arrived, **last)
         chosen = [file, retain, retain_file, *columns]
-        source.change(_chosen_again, [source, session.restored, *chosen], shown, **at_once)
+        source.change(_chosen_again, [source, session.restored, *chosen], shown, **at_once, **IN_TURN)
         for column in columns:
-            column.input(_read, chosen, shown, **quiet)
+            column.input(_read, chosen, shown, **last)
         again = [session.restored, *chosen]
-        retain.input(_retained, retain, retain_file, **quiet).then(_retained_again, again, shown, **quiet)
-        gr.on([retain_file.upload, retain_file.clear], _retained_again, again, shown, **quiet)
+        retained = retain.input(_retained, retain, retain_file, **last)
+        retained.then(_retained_again, again, shown, **quiet, **IN_TURN)
+        gr.on([retain_file.upload, retain_file.clear], _retained_again, again, shown, **last)
 
     return own, wire
 
@@ -96,9 +102,8 @@ def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
     """The file's facts under the chosen columns, made complete. Returns notes and the session's states."""
     if file is None:
         return _refused(DataError("No file yet.", "Upload a table of facts, or pick another set."))
-    columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
     try:
-        facts = read_facts(Path(file), Path(file).stem, _with_unlisted(Path(file), columns))
+        facts = read_facts(Path(file), Path(file).stem, _columns(Path(file), chosen))
         if retain != "upload":
             facts = completed(facts, SANDBOX, retain)
         elif retain_file is None:
@@ -126,9 +131,15 @@ def _retained_again(restored: tuple[str, FactSet] | None, file: str | None, *cho
     return _read(file, *chosen)
 
 
-def _with_unlisted(file: Path, columns: dict[str, str]) -> dict[str, str]:
-    """The chosen columns, and our guess for the few that the page does not ask about (ids, sources)."""
-    unlisted = {field: name for field, name in guessed(columns_of(file)).items() if field not in FIELDS}
+def _columns(file: Path, chosen: Sequence[str]) -> dict[str, str]:
+    """The chosen columns, and our guess for the few that the page does not ask about (ids, sources); our guess for all
+    while the page still shows no choice, or one for another file: the choice for this one is on its way to it."""
+    names = columns_of(file)
+    guess = guessed(names)
+    columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
+    if not columns or not set(columns.values()) <= set(names):
+        return guess
+    unlisted = {field: name for field, name in guess.items() if field not in FIELDS}
     return {**{field: name for field, name in unlisted.items() if name not in columns.values()}, **columns}
 
 

@@ -53,6 +53,7 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
     page.click("#look-up")
     says(page, "#look-up-status", "1 of 3 facts have a score", "Unknown: 2")
     page.get_by_text("Without a score: 2").wait_for()
+    cell_is(page, 0, 0, "Where is Paris?")
     page.click(CELL.format(0, 0))
     says(page, "#detail", "sitelinks 3", "column score: 3,000", "Q90", "statement found")
     open_tab(page, "Run")

@@ -9,7 +9,7 @@ import gradio as gr
 from adapop.facts import FactSet
 from adapop.popularity.base import Score, Scoring
 from adapop.ui import cards
-from adapop.ui.session import Session
+from adapop.ui.session import IN_TURN, Session
 
 EDITED = "edited"
 
@@ -24,7 +24,7 @@ def build(session: Session, table: gr.Dataframe) -> None:
     chosen = gr.State("")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     table.select(_explained, [session.facts, session.scorings], [group, detail, number, chosen], **quiet)
-    save.click(_edited, [session.facts, chosen, number], session.facts, **quiet)
+    save.click(_edited, [session.facts, chosen, number], session.facts, **quiet, **IN_TURN)
     session.facts.change(lambda: gr.Group(visible=False), None, group, **quiet)
 
 

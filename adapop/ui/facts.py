@@ -21,7 +21,7 @@ from adapop.sandbox import sandbox_facts
 from adapop.ui import agree, cards, copy, detail, kept, known, scores, upload
 from adapop.ui.chart import chart, drawn
 from adapop.ui.kept import OWN
-from adapop.ui.session import Session
+from adapop.ui.session import IN_TURN, Session
 from adapop.worker import Worker
 
 COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it", "id"]
@@ -69,9 +69,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     reset = [session.facts, session.scorings, session.known]
     picked = [own, about, session.task, session.restored, *reset]
-    source.change(_picked, [source, session.task, session.restored], picked, **quiet, **upload.IN_TURN).then(
+    source.change(_picked, [source, session.task, session.restored], picked, **quiet, **IN_TURN).then(
         _fetched, [source, session.facts], [notes, session.task, fetched], **quiet
-    ).then(_arrived, [source, fetched], reset, **quiet, **upload.IN_TURN)
+    ).then(_arrived, [source, fetched], reset, **quiet, **IN_TURN)
     uploaded(notes, reset, source, [missing, search])
     kept.build(worker.root, session, source, notes)
     shown = [session.facts, session.anchors, session.known, search]

@@ -17,7 +17,7 @@ from adapop.facts import FactSet
 from adapop.popularity.base import given
 from adapop.sets import delete_set, load_set, save_set, set_exists
 from adapop.ui import cards, copy
-from adapop.ui.session import Session, anchors_of
+from adapop.ui.session import IN_TURN, Session, anchors_of
 
 OWN = "own"
 
@@ -40,7 +40,7 @@ def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> Non
         **quiet,
     )
     back = [source, notes, session.facts, session.scorings, session.anchors, session.saved, session.restored]
-    session.page.load(opened, session.kept, [*back, session.kept], **quiet)
+    session.page.load(opened, session.kept, [*back, session.kept], **quiet, **IN_TURN)
 
 
 def kept(root: Path, facts: FactSet | None, anchors, source: str, saved: FactSet | None, remembered: object):

@@ -12,7 +12,7 @@ from adapop.lending import LONG_SECONDS, cost_of_asking
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.ui import cards, copy
 from adapop.ui.access import refused
-from adapop.ui.session import Session
+from adapop.ui.session import IN_TURN, Session
 from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 
@@ -34,8 +34,8 @@ def build(worker: Worker, session: Session) -> None:
     ended = ask.click(asked, session.facts, [said, found], **quiet)
     # what ends during the tour arrives when the visitor's own set is back
     for event in (ended.then, session.lent.change):
-        event(_still_asked, [session.facts, found], session.known, **quiet)
-    drop.click(_dropped, [session.facts, session.known], session.facts, **quiet)
+        event(_still_asked, [session.facts, found], session.known, **quiet, **IN_TURN)
+    drop.click(_dropped, [session.facts, session.known], session.facts, **quiet, **IN_TURN)
     gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **quiet)
 
 

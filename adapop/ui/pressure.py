@@ -15,7 +15,7 @@ from adapop.facts import FactSet
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.ui import cards, copy
 from adapop.ui.chart import STAY_OPEN, TWIN, chart, drawn, twin_of
-from adapop.ui.session import Session, anchors_of
+from adapop.ui.session import IN_TURN, Session, anchors_of
 
 CURVE = Path(__file__).resolve().parents[2] / "assets" / "curve.js"
 MOST_POINTS = 400
@@ -65,7 +65,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     shown = [curve, curve_table, words, warnings, *push, *relative]
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     for anchor in anchors:
-        anchor.change(_mapped, anchors, session.anchors, **quiet)
+        anchor.change(_mapped, anchors, session.anchors, **quiet, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         pictures,
@@ -73,10 +73,12 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         shown,
         **quiet,
     )
-    curve.release(_dragged, None, anchors, **quiet)
-    session.page.load(_remembered, session.kept, anchors, **quiet)
-    paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **quiet)
-    quantiles.click(_quantiles, session.facts, anchors, **quiet)
+    moved = quiet | IN_TURN
+    # a second move is not lost while the first is answered
+    curve.release(_dragged, None, anchors, trigger_mode="multiple", **moved)
+    session.page.load(_remembered, session.kept, anchors, **moved)
+    paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **moved)
+    quantiles.click(_quantiles, session.facts, anchors, **moved)
     return PressureScreen(what_if, anchors, confidence)
 
 

@@ -21,7 +21,7 @@ from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress, Task
 from adapop.sandbox import other_facts
 from adapop.ui import cards, copy
-from adapop.ui.session import Session
+from adapop.ui.session import IN_TURN, Session
 from adapop.worker import Worker
 
 POLL_SECONDS = 0.4
@@ -67,7 +67,7 @@ def build(worker: Worker, session: Session) -> None:
     now = [session.lent, session.facts, session.scorings, found]
     # what ends during the tour arrives when the visitor's own set is back
     for event in (ended.then, session.lent.change):
-        event(_applied, now, [session.facts, session.scorings, found], **quiet)
+        event(_applied, now, [session.facts, session.scorings, found], **quiet, **IN_TURN)
     stop.click(lambda task: task.stop() if task else None, session.task, None, **quiet)
 
 

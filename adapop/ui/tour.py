@@ -12,6 +12,7 @@ import gradio as gr
 
 from adapop.ui import cards, copy
 from adapop.ui.guide import Guide
+from adapop.ui.session import IN_TURN
 from adapop.ui.tour_controls import Card, Driven
 from adapop.worker import Worker
 
@@ -68,11 +69,11 @@ def wire(card: Card, driven: Driven, worker: Worker) -> None:
         *(driven.facts.source, *driven.pressure.anchors, *driven.values),
     ]
     page.load(guide.opened, card.kept, [card.opener, card.kept], **QUIET)
-    card.opener.click(guide.enter, held, outputs, **QUIET).then(guide.prepare, None, None, **QUIET)
-    card.back.click(partial(guide.go, -1), moving, outputs, **QUIET)
+    card.opener.click(guide.enter, held, outputs, **QUIET, **IN_TURN).then(guide.prepare, None, None, **QUIET)
+    card.back.click(partial(guide.go, -1), moving, outputs, **QUIET, **IN_TURN)
     leaving = [card.place, card.own, card.kept, driven.session.facts, driven.follower.run_id]
-    onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **QUIET)
-    skipped = card.skip.click(guide.leave, leaving, outputs, **QUIET)
+    onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **QUIET, **IN_TURN)
+    skipped = card.skip.click(guide.leave, leaving, outputs, **QUIET, **IN_TURN)
     for left in (onward, skipped):
         left.then(None, None, None, js=FOCUS, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]

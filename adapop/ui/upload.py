@@ -18,15 +18,12 @@ from adapop.sandbox import sandbox_facts
 from adapop.tables import FORMATS
 from adapop.ui import cards, copy
 from adapop.ui.served import served_folder
-from adapop.ui.session import Session
+from adapop.ui.session import IN_TURN, Session
 
 TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN = 10
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
 NONE = "—"
-# what decides which set the page shows is answered in the order it was asked: a late "no file yet" would empty the set
-# that a file has just become
-IN_TURN = {"concurrency_id": "set", "concurrency_limit": 1}
 
 
 def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:

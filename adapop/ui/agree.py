@@ -13,6 +13,7 @@ from adapop.popularity.base import Scoring
 from adapop.ui import cards, copy
 from adapop.ui.chart import chart, drawn
 from adapop.ui.session import Session
+from adapop.ui.turns import LAST_STAYS
 
 NAMED = 8
 
@@ -29,10 +30,10 @@ def build(session: Session) -> None:
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     chosen = [session.facts, session.anchors, session.scorings, first, second]
     session.scorings.change(_choices, session.scorings, [first, second], **quiet).then(
-        _compared, chosen, [said, *scatter], **quiet
+        _compared, chosen, [said, *scatter], **quiet, concurrency_limit=1
     )
     again = [first.input, second.input, session.anchors.change, session.facts.change]
-    gr.on(again, _compared, chosen, [said, *scatter], **quiet)
+    gr.on(again, _compared, chosen, [said, *scatter], **quiet, **LAST_STAYS)
 
 
 def _choices(scorings: tuple[Scoring, ...]):

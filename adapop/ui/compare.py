@@ -20,6 +20,7 @@ from adapop.ui.grid import grid, grid_of
 from adapop.ui.race import Race
 from adapop.ui.served import served_folder
 from adapop.ui.session import Session
+from adapop.ui.turns import LAST_STAYS
 from adapop.worker import Worker
 
 TOLD = 6  # how many values `_told` gives
@@ -93,15 +94,16 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, trigger_mode="always_last", **looked)
+    last = quiet | LAST_STAYS
     choice.input(
-        lambda *values: layered(worker, *values), [follower.kept, choice], [results.column, *results.pictures], **quiet
+        lambda *values: layered(worker, *values), [follower.kept, choice], [results.column, *results.pictures], **last
     )
     gr.on(
         [results.first.input, results.second.input],
         lambda *values: differing(worker, *values),
         [follower.kept, results.first, results.second],
         results.differ,
-        **quiet,
+        **last,
     )
     comparer.setting.change(
         lambda kept, setting: beside.rows(_finished(race.standing(worker, kept)), setting),

@@ -9,7 +9,8 @@ import gradio as gr
 from adapop.facts import FactSet
 from adapop.popularity.base import Score, Scoring
 from adapop.ui import cards
-from adapop.ui.session import IN_TURN, Session
+from adapop.ui.session import Session
+from adapop.ui.turns import EACH_IN_TURN, IN_TURN
 
 EDITED = "edited"
 
@@ -23,7 +24,8 @@ def build(session: Session, table: gr.Dataframe) -> None:
             save = gr.Button("Set this score", min_width=120)
     chosen = gr.State("")
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    table.select(_explained, [session.facts, session.scorings], [group, detail, number, chosen], **quiet)
+    explained = [group, detail, number, chosen]
+    table.select(_explained, [session.facts, session.scorings], explained, **quiet, **EACH_IN_TURN)
     save.click(_edited, [session.facts, chosen, number], session.facts, **quiet, **IN_TURN)
     session.facts.change(lambda: gr.Group(visible=False), None, group, **quiet)
 

@@ -21,7 +21,8 @@ from adapop.sandbox import sandbox_facts
 from adapop.ui import agree, cards, copy, detail, kept, known, scores, upload
 from adapop.ui.chart import chart, drawn
 from adapop.ui.kept import OWN
-from adapop.ui.session import IN_TURN, Session
+from adapop.ui.session import Session
+from adapop.ui.turns import IN_TURN
 from adapop.worker import Worker
 
 COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it", "id"]

@@ -17,7 +17,8 @@ from adapop.facts import FactSet
 from adapop.popularity.base import given
 from adapop.sets import delete_set, load_set, save_set, set_exists
 from adapop.ui import cards, copy
-from adapop.ui.session import IN_TURN, Session, anchors_of
+from adapop.ui.session import Session, anchors_of
+from adapop.ui.turns import IN_TURN
 
 OWN = "own"
 

@@ -15,6 +15,7 @@ from adapop.lending import public_models
 from adapop.limits import EPOCHS, is_public
 from adapop.models import MODELS
 from adapop.ui import copy
+from adapop.ui.turns import LAST_STAYS
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
 CHOICES = {"reference": REFERENCES, "retain_signal": ("full", "ema"), "normalise": ("token", "example")}
@@ -94,8 +95,9 @@ def build() -> Knobs:
         reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
     knobs = Knobs((model, method, preset, rate, epochs, seed), advanced, folded)
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    gr.on([method.input, model.input], _suited, [model, method], [method, preset, rate, epochs, *advanced], **quiet)
-    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], [rate, epochs, *advanced], **quiet)
+    last = quiet | LAST_STAYS | {"concurrency_id": "knobs"}
+    gr.on([method.input, model.input], _suited, [model, method], [method, preset, rate, epochs, *advanced], **last)
+    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], [rate, epochs, *advanced], **last)
     return knobs
 
 

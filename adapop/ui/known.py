@@ -12,7 +12,8 @@ from adapop.lending import LONG_SECONDS, cost_of_asking
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.ui import cards, copy
 from adapop.ui.access import refused
-from adapop.ui.session import IN_TURN, Session
+from adapop.ui.session import Session
+from adapop.ui.turns import IN_TURN
 from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 

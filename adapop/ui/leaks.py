@@ -20,6 +20,7 @@ from adapop.runs import Run
 from adapop.ui import cards, copy
 from adapop.ui.access import refused, shown_run, steered
 from adapop.ui.chart import chart, drawn
+from adapop.ui.turns import EACH_IN_TURN, LAST_STAYS
 from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 
@@ -57,8 +58,9 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
     pictures = [said, found, *heatmap, *intervals, table]
     start.click(probed, [run_id, sample, group], [*pictures, start, stop, at_work], **quiet)
     stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
-    gr.on([tab.select, group.change], shown, [run_id, group], pictures, **quiet)
-    table.select(_chosen, group, [picked, fact], **quiet)
+    tab.select(shown, [run_id, group], pictures, concurrency_limit=1, **quiet)
+    group.change(shown, [run_id, group], pictures, **quiet, **LAST_STAYS)
+    table.select(_chosen, group, [picked, fact], **quiet, **EACH_IN_TURN)
 
 
 def _pictures() -> tuple[tuple[gr.Plot, gr.HTML], tuple[gr.Plot, gr.HTML], gr.Dataframe]:

@@ -15,7 +15,8 @@ from adapop.facts import FactSet
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.ui import cards, copy
 from adapop.ui.chart import STAY_OPEN, TWIN, chart, drawn, twin_of
-from adapop.ui.session import IN_TURN, Session, anchors_of
+from adapop.ui.session import Session, anchors_of
+from adapop.ui.turns import IN_TURN
 
 CURVE = Path(__file__).resolve().parents[2] / "assets" / "curve.js"
 MOST_POINTS = 400
@@ -74,8 +75,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         **quiet,
     )
     moved = quiet | IN_TURN
-    # a second move is not lost while the first is answered
-    curve.release(_dragged, None, anchors, trigger_mode="multiple", **moved)
+    curve.release(_dragged, None, anchors, trigger_mode="multiple", **moved)  # a second move may come before the answer
     session.page.load(_remembered, session.kept, anchors, **moved)
     paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **moved)
     quantiles.click(_quantiles, session.facts, anchors, **moved)

@@ -10,6 +10,7 @@ from adapop.probes.recovery.choice import RECOVERY, cost
 from adapop.runs import Run
 from adapop.ui import cards, copy
 from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.turns import LAST_STAYS
 from adapop.ui.watch import failure_of, lines_until_done
 from adapop.worker import Worker
 
@@ -44,7 +45,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
     start.click(recovered, [run_id, probe], [said, table, start, stop, at_work], **quiet)
     stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
-    gr.on([tab.select, probe.change], shown, [run_id, probe], [about, said, table], **quiet)
+    tab.select(shown, [run_id, probe], [about, said, table], concurrency_limit=1, **quiet)
+    probe.change(shown, [run_id, probe], [about, said, table], **quiet, **LAST_STAYS)
 
 
 def _about(run: Run | None, wanted: str) -> str:

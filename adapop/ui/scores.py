@@ -21,7 +21,8 @@ from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress, Task
 from adapop.sandbox import other_facts
 from adapop.ui import cards, copy
-from adapop.ui.session import IN_TURN, Session
+from adapop.ui.session import Session
+from adapop.ui.turns import IN_TURN
 from adapop.worker import Worker
 
 POLL_SECONDS = 0.4

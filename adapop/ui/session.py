@@ -12,9 +12,6 @@ from adapop.errors import ConfigError
 from adapop.popularity.base import given
 from adapop.sandbox import sandbox_facts
 
-# what changes the set or the anchors of a page is answered in the order in which it was asked: late, the answer to an
-# older wish would undo a newer one ("no file yet", said after the file)
-IN_TURN = {"concurrency_id": "session", "concurrency_limit": 1}
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
 

@@ -12,8 +12,8 @@ import gradio as gr
 
 from adapop.ui import cards, copy
 from adapop.ui.guide import Guide
-from adapop.ui.session import IN_TURN
 from adapop.ui.tour_controls import Card, Driven
+from adapop.ui.turns import IN_TURN
 from adapop.worker import Worker
 
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "tour.js"

@@ -18,7 +18,8 @@ from adapop.sandbox import sandbox_facts
 from adapop.tables import FORMATS
 from adapop.ui import cards, copy
 from adapop.ui.served import served_folder
-from adapop.ui.session import IN_TURN, Session
+from adapop.ui.session import Session
+from adapop.ui.turns import IN_TURN, LAST_STAYS
 
 TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN = 10
@@ -54,7 +55,7 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
         # a choice made for another set is not a choice for this one
         gr.on([source.change, file.upload], lambda: ("error", ""), None, list(choices), **at_once)
         shown = [notes, *reset]
-        last = quiet | IN_TURN | {"trigger_mode": "always_last"}  # what comes while one is read is read after it
+        last = quiet | LAST_STAYS | IN_TURN
         arrived = [mapping, *columns, *shown]
         gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], arrived, **last)
         chosen = [file, retain, retain_file, *columns]

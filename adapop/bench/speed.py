@@ -61,7 +61,7 @@ def _cases(shape: str) -> list[Case]:
             for side in SIDES
         ]
     if shape == "Qwen2.5-0.5B":
-        return [Case(shape, side, batch=8, warm=0, steps=1, rows=16) for side in ("baseline", "ours", "one")]
+        return [Case(shape, side, batch=8, warm=1, steps=2, rows=16) for side in ("baseline", "ours", "one")]
     return []
 
 

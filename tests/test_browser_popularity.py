@@ -47,6 +47,11 @@ def choose_proxy(page, name: str) -> None:
     page.get_by_role("option", name=name).click()
 
 
+def is_sent(page) -> None:
+    """Waits until the server has the text: then it can be downloaded."""
+    says(page, "#scores", "⇣")
+
+
 def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wikidata):
     page = uploaded
     wikidata.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
@@ -89,7 +94,7 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
     text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    page.get_by_text("text.txt").wait_for()
+    is_sent(page)
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
     page.get_by_text("Do two proxies agree?").click()
@@ -136,7 +141,7 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     page.get_by_text("Look popularity up").click()
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    page.get_by_text("long.txt").wait_for()
+    is_sent(page)
     page.click("#look-up")
     page.get_by_text("of 256 facts done").wait_for()
     page.get_by_label("One pair").click()
@@ -176,7 +181,7 @@ def test_the_scores_that_came_with_the_set_come_back_twice(uploaded, tmp_path):
     text.write_text("Paris is in France.\n", encoding="utf-8")
     choose_proxy(page, "Counts in a text of mine")
     page.set_input_files("#scores input[type=file]", text)
-    page.get_by_text("text.txt").wait_for()
+    is_sent(page)
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
     choose_proxy(page, "The scores that came with the set")

@@ -60,7 +60,7 @@ def wire(card: Card, driven: Driven, worker: Worker) -> None:
     guide = Guide(card, driven, worker)
     page = driven.session.page
     for name, tab in driven.open.items():
-        tab.select(partial(str, name), None, card.tab, **QUIET)
+        tab.select(partial(str, name), None, card.tab, **QUIET, **IN_TURN)
     held = [card.place, card.tab, card.kept, *driven.values]
     moving = [card.place, card.own, card.guess, driven.follower.run_id, card.kept]
     outputs = [

@@ -116,6 +116,7 @@ class Guide:
             session.lent: False,
             self.driven.facts.source: gr.Radio(interactive=True, label=copy.SOURCE_LABEL),
             self.driven.tabs: gr.Tabs(selected=own[0]),
+            card.tab: own[0],  # known at once: the page tells it only after it has turned there
         }
 
     def tick(self, place: int, guess: str | None, confidence: float, shown: object, asked: bool) -> dict:

@@ -65,7 +65,7 @@ def wire(card: Card, driven: Driven, worker: Worker) -> None:
     moving = [card.place, card.own, card.guess, driven.follower.run_id, card.kept]
     outputs = [
         *(card.opener, card.panel, card.text, card.guess, card.back, card.forward, card.place, card.own, card.asked),
-        *(card.kept, card.timer, driven.tabs, driven.follower.timer, driven.session.lent),
+        *(card.kept, card.timer, card.tab, driven.tabs, driven.follower.timer, driven.session.lent),
         *(driven.facts.source, *driven.pressure.anchors, *driven.values),
     ]
     page.load(guide.opened, card.kept, [card.opener, card.kept], **QUIET)

@@ -31,17 +31,14 @@ def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
 
 def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
     """A late answer to an older wish would undo a newer one."""
-    facts = next(block for block in demo.blocks.values() if isinstance(block, gr.State) and is_set(block.value))
+    states = [block for block in demo.blocks.values() if isinstance(block, gr.State)]
+    facts = next(state for state in states if isinstance(state.value, FactSet))
     anchors = next(event.outputs for event in demo.fns.values() if event.fn and event.fn.__name__ == "_dragged")
     for held in (facts, *anchors):
         writing = [event for event in demo.fns.values() if held in event.outputs]
         assert len(writing) > 3
         assert {event.fn.__qualname__ for event in writing if event.concurrency_id != "session"} == set()
     assert {event.concurrency_limit for event in demo.fns.values() if event.concurrency_id == "session"} == {1}
-
-
-def is_set(value: object) -> bool:
-    return isinstance(value, FactSet)
 
 
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):

@@ -68,8 +68,8 @@ def _cases(shape: str) -> list[Case]:
 def _medians(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """One case measured several times, by turns with the others: each number's median. A machine that others share is
     seldom as busy for two measurements that follow each other."""
-    numbers = {key: median(one[key] for one in found) for key, value in found[0].items() if isinstance(value, float)}
-    return found[0] | numbers | {"peak": median(one["peak"] for one in found)}
+    numeric = [key for key, value in found[0].items() if isinstance(value, (int, float))]
+    return found[0] | {key: median(one[key] for one in found) for key in numeric}
 
 
 def _measured(case: Case) -> dict[str, Any]:

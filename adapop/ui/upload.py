@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import gradio as gr
@@ -25,6 +25,7 @@ TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN = 10
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
 NONE = "—"
+NO_FILE = DataError("No file yet.", "Upload a table of facts, or pick another set.")
 
 
 def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
@@ -87,21 +88,29 @@ def _arrived(file: str | None, retain: str, retain_file: str | None):
         return gr.Accordion(visible=False), *[gr.skip()] * len(FIELDS), *_refused(error)
     guess = guessed(names)
     dropdowns = [gr.Dropdown([NONE, *names], value=guess.get(field, NONE)) for field in FIELDS]
-    chosen = [guess.get(field, NONE) for field in FIELDS]
     unsure = bool(file) and not {"question", "answer"} <= set(guess)
     return (
         gr.Accordion(visible=bool(names), open=unsure),
         *dropdowns,
-        *_read(file, retain, retain_file, *chosen),
+        *(_made(Path(file), guess, retain, retain_file) if file else _refused(NO_FILE)),
     )
 
 
 def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
-    """The file's facts under the chosen columns, made complete. Returns notes and the session's states."""
+    """The file's facts under the columns that the page shows."""
     if file is None:
-        return _refused(DataError("No file yet.", "Upload a table of facts, or pick another set."))
+        return _refused(NO_FILE)
     try:
-        facts = read_facts(Path(file), Path(file).stem, _columns(Path(file), chosen))
+        columns = _columns(Path(file), chosen)
+    except AdaPopError as error:
+        return _refused(error)
+    return _made(Path(file), columns, retain, retain_file)
+
+
+def _made(file: Path, columns: Mapping[str, str], retain: str, retain_file: str | None):
+    """The file's facts, made complete. Returns notes and the session's states."""
+    try:
+        facts = read_facts(file, file.stem, columns)
         if retain != "upload":
             facts = completed(facts, SANDBOX, retain)
         elif retain_file is None:

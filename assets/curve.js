@@ -2,7 +2,8 @@
 // `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
 const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = 350;
 const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, REST_MS = 500;
-let anchors, range, later, moving = false, focused = -1;
+const untold = new Set(); // handles that were moved since the server was last told
+let anchors, range, later, focused = -1;
 
 function make(parent, tag, attributes, text) {
   const node = parent.appendChild(document.createElementNS(NS, tag));
@@ -34,9 +35,9 @@ function build() {
   const value = props.value, host = element.querySelector(".curve");
   if (!value || !host || !host.clientWidth) return;
   host.replaceChildren();
-  // an answer to an earlier move must not undo the one that has yet to be told; a drag ends, for its handle is gone
-  if (moving) tellSoon();
-  else anchors = [[...value.rare], [...value.popular]];
+  // an answer to an earlier wish must not undo the move that has yet to be told; a drag ends, for its handle is gone
+  if (untold.size) tellSoon();
+  anchors = [value.rare, value.popular].map((told, which) => (untold.has(which) ? anchors[which] : [...told]));
   const scores = value.points.map((point) => point[0]).filter((score) => score > 0);
   // a loop and not Math.min(...scores): thousands of arguments overflow the stack
   const min = scores.reduce((a, b) => Math.min(a, b), Math.min(30, value.rare[0] / 1.5));
@@ -96,7 +97,7 @@ function handle(svg, which) {
   });
   const drop = () => {
     grip.removeEventListener("pointermove", move);
-    if (moving) tell();
+    if (untold.size) tell();
   };
   grip.addEventListener("pointerup", drop);
   grip.addEventListener("pointercancel", drop);
@@ -114,7 +115,7 @@ function place(which, score, value) {
   score = which ? clamp(score, rare[0] * APART, range.max) : clamp(score, range.min, popular[0] / APART);
   value = which ? clamp(value, low, rare[1]) : clamp(value, popular[1], high);
   anchors[which] = [Number(score.toPrecision(3)), Number(value.toFixed(2))];
-  moving = true;
+  untold.add(which);
   update();
 }
 
@@ -125,9 +126,10 @@ function tellSoon() {
 
 function tell() {
   clearTimeout(later);
-  moving = false;
-  const { rare, popular } = props.value;
-  if (String(anchors) !== String([rare, popular])) trigger("release", { rare: anchors[0], popular: anchors[1] });
+  // the other handle may show what a button, pressed since, has changed: only what was moved is told
+  const [rare, popular] = anchors.map((anchor, which) => (untold.has(which) ? anchor : null));
+  untold.clear();
+  trigger("release", { rare, popular });
 }
 
 function update() {

@@ -4,11 +4,13 @@ import json
 import re
 import threading
 import time
+from types import SimpleNamespace
 
+import gradio as gr
 import pytest
 from test_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 
-from adapop.ui import upload
+from adapop.ui import pressure, upload
 from adapop.worker import Worker
 from browsing import HOSTILE, PATIENCE, SECOND, launched, open_tab, says, visit, write_table
 from scripted import Reply
@@ -259,6 +261,11 @@ def anchor_is(page, which: int, score: float) -> None:
     )
 
 
+def press(page, which: int, key: str) -> None:
+    page.locator("#beta-curve .anchor").nth(which).focus()
+    page.keyboard.press(key)
+
+
 def test_anchors_are_dragged_and_moved_by_keys(page):
     open_tab(page, "Pressure")
     page.wait_for_selector("#beta-curve .anchor")
@@ -275,14 +282,42 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     page.get_by_role("button", name="Paper's anchors").click()
     anchor_is(page, 0, 100)
     page.get_by_text("a = 58.7, b = 0.796").wait_for()
-    page.locator("#beta-curve .anchor").nth(1).focus()
-    page.keyboard.press("ArrowRight")
+    press(page, 1, "ArrowRight")
     anchor_is(page, 1, 3300)
     page.get_by_text("b = 0.7745").wait_for()
     page.keyboard.press("ArrowLeft")
     anchor_is(page, 1, 3000)
     page.click("#quantiles")
     anchor_is(page, 1, 3766)
+
+
+@pytest.mark.parametrize("told", [None, "12", [1], [1, 2, 3], [1, "2"], {"0": 1}, [[1, 2], [3, 4]]])
+def test_a_handle_that_tells_no_anchor_moves_nothing(told):
+    """The event comes from the browser."""
+    assert pressure._dragged(SimpleNamespace(rare=told, popular=[3300, 0.1]))[2:] == [3300, 0.1]
+    assert pressure._dragged(SimpleNamespace(rare=told, popular=[3300, 0.1]))[:2] == [gr.skip()] * 2
+    assert pressure._dragged(SimpleNamespace()) == [gr.skip()] * 4
+
+
+def test_a_moved_handle_leaves_the_other_as_a_button_set_it(browser, monkeypatch, tmp_path):
+    """While the curve waits to be drawn anew, its other handle still shows what the button has undone."""
+    drawn = pressure.pictures
+
+    def late(*values):
+        time.sleep(2)
+        return drawn(*values)
+
+    monkeypatch.setattr(pressure, "pictures", late)
+    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
+        open_tab(page, "Pressure")
+        press(page, 0, "ArrowRight")
+        anchor_is(page, 0, 110)
+        page.get_by_role("button", name="Paper's anchors").click()
+        anchor_is(page, 0, 100)
+        press(page, 1, "ArrowRight")
+        anchor_is(page, 1, 3300)
+        says(page, "#pressure-words", "b = 0.7745")
+        anchor_is(page, 0, 100)
 
 
 def test_what_if_moves_the_facts_off_the_curve(page):

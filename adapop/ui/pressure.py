@@ -111,11 +111,11 @@ def _remembered(kept: object):
 
 
 def _dragged(event: gr.EventData):
-    """The anchors where the handles were dropped. They come from the browser, so they may be anything."""
-    ends = (getattr(event, "rare", None), getattr(event, "popular", None))
-    values = [value for end in ends if isinstance(end, list) for value in end]
-    if len(values) != 4 or not all(isinstance(value, (int, float)) for value in values):
-        return [gr.skip()] * 4
+    """The anchors whose handles were moved. They come from the browser, so they may be anything."""
+    values = []
+    for end in (getattr(event, "rare", None), getattr(event, "popular", None)):
+        told = isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end)
+        values += end if told else [gr.skip()] * 2
     return values
 
 

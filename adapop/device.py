@@ -9,11 +9,14 @@ from functools import cache, partial
 from statistics import median
 
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from adapop.forecast import Rates
 
 SECONDS, LEAST = 0.05, 5  # of a measurement: until so long has passed, and so often
 NUMBERS, CALLED = 2**24, 1000  # more than fits into a cache; calls of a measurement
+FEW, WIDE = 4, 4096  # rows, and a matrix that is more than fits into a cache
+ATTENTION = (16, 8, 64, 64)  # rows, heads, positions and width of a head, as short rows have them
 
 
 @cache
@@ -35,7 +38,22 @@ def _rates(precision: str, clock: Callable[[], float]) -> Rates:
     summed = _median(partial(torch.add, one, other, out=out), clock)
     layer, row = torch.nn.Linear(8, 8, **plain), torch.ones(1, 8, **plain)
     called = _median(lambda: [layer(row) for _ in range(CALLED)], clock)
-    return Rates(rate, adapter, NUMBERS / summed, CALLED / called)
+    weights, few = torch.ones(WIDE, WIDE, device=device, dtype=dtype), torch.ones(FEW, WIDE, device=device, dtype=dtype)
+    read = weights.nbytes / _median(partial(torch.nn.functional.linear, few, weights), clock)
+    return Rates(rate, adapter, NUMBERS / summed, CALLED / called, *_attention_rates(device, dtype, clock), read)
+
+
+def _attention_rates(device: str, dtype: torch.dtype, clock: Callable[[], float]) -> tuple[float, float]:
+    """Operations of the forward pass a second of it, and a second of the backward pass: on a CPU the latter is slow in
+    bfloat16."""
+    rows, heads, positions, width = ATTENTION
+    operations = 4 * rows * heads * positions**2 * width
+    read = [torch.randn(ATTENTION, device=device, dtype=dtype, requires_grad=True) for _ in range(3)]
+    seen = torch.ones(rows, 1, positions, positions, dtype=torch.bool, device=device).tril()
+    attend = partial(scaled_dot_product_attention, *read, attn_mask=seen)
+    mixed = attend()
+    backward = partial(torch.autograd.grad, mixed, read, torch.ones_like(mixed), retain_graph=True)
+    return operations / _median(attend, clock), operations / _median(backward, clock)
 
 
 def matrix_rate(device: str, dtype: torch.dtype, clock: Callable[[], float] = time.perf_counter) -> float:

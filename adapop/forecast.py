@@ -1,8 +1,8 @@
 """How long a run will take, from a model's configuration alone and what its device was measured to do: nothing is
 loaded or downloaded. What was measured of it, and how far it was off: assets/docs/speed.md.
 
-A pass takes as long as its matrix products, the numbers it touches one by one, and the calls it makes, one after the
-other; what of these a device does at once makes the run shorter than was said.
+A pass takes as long as its matrix products, its attention, the numbers it touches one by one, and the calls it makes,
+one after the other; what of these a device does at once makes the run shorter than was said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from adapop.benchmarks import system_prompt
 from adapop.config import RunConfig
 from adapop.facts import GROUPS, Fact, FactSet
-from adapop.footprint import FLOAT32, WIDTH, adapted_shapes, backward_blocks, linear_shapes, products
+from adapop.footprint import WIDTH, adapted_shapes, backward_blocks, linear_shapes, products
 from adapop.pace import Pace
 
 CHARACTERS = 4  # of English in a token
@@ -34,12 +34,17 @@ BACKWARD = 2  # touched and called, for one forward
 class Rates:
     """What a device does in a second. products: floating-point operations of a large matrix product in the run's
     precision; adapter: the same in float32, which adapters are in. numbers: sums of a large vector with another, in
-    float32, as norms and logits are. calls: small layers called one after the other."""
+    float32, as norms and logits are. calls: small layers called one after the other. attention, attention_backward:
+    floating-point operations of attention's forward pass over short rows in the run's precision, by the time that the
+    forward or the backward pass takes. weights: bytes that products of a few rows read, in the run's precision."""
 
     products: float
     adapter: float
     numbers: float
     calls: float
+    attention: float
+    attention_backward: float
+    weights: float
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,10 @@ def forecast(
     written = partial(_written, model, config, rates)
 
     def scored(members: Sequence[Fact]) -> float:
-        answers = sum(count(fact.answer) for fact in members)
-        return seconds(_padded(lengths(members), ROWS), answers, ceil(len(members) / ROWS), backward=False)
+        if not members:
+            return 0.0
+        tokens, answers = _padded(lengths(members), ROWS), sum(count(fact.answer) for fact in members)
+        return seconds(tokens, answers, len(members), ceil(len(members) / ROWS), backward=False)
 
     def lengths(members: Sequence[Fact]) -> list[int]:
         return [around + count(fact.question) + count(fact.answer) for fact in members]
@@ -124,8 +131,8 @@ def _step(
     for tokens, trained, asked in ((wide_forget, does.forget, does.original), (wide_retain, does.retain, does.kept)):
         if tokens:
             passes = ceil(rows / size)
-            taken += trained * seconds(tokens, rows * answer, passes, backward=True)
-            taken += asked * seconds(tokens, rows * answer, passes, backward=False)
+            taken += trained * seconds(tokens, rows * answer, rows, passes, backward=True)
+            taken += asked * seconds(tokens, rows * answer, rows, passes, backward=False)
     return taken
 
 
@@ -149,15 +156,14 @@ def _written(model: Mapping[str, Any], config: RunConfig, rates: Rates, prompts:
     shapes, layers, prompts = linear_shapes(model), model["num_hidden_layers"], sorted(prompts)
     cached = layers * (2 * shapes["k_proj"][1] + 4 * shapes["q_proj"][1])  # copied on, repeated for all heads, read
     weights = layers * sum(one * other for one, other in shapes.values()) + model["hidden_size"] * model["vocab_size"]
-    reading = weights * WIDTH[config.precision] / (3 * FLOAT32 * rates.numbers)  # a sum reads two, writes one
+    reading = weights * WIDTH[config.precision] / rates.weights
     total = 0.0
     for start in range(0, len(prompts), ROWS):
         piece = prompts[start : start + ROWS]
         rows, width, more = len(piece), max(piece), config.max_new_tokens - 1
-        total += _seconds(model, config, rates, rows * width, rows, 1, backward=False)
-        token = _seconds(model, config, rates, rows, rows, 1, backward=False)
-        base, _ = products(model, config, rows, rows, backward=False)
-        token += max(0.0, reading - base / rates.products) + rows * (width + more / 2) * cached / rates.numbers
+        total += _seconds(model, config, rates, rows * width, rows, rows, 1, backward=False)
+        token = _seconds(model, config, rates, rows, rows, rows, 1, backward=False)
+        token += reading + rows * (width + more / 2) * cached / rates.numbers
         total += more * token
     return total
 
@@ -168,18 +174,22 @@ def _seconds(
     rates: Rates,
     tokens: float,
     answers: float,
+    rows: int,
     passes: int,
     backward: bool,
 ) -> float:
-    """Seconds of passes over so many tokens in all."""
+    """Seconds of passes over so many tokens in all, in so many rows of about one length."""
     shapes, layers = linear_shapes(model), model["num_hidden_layers"]
-    times = 1 + (BACKWARD * backward_blocks(model, config) / layers if backward else 0)
+    back = backward_blocks(model, config) / layers if backward else 0.0
     base, adapter = products(model, config, tokens, answers, backward)
     block = 4 * shapes["q_proj"][1] + 3 * shapes["up_proj"][1] + 4 * model["hidden_size"]
     block += sum(one + other for one, other in adapted_shapes(shapes, config).values())
     touched = TOUCHED * tokens * layers * block + LOGITS * answers * model["vocab_size"]
     called = passes * layers * CALLS / rates.calls
-    return base / rates.products + adapter / rates.adapter + times * (touched / rates.numbers + called)
+    attended = 4 * tokens * (tokens / rows) * layers * shapes["q_proj"][1]
+    multiplied = base / rates.products + adapter / rates.adapter
+    multiplied += attended / rates.attention + back * attended / rates.attention_backward
+    return multiplied + (1 + BACKWARD * back) * (touched / rates.numbers + called)
 
 
 def _padded(lengths: Sequence[int], rows: int) -> int:

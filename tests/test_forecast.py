@@ -17,7 +17,10 @@ from adapop.runs import Run
 from adapop.trainer import Trainer
 from adapop.worker import Worker
 
-RATES = Rates(products=1e11, adapter=1e11, numbers=2e9, calls=1e5)
+RATES = Rates(
+    products=1e11, adapter=1e11, numbers=2e9, calls=1e5, attention=5e10, attention_backward=2e10, weights=1e10
+)
+ENDLESS = Rates(*[1e30] * 7)
 SHAPE = SMALL["10 M"]
 
 
@@ -38,7 +41,7 @@ def test_a_device_twice_as_fast_takes_half_the_time():
 
 
 def test_twice_the_facts_are_twice_the_steps_and_twice_the_rest():
-    free = replace(RATES, calls=1e15)  # else a pass over twice the rows makes as many calls
+    free = replace(RATES, calls=1e15, weights=1e15)  # else a pass over twice the rows makes as many, and reads as much
     small, large = (said(facts_of(count, count), batch=8, rates=free) for count in (16, 32))
     assert large.step == pytest.approx(small.step)
     assert large.epoch == pytest.approx(2 * small.epoch) and large.end == pytest.approx(2 * small.end, rel=0.02)
@@ -49,10 +52,22 @@ def test_twice_the_facts_are_twice_the_steps_and_twice_the_rest():
 
 def test_without_measurements_a_step_is_its_operations():
     """By hand: 16 + 16 rows of 24 + 3 + 1 tokens; of a block 2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 768 weights."""
-    endless = Rates(products=1.0, adapter=1e30, numbers=1e30, calls=1e30)
     row = TEMPLATE + tokens_of("Who is 001?") + tokens_of("Ann")
     weights = 10 * (2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 768)
-    assert said(rates=endless, batch=16).step == pytest.approx(2 * 2 * 32 * (weights * row + 256 * 8192))
+    assert said(rates=replace(ENDLESS, products=1.0), batch=16).step == pytest.approx(
+        2 * 2 * 32 * (weights * row + 256 * 8192)
+    )
+
+
+def test_attention_is_each_position_with_each():
+    """By hand: 16 + 16 rows of 24 + 3 + 1 tokens, 10 blocks of 256; two products."""
+    row, forward = TEMPLATE + tokens_of("Who is 001?") + tokens_of("Ann"), replace(ENDLESS, attention=1.0)
+    once = 10 * 32 * 2 * (2 * row * row * 256)
+    assert said(rates=forward, batch=16).step == pytest.approx(once)
+    both = replace(forward, attention_backward=0.5)
+    assert said(rates=both, batch=16).step == pytest.approx(once + 2 * once)
+    assert said(rates=both, batch=16, lora_layers=(9,)).step == pytest.approx(once + 2 * once / 10)
+    assert said(rates=both, batch=16, micro_batch=1).step == pytest.approx(once + 2 * once)
 
 
 def test_padding_rewordings_and_longer_answers_cost():
@@ -105,6 +120,7 @@ def test_what_the_device_does_is_measured_once():
     first = device_rates("float32")
     assert device_rates("float32") is first
     assert first.adapter == first.products > 1e8 and first.numbers > 1e6 and first.calls > 100
+    assert min(first.attention, first.attention_backward, first.weights) > 1e6
 
 
 def test_a_folder_s_config_json_is_enough(tmp_path):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ from adapop.models import MODELS
 from adapop.preflight import steps_of
 
 EPOCHS, BATCH, NEW_TOKENS = 2, 8, 16
+ROUNDS = 5  # of all cases, by turns
 
 
 def _llama(hidden: int, layers: int, inner: int, heads: tuple[int, int], vocabulary: int) -> dict[str, Any]:
@@ -45,14 +47,23 @@ SMALL = {
 
 
 def main(method: str) -> None:
-    """Prints a line for each shape and precision."""
+    """Prints a line for each shape and precision: medians of several rounds, and how far their ratios were apart."""
     torch.set_num_threads(1)
-    print(f"{'shape':<16}{'precision':<12}{'estimate, s':>12}{'measured, s':>12}{'ratio':>8}{'of a step':>12}")
     gpu = torch.cuda.is_available()
-    for precision in ("float32", "bfloat16"):
-        for name, shape in {**SMALL, **(SHAPES if gpu else {})}.items():
-            said, taken, step = compared(shape, method, precision, 64 if gpu else 8)
-            print(f"{name:<16}{precision:<12}{said:>12.1f}{taken:>12.1f}{said / taken:>8.2f}{step:>12.2f}", flush=True)
+    shapes = {**SMALL, **(SHAPES if gpu else {})}
+    found: dict[tuple[str, str], list[tuple[float, float, float]]] = {
+        (name, precision): [] for precision in ("float32", "bfloat16") for name in shapes
+    }
+    for _ in range(ROUNDS):
+        for (name, precision), rounds in found.items():
+            device_rates.cache_clear()  # a shared machine is not always as fast
+            rounds.append(compared(shapes[name], method, precision, 64 if gpu else 8))
+    print(f"{'shape':<16}{'precision':<12}{'estimate, s':>12}{'measured, s':>12}{'ratio':>20}{'of a step':>12}")
+    for (name, precision), rounds in found.items():
+        said, taken, step = (median(column) for column in zip(*rounds))
+        ratios = sorted(one / other for one, other, _ in rounds)
+        ratio = f"{median(ratios):.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})"
+        print(f"{name:<16}{precision:<12}{said:>12.1f}{taken:>12.1f}{ratio:>20}{step:>12.2f}")
 
 
 def compared(shape: dict[str, Any], method: str, precision: str, rows: int) -> tuple[float, float, float]:

@@ -41,6 +41,14 @@ def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
     assert {event.concurrency_limit for event in demo.fns.values() if event.concurrency_id == "session"} == {1}
 
 
+def test_what_the_tour_s_card_says_is_answered_in_turn(demo):
+    """The text of a card that was left would stand on the next one."""
+    text = next(block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "tour-text")
+    writing = [event for event in demo.fns.values() if text in event.outputs]
+    assert len(writing) > 5
+    assert {event.fn.__qualname__ for event in writing if event.concurrency_id != "session"} == set()
+
+
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
     assert len(hidden) > 50

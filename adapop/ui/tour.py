@@ -77,6 +77,8 @@ def wire(card: Card, driven: Driven, worker: Worker) -> None:
     for left in (onward, skipped):
         left.then(None, None, None, js=FOCUS, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
-    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **QUIET)
-    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, trigger_mode="multiple", **QUIET)
-    card.guess.input(guide.dragged, told[:3], card.text, **QUIET)
+    # in turn as well: said late, the text of a card that was left would stand on the next one
+    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **QUIET, **IN_TURN)
+    said = QUIET | IN_TURN
+    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, trigger_mode="multiple", **said)
+    card.guess.input(guide.dragged, told[:3], card.text, **said)

@@ -3,8 +3,8 @@
 import os
 import sys
 
-from adapop.lending import is_lent
-from adapop.ui.shell import launch
+from adapop.service.zerogpu import is_lent
+from adapop.ui.page import launch
 
 
 def lender():

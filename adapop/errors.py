@@ -49,3 +49,13 @@ class LimitError(AdaPopError):
 
 class NetworkError(AdaPopError):
     """A service that cannot be reached, refuses, or answers something else than it promised."""
+
+
+SHOWN = 60
+
+
+def shown(cell: object) -> str:
+    """The beginning of a cell, short enough for a message. Messages quote it with `repr`, which escapes what cannot be
+    seen."""
+    text = str(cell)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,5 +1,5 @@
 // The tour's card: says to a screen reader where one is, brings what it talks about into view, and knows Escape and the
-// arrow keys. Runs inside a gr.HTML, which gives `element`, `props` and `watch`. props.value: see adapop/ui/tour.py.
+// arrow keys. Runs inside a gr.HTML, which gives `element`, `props` and `watch`. props.value: see adapop/ui/tour/card.py.
 const GAP = 12, PATIENCE_MS = 20000, EVERY_MS = 120, CALM = 8, NEAR = 4;
 let shown = null, looking;
 

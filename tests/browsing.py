@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from adapop.bench.serving import served
-from adapop.runs import RUN_ID
+from adapop.experiments.speed.serving import served
+from adapop.runs.run import RUN_ID
 from scripted import ScriptedServer
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -54,7 +54,7 @@ def address(tmp_path_factory, runs_folder, wikidata):
 @contextmanager
 def launched(worker) -> Iterator[str]:
     """The app over a worker, in this process, as it is served everywhere; its address."""
-    from adapop.ui import shell  # which loads gradio
+    from adapop.ui import page as shell  # which loads gradio
 
     demo = shell.build(worker)
     _, url, _ = demo.queue(default_concurrency_limit=8).launch(

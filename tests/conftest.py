@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import pytest
 
-from adapop.config import make_config
-from adapop.sandbox import sandbox_facts
+from adapop.config.presets import make_config
+from adapop.facts.world import sandbox_facts
 from browsing import address, browser, finished, page, runs_folder, wikidata  # noqa: F401
 from scripted import ScriptedServer
 
@@ -59,7 +59,7 @@ def fresh():
     """Loads the sandbox with a fresh adapter, which is the caller's to train."""
     import torch
 
-    from adapop.loading import adapted_model
+    from adapop.model.loading import adapted_model
 
     torch.set_num_threads(1)
 

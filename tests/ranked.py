@@ -12,12 +12,12 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from adapop.config import make_config
-from adapop.events import StepDone
-from adapop.execution import execute, prepare
-from adapop.loading import adapted_model
-from adapop.ranks import joined
-from adapop.sandbox import sandbox_facts
+from adapop.config.presets import make_config
+from adapop.facts.world import sandbox_facts
+from adapop.model.loading import adapted_model
+from adapop.runs.execute import execute, prepare
+from adapop.training.events import StepDone
+from adapop.training.processes import joined
 
 # 9 facts, 4 a step: the first two steps are shared 2 to 2, the last 1 to 0
 SETTINGS = {"epochs": 2, "batch": 4}

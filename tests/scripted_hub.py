@@ -1,7 +1,7 @@
 """A datasets-server of a test's own: tables in pages, in the shape of https://huggingface.co/docs/dataset-viewer/rows."""
 
-from adapop.cache import Cache
-from adapop.hub import Hub
+from adapop.online.cache import Cache
+from adapop.online.hub import Hub
 from adapop.progress import Progress
 from scripted import Asked, Reply, ScriptedServer
 

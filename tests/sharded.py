@@ -12,8 +12,8 @@ import torch
 from torch.distributed.tensor import DTensor
 
 import families
-from adapop import trainer
-from adapop.ranks import joined
+from adapop.training import trainer
+from adapop.training.processes import joined
 from ranked import Scenarios, runs_out
 
 MODEL = {"precision": "float32", "max_new_tokens": 3}

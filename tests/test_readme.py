@@ -5,7 +5,8 @@ import shlex
 from pathlib import Path
 
 from adapop.cli import parser
-from adapop.config import METHODS, PRESETS
+from adapop.config.methods import METHODS
+from adapop.config.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,17 +8,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapop import console
-from adapop.catalog import ENTRIES
-from adapop.cli import bench, probes, rewords, runs, sandbox, scores, tokens
-from adapop.config import AUTHORS, METHODS, MISSING_SCORE, PRESETS, SANDBOX
+from adapop.cli import bench, printing, probes, runs, sandbox, scores, tokens
+from adapop.config.methods import METHODS
+from adapop.config.presets import AUTHORS, PRESETS
+from adapop.config.run import MISSING_SCORE
 from adapop.errors import AdaPopError
+from adapop.facts.catalog import ENTRIES
+from adapop.facts.fact import SANDBOX
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
 from adapop.probes.prompts import KINDS
 from adapop.probes.recovery.choice import RECOVERY
-from adapop.sandbox.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, JSON, JSONL or Parquet file of facts"
 
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options) or 0
     except AdaPopError as error:
-        print(console.error_text(error), file=sys.stderr)
+        print(printing.error_text(error), file=sys.stderr)
         return 2
     except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,7 +69,7 @@ def _score_commands(commands) -> None:
     score.add_argument("--seed", type=int, default=0, help="shuffled, noisy, swapped")
     score.add_argument("--refresh", action="store_true", help="ask again what is already known")
 
-    reword = _command(commands, "reword", rewords.reword, "let the judge write other ways to ask each fact", False)
+    reword = _command(commands, "reword", scores.reword, "let the judge write other ways to ask each fact", False)
     reword.add_argument("facts", help=FACTS)
     reword.add_argument("--out", type=Path, required=True, help="the set with its rewordings, .csv or .jsonl")
     reword.add_argument("--model", help="a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL")

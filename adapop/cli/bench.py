@@ -25,32 +25,32 @@ def bench(options: argparse.Namespace) -> int:
 
 def _measurement(options: argparse.Namespace) -> int:
     if options.name == "speed":
-        from adapop.bench import speed
+        from adapop.experiments.speed import table
 
-        speed.main(options.sandbox)
+        table.main(options.sandbox)
         return 0
     if options.name == "visitors":
-        from adapop.bench import visitors
+        from tests.reliability import visitors
 
         visitors.main()
         return 0
     if options.name in ("crashes", "lifetime"):
-        from adapop.bench import crashes, lifetime
+        from tests.reliability import crashes, lifetime
 
         return crashes.main(options.kills) if options.name == "crashes" else lifetime.main(options.runs)
     if options.name == "load":
-        from adapop.bench import load
+        from tests.reliability import load
 
         return load.main(options.clients, options.minutes)
-    from adapop.bench import uploads
+    from tests.reliability import uploads
 
     return uploads.main(options.cases, options.processes)
 
 
 def _experiment(options: argparse.Namespace) -> int:
-    from adapop.bench.cluster import finished_on_ray
-    from adapop.bench.engine import finished
-    from adapop.bench.experiments import Place, run, write
+    from adapop.experiments.cluster import finished_on_ray
+    from adapop.experiments.engine import finished
+    from adapop.experiments.run import Place, run, write
 
     count = (1 if options.quick else SEEDS) if options.seeds is None else options.seeds
     if count < 1 or options.processes < 1 or options.first_seed < 0:
@@ -70,7 +70,7 @@ def _experiment(options: argparse.Namespace) -> int:
 
 def bench_root() -> Path:
     """Where results go unless told otherwise: beside the runs."""
-    from adapop.runs import runs_root
+    from adapop.runs.run import runs_root
 
     return runs_root().parent / "bench"
 

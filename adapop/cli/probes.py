@@ -8,17 +8,16 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from adapop import console
+from adapop.cli import printing
 from adapop.errors import AdaPopError, ConfigError
-from adapop.facts import FACT_GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
 from adapop.probes.matrix import Cell, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import KINDS, NotApplicable
+from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import RECOVERY, recover, recovered
-from adapop.probes.rows import ProbeRow
 from adapop.probes.verdict import verdicts
 from adapop.progress import Progress
-from adapop.runs import Run, find_run
+from adapop.runs.run import Run, find_run
 
 ALL = "all"
 
@@ -51,8 +50,8 @@ def report(options: argparse.Namespace) -> None:
 
 
 def _asked(run: Run, options: argparse.Namespace) -> None:
-    from adapop.execution import load_model
     from adapop.probes.ask import ask
+    from adapop.runs.execute import load_model
 
     facts = run.facts
     if options.prompt is not None:
@@ -62,16 +61,16 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
         prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
         golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
     for asked in ask(load_model(run), prompts, golds, run.config.max_new_tokens):
-        print(json.dumps(asdict(asked), ensure_ascii=False) if options.json else console.asked_text(asked) + "\n")
+        print(json.dumps(asdict(asked), ensure_ascii=False) if options.json else printing.asked_text(asked) + "\n")
 
 
 def _probed(run: Run, options: argparse.Namespace) -> int:
     """Probes and keeps what was found, also what was found before Ctrl-C or a fault."""
-    from adapop.execution import load_model
     from adapop.probes.battery import battery
+    from adapop.runs.execute import load_model
 
     model = load_model(run)
-    progress = Progress(console.progress_line)
+    progress = Progress(printing.progress_line)
     found: list[ProbeRow | NotApplicable] = []
     status = 0
     if options.kinds:
@@ -90,14 +89,14 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
         names = RECOVERY if options.recovery == ALL else options.recovery.split(",")
         for name in names:
             run.save_recovery(name, recover(name, model, run.facts, run.config.max_new_tokens, progress))
-    console.progress_line("")
+    printing.progress_line("")
     _print_found(run, options.json)
     return status
 
 
 def _capability(run: Run, options: argparse.Namespace) -> None:
-    from adapop.execution import load_model
     from adapop.probes.capability import capability
+    from adapop.runs.execute import load_model
 
     tasks = [task.strip() for task in options.capability.split(",")]
     found = capability(load_model(run), tasks, options.limit)

@@ -9,23 +9,24 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from adapop import console, published
-from adapop.catalog import load_facts
-from adapop.cli.notes import print_notes
-from adapop.config import make_config
+from adapop.cli import printing
+from adapop.cli.printing import print_notes
+from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ConfigError, RunError
-from adapop.events import Event, RunFailed, RunStarted, StepDone, to_json
-from adapop.replication import Beside, beside
-from adapop.runs import Run, all_runs, find_run, runs_root
+from adapop.facts.catalog import load_facts
+from adapop.report import published
+from adapop.report.replication import Beside, beside
+from adapop.runs.run import Run, all_runs, find_run, runs_root
+from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
 if TYPE_CHECKING:
-    from adapop.ranks import Ranks
+    from adapop.training.processes import Ranks
 
 
 def run(options: argparse.Namespace) -> int:
     """`run`: prepares a run and follows it to its end, in as many processes as were launched."""
-    from adapop.execution import execute
-    from adapop.ranks import joined
+    from adapop.runs.execute import execute
+    from adapop.training.processes import joined
 
     with joined(options.shard) as ranks:
         run = ranks.led(lambda: _prepared(options))
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _prepared(options: argparse.Namespace) -> Run:
-    from adapop.execution import prepare
+    from adapop.runs.execute import prepare
 
     _check_bits(options.shard, options.four_bit)
     targets = options.targets and tuple(name.strip() for name in options.targets.split(","))
@@ -63,8 +64,8 @@ def _prepared(options: argparse.Namespace) -> Run:
 
 def resume(options: argparse.Namespace) -> int:
     """`resume`: goes on with a stopped or interrupted run."""
-    from adapop.execution import execute
-    from adapop.ranks import joined
+    from adapop.runs.execute import execute
+    from adapop.training.processes import joined
 
     with joined(options.shard) as ranks:
         run = ranks.led(lambda: _to_resume(options.run, options.shard))
@@ -115,7 +116,7 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     if not ranks.first:
         failures = [event for event in events if isinstance(event, RunFailed)]
         for failure in failures if ranks.sharded else ():
-            print(console.event_text(failure), file=sys.stderr)
+            print(printing.event_text(failure), file=sys.stderr)
         return int(bool(failures))
     failed, steps = False, 0
     for event in _until_interrupted(run, events):
@@ -125,13 +126,13 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
             print(to_json(event), flush=True)
         elif isinstance(event, StepDone):
             if sys.stdout.isatty():
-                print(f"\r{console.step_text(event, steps)}\033[K\r", end="", flush=True)
-        elif text := console.event_text(event):
+                print(f"\r{printing.step_text(event, steps)}\033[K\r", end="", flush=True)
+        elif text := printing.event_text(event):
             print(text, flush=True)
     if not as_json and run.state == "stopped":
         print(f"go on with: python -m adapop resume {_shortest_name(run)}")
     if not as_json and run.state == "done":
-        print(console.result_text(run))
+        print(printing.result_text(run))
         if found := beside(run):
             print("\n".join(beside_lines(found)))
         asked = shlex.quote(run.facts.forget[0].question)

@@ -7,40 +7,46 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from adapop import console
-from adapop.beta import regime
-from adapop.cache import Cache
-from adapop.calibration import calibrated, in_words, warnings_of
-from adapop.catalog import ENTRIES, load_facts
-from adapop.cli.notes import print_notes
+from adapop.cli import printing
+from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ConfigError, DataError
-from adapop.factfile import columns_of, guessed, read_facts
-from adapop.facts import Fact, FactSet, scores_of
+from adapop.facts.catalog import ENTRIES, load_facts
+from adapop.facts.fact import Fact, FactSet, scores_of
+from adapop.facts.files import columns_of, guessed, read_facts
+from adapop.facts.world import other_facts
+from adapop.online.cache import Cache
 from adapop.popularity import controls
 from adapop.popularity.agreement import agreement, joined
 from adapop.popularity.agreement import in_words as agreement_in_words
-from adapop.popularity.base import Proxy, Score
+from adapop.popularity.base import Proxy, Score, given
+from adapop.popularity.beta import regime
+from adapop.popularity.calibration import calibrated, in_words, warnings_of
 from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import InfiniGram
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
 from adapop.popularity.scoredfile import check_place, write_scored
 from adapop.popularity.wikidata import Wikidata
+from adapop.probes.prompts import NotApplicable
+from adapop.probes.rewordings import written
 from adapop.progress import Progress
-from adapop.sandbox import other_facts
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
 
 DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
     """`score`: a line a fact as it is found; what was found before a fault or Ctrl-C is written all the same."""
-    progress = Progress(console.progress_line)
+    progress = Progress(printing.progress_line)
     if options.out:
         check_place(options.out)
     facts = facts_of(options.facts, progress, options.column)
-    print_notes(facts, options.json)
+    printing.print_notes(facts, options.json)
     found: dict[str, Score] = {}
     status = 0
     try:
@@ -53,7 +59,7 @@ def score(options: argparse.Namespace) -> int:
             raise
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
         print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
-    console.progress_line("")
+    printing.progress_line("")
     if not options.json:
         _print_scores(facts.forget, found)
     if options.out:
@@ -66,8 +72,8 @@ def score(options: argparse.Namespace) -> int:
 
 def beta(options: argparse.Namespace) -> None:
     """`beta`: score, exponent and regime of every fact, and what to know about the map."""
-    facts = facts_of(options.facts, Progress(console.progress_line))
-    print_notes(facts, options.json)
+    facts = facts_of(options.facts, Progress(printing.progress_line))
+    printing.print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
     curve = calibrated(options.anchors, known)
     for fact in facts.forget:
@@ -87,7 +93,7 @@ def beta(options: argparse.Namespace) -> None:
 
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
-    one, other = (facts_of(name, Progress(console.progress_line)).forget for name in (options.first, options.second))
+    one, other = (facts_of(name, Progress(printing.progress_line)).forget for name in (options.first, options.second))
     first, second = scores_of(one), scores_of(joined(one, other))
     known = [value for scores in (first, second) for value in scores.values() if value is not None]
     found = agreement(first, second, calibrated(options.anchors, known))
@@ -148,8 +154,14 @@ def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
     """The local model that --model names, or the one the environment does."""
     cache = Cache(refresh=options.refresh)
     if options.model:
-        return local_judge(options.model, progress, cache)
+        return local_judge(options.model, _loaded, progress, cache)
     return judge_from_environment(progress, cache)
+
+
+def _loaded(model: str) -> AdaptedModel:
+    from adapop.model.loading import adapted_model
+
+    return adapted_model(make_config(model=model))
 
 
 def _corpus(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
@@ -180,3 +192,35 @@ def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
             value = "–" if one.value is None else f"{one.value:,.6g}"
             note = f"  ({one.reason})" if one.reason else ""
             print(f"{value:>12}  {fact.title} → {fact.answer}{note}")
+
+
+def reword(options: argparse.Namespace) -> int:
+    """Writes the set with two rewordings a fact, for the facts that have none. What is asked once is kept, so that it
+    can be interrupted and started again."""
+    check_place(options.out)
+    progress = Progress(printing.progress_line)
+    facts = facts_of(options.facts, progress)
+    printing.print_notes(facts, False)
+    judge = chosen_judge(options, progress)
+    bare = [fact for fact in facts.forget if not fact.paraphrases]
+    texts: dict[str, tuple[str, ...]] = {}
+    failed, status = 0, 0
+    try:
+        for found in written(bare, judge.ask, judge.name, Cache(refresh=options.refresh)):
+            if isinstance(found, NotApplicable):
+                failed += 1
+            else:
+                texts[found.fact_id] = (*texts.get(found.fact_id, ()), found.text)
+            progress.say(f"Reworded {len(texts):,} of {len(bare):,} facts")
+    except (AdaPopError, KeyboardInterrupt) as error:
+        status = 130 if isinstance(error, KeyboardInterrupt) else 2
+        print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+    printing.progress_line("")
+    reworded = tuple(replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget)
+    write_scored(replace(facts, forget=reworded), given(facts.forget).scores, options.out)
+    print(
+        f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got none that can be "
+        f"used; written to {options.out}",
+        file=sys.stderr,
+    )
+    return status

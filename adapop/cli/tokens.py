@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from adapop.benchmarks import system_prompt
-from adapop.catalog import load_facts
-from adapop.config import RunConfig
+from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
-from adapop.facts import Fact, FactSet
+from adapop.facts.benchmarks import system_prompt
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import Fact, FactSet
 
 PROMPT, CONTENT, TAIL = "prompt", "content", "tail"
 
@@ -31,7 +31,7 @@ class Token:
 
 def tokens(options: argparse.Namespace) -> None:
     """`tokens`: one fact that is typed, or some of a set's facts to forget. Loads the tokenizer, not the model."""
-    from adapop.loading import load_tokenizer
+    from adapop.model.loading import load_tokenizer
 
     facts = _facts(options)
     config = RunConfig(model=options.model, include_tail=options.include_tail)
@@ -55,7 +55,7 @@ def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator
     Raises:
         DataError, ModelError: as for `tokens.encode_facts`.
     """
-    from adapop.tokens import encode_facts
+    from adapop.model.tokens import encode_facts
 
     for fact, row in zip(facts, encode_facts(tokenizer, facts, config.system, include_tail=True)):
         content = row.length - row.tail

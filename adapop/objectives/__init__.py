@@ -1,4 +1,5 @@
-"""The methods. A new one is a file with an `Objective`, a line here and in `adapop.methods`, and an identity test."""
+"""The methods. A new one is a file with an `Objective`, a line here and in `adapop.config.methods`, and an identity
+test to a sibling."""
 
 from __future__ import annotations
 
@@ -7,17 +8,15 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.objectives.adapop import AdaPop
-from adapop.objectives.adaptive_rmu import AdaptiveRmu
 from adapop.objectives.altpo import AlternatePreference
-from adapop.objectives.base import ForgetBatch, Loss, Objective
 from adapop.objectives.ceu import CrossEntropyUnlearning
 from adapop.objectives.flat import Flat
-from adapop.objectives.ga import GradientAscent
-from adapop.objectives.gd import GradientDifference
+from adapop.objectives.ga import GradientAscent, GradientDifference
 from adapop.objectives.npo import NegativePreference
 from adapop.objectives.npo_sam import SharpnessAwarePreference
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 from adapop.objectives.pdu import PrimalDualUnlearning
-from adapop.objectives.rmu import Rmu
+from adapop.objectives.rmu import AdaptiveRmu, Rmu
 from adapop.objectives.satimp import SaturationImportance
 from adapop.objectives.simnpo import SimpleNegativePreference
 from adapop.objectives.tpo import TargetedPreference

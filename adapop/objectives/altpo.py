@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid
 
-from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 SOURCES = ("model", "relation")
 
@@ -18,8 +18,8 @@ class AlternatePreference(Objective):
 
     Mekala et al., COLING 2025, arXiv 2409.13474. DPO with a plausible wrong answer preferred to the right one. Facts
     may bring alternates, and several of a fact take turns by epoch. source: where the others come from, asked of the
-    original "model" before training, or the answers of the same "relation" (see `adapop.alternates`). Relations:
-    swapping the two answers turns the sign of the bracket.
+    original "model" before training, or the answers of the same "relation" (see
+    `adapop.objectives.alternates`). Relations: swapping the two answers turns the sign of the bracket.
     """
 
     beta: float = 0.5

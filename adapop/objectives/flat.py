@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 # f-divergence -> (g(x), f*(g(x))), METHODS 2.13
 DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {

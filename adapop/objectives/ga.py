@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 
 @dataclass(frozen=True)
@@ -23,3 +23,15 @@ class GradientAscent(Objective):
         """Per token, [N], in nats; non-positive."""
         nll = model.score(batch.tokens).nll
         return Loss(-nll, nll)
+
+
+@dataclass(frozen=True)
+class GradientDifference(GradientAscent):
+    """L = -(1/N) sum nll_forget + alpha * mean nll_retain.
+
+    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus the retain term every other
+    method has.
+    """
+
+    name = "gd"
+    retains = True

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid
 
-from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 
 @dataclass(frozen=True)

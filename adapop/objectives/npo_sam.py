@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from adapop.model import AdaptedModel
+from adapop.model.adapted import AdaptedModel
 from adapop.objectives.npo import NegativePreference
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid
 
-from adapop.model import AdaptedModel
-from adapop.objectives.base import ForgetBatch, Loss, Objective
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,9 @@ class TargetedPreference(Objective):
     d_i = mean over the unwanted tokens of y_i of z_ref[gold] - z[gold], on raw logits.
 
     Zhou et al., AAAI 2026, arXiv 2506.03142, per example as in the LoRA port. Unwanted are the tokens of words that
-    carry the fact, general are stop words, punctuation and the end of the turn (see `adapop.words`). The push is on
-    logits, so it does not fade as p -> 0, only once d is well above 1 / beta. gamma 0.1 and beta 0.2 are the port's.
+    carry the fact, general are stop words, punctuation and the end of the turn (see
+    `adapop.objectives.fact_words`). The push is on logits, so it does not fade as p -> 0, only once d is well above
+    1 / beta. gamma 0.1 and beta 0.2 are the port's.
     """
 
     beta: float = 0.2

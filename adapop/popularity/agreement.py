@@ -14,9 +14,10 @@ from statistics import fmean
 
 import pandas as pd
 
-from adapop.beta import BetaMap
-from adapop.errors import ConfigError, DataError
-from adapop.facts import Fact, asked, shown
+from adapop.errors import ConfigError, DataError, shown
+from adapop.facts.fact import Fact
+from adapop.facts.text import asked
+from adapop.popularity.beta import BetaMap
 
 FEWEST = 3
 NUMBERED = re.compile(r"row-\d+")  # the ids that `read_facts` makes up

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from adapop.facts import Fact
+from adapop.facts.fact import Fact
 
 AS_GIVEN = "as given"
 

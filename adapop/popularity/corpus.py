@@ -19,7 +19,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from adapop.errors import ConfigError, DataError
-from adapop.facts import Fact
+from adapop.facts.fact import Fact
 from adapop.popularity.base import Score
 from adapop.progress import Progress
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from adapop.cache import Cache
 from adapop.errors import ConfigError, NetworkError
-from adapop.facts import Fact
+from adapop.facts.fact import Fact
+from adapop.online.cache import Cache
+from adapop.online.client import Web
 from adapop.popularity.base import Score
 from adapop.popularity.corpus import MENTIONED, labels_of, parts_of
 from adapop.progress import Progress
-from adapop.web import Web
 
 INDEXES = {
     "v4_piletrain_llama": "Pile-train, 383 billion tokens",

@@ -16,18 +16,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache as once
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlsplit
 
-from adapop.cache import Cache, Known
 from adapop.errors import ConfigError, NetworkError
-from adapop.facts import Fact
+from adapop.facts.fact import Fact
+from adapop.online.cache import Cache, Known
+from adapop.online.client import LATER, THIS_MACHINE, Web
 from adapop.popularity.base import Score
 from adapop.progress import Progress
-from adapop.web import LATER, THIS_MACHINE, Web
-
-if TYPE_CHECKING:
-    from adapop.model import AdaptedModel
 
 Ask = Callable[[str, str, int], str]  # (system, user, seed) -> what the model says, "" if nothing
 
@@ -197,16 +194,16 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
     return Judge(f"{model} at {host}", ask, progress, cache)
 
 
-def local_judge(model: str, progress: Progress, cache: Cache) -> Judge:
-    """A model on this machine: a Hub id, a folder, or "sandbox". It is loaded when the first question is asked."""
+def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
+    """A model on this machine: a Hub id, a folder, or "sandbox".
+
+    load: gives the `AdaptedModel` of that name; it is called when the first question is asked.
+    """
 
     @once
-    def loaded() -> AdaptedModel:
-        from adapop.config import make_config
-        from adapop.loading import adapted_model
-
+    def loaded() -> Any:
         progress.say(f"Judge: loading {model}")
-        return adapted_model(make_config(model=model))
+        return load(model)
 
     def ask(system: str, user: str, seed: int) -> str:
         judge = loaded()

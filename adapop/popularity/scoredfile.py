@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts import FACT_GROUPS, FactSet
+from adapop.facts.fact import FACT_GROUPS, FactSet
+from adapop.facts.tables import write_csv
 from adapop.popularity.base import Score
-from adapop.spreadsheet import write_csv
 
 FORMATS = (".csv", ".jsonl")
 

@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import asdict, dataclass
 
-from adapop.cache import Cache, Known
 from adapop.errors import ConfigError, NetworkError
-from adapop.facts import Fact
+from adapop.facts.fact import Fact
+from adapop.online.cache import Cache, Known
+from adapop.online.client import Web
 from adapop.popularity.base import Score
 from adapop.popularity.linking import QID, Entity, Link, Types, candidates, is_called, link, mapping, plain
 from adapop.progress import Progress
-from adapop.web import Web
 
 # the released DUET scores are sitelinks + statements, the first builder's were sitelinks alone (METHODS 4.2)
 FORMULAS = {

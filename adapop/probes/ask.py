@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from adapop.chat import encode_prompt
-from adapop.errors import DataError
-from adapop.facts import Fact, shown
-from adapop.metrics import gold_rank, rouge_l_recall
-from adapop.model import AdaptedModel
-from adapop.tokens import collate, encode_facts
+from adapop.errors import DataError, shown
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.chat import encode_prompt
+from adapop.model.tokens import collate, encode_facts
+from adapop.probes.metrics import gold_rank, rouge_l_recall
 
 TOP = 5
 

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice
 
-from adapop.facts import Fact, FactSet
+from adapop.facts.fact import Fact, FactSet
+from adapop.facts.pool import Pool
+from adapop.facts.text import folded, mentions
+from adapop.facts.world import language
+from adapop.facts.world.world import WorldFact
 from adapop.probes import wording
-from adapop.probes.pool import Pool
-from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, folded, mentions, world_fact
+from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
 from adapop.probes.translations import translated
-from adapop.sandbox import language
-from adapop.sandbox.world import WorldFact
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1

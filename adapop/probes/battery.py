@@ -18,14 +18,13 @@ import torch
 from torch import Tensor
 
 from adapop.errors import ModelError
-from adapop.facts import Fact, FactSet
-from adapop.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
-from adapop.model import AdaptedModel, Scored
+from adapop.facts.fact import Fact, FactSet
+from adapop.model.adapted import AdaptedModel, Scored
+from adapop.model.tokens import AnswerTokens, collate, encode_facts
+from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.probes.plan import Plan, Question, questions
-from adapop.probes.prompts import CHOICE, NotApplicable, Prompt
-from adapop.probes.rows import ProbeRow, Reply
+from adapop.probes.prompts import CHOICE, NotApplicable, ProbeRow, Prompt, Reply
 from adapop.progress import Progress
-from adapop.tokens import AnswerTokens, collate, encode_facts
 
 CHUNK = 128
 

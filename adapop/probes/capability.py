@@ -20,7 +20,7 @@ import numpy
 import torch
 
 from adapop.errors import ConfigError, ModelError
-from adapop.model import AdaptedModel
+from adapop.model.adapted import AdaptedModel
 
 # The paper's tasks and metrics. Others that lm-eval knows are refused: some fetch and run code to load or to score.
 METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}

@@ -10,24 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-
-from adapop.facts import GROUPS, TIERS
-from adapop.probes.prompts import KINDS, NotApplicable
-from adapop.probes.rows import ProbeRow, Reply
+from adapop.facts.fact import GROUPS, TIERS
+from adapop.probes.intervals import Interval, bootstrap
+from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow, Reply
 
 MEASURABLE = 0.8  # `sandbox.card` judges by the same
-RESAMPLES = 1_000
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A mean over facts and the range its bootstrap gives, 95 %. Of facts that are all alike the range is a point."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -135,19 +122,6 @@ def leak_matrix(found: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> Lea
         tuple(row for group in GROUPS for row in _fact_rows({kind: asked[group, kind] for kind in KINDS})),
         tuple(NotAsked(*key, facts) for key, facts in counts.most_common()),
     )
-
-
-def bootstrap(values: Sequence[float], seed: int) -> Interval:
-    """The mean of at least one value and its percentile interval over resamples of the values.
-
-    Values that are equal are drawn together, so a resample costs as much as there are different values.
-    """
-    distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
-    count = len(values)
-    draws = np.random.default_rng(seed).multinomial(count, counts / count, size=RESAMPLES)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(draws @ distinct / count, [tail, 1 - tail])
-    return Interval(fmean(values), float(low), float(high))
 
 
 def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]], seed: int) -> Cell:

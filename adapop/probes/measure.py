@@ -15,12 +15,12 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
-from adapop.facts import GROUPS, TIERS, Fact, FactSet
-from adapop.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
-from adapop.model import AdaptedModel
+from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import Row, collate, encode_facts
+from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
-from adapop.tokens import Row, collate, encode_facts
 
 EVAL_BATCH = 256
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapop.errors import ConfigError
-from adapop.facts import GROUPS, Fact, FactSet
+from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.facts.pool import Pool
 from adapop.probes.attacks import attack_prompts, own_attacks
-from adapop.probes.paraphrase import reworded
-from adapop.probes.pool import Pool
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED, NotApplicable, Prompt, direct
+from adapop.probes.rewordings import reworded
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
-from adapop.facts import Fact
-from adapop.sandbox import language
-from adapop.sandbox.world import WorldFact, world
+from adapop.facts.fact import Fact
+from adapop.facts.text import mentions
+from adapop.facts.world import language
+from adapop.facts.world.world import WorldFact, world
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
-# Thai, Burmese, Korean (whose endings stick to a name), Khmer, Japanese and Chinese put no space after a word
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -59,25 +56,6 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
     return prompt
 
 
-def mentions(text: str, words: str) -> bool:
-    """Whether the words stand in the text as whole words, whatever the case, accents and spacing.
-
-    In scripts without spaces between words (Chinese, Thai ...) any place counts.
-    """
-    text, words = folded(text), folded(words)
-    if words not in text or not words:
-        return False
-    return bool(UNSPACED.search(words) or re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text))
-
-
-def folded(text: str) -> str:
-    """The text without case, accents and extra space, to compare by; recall ignores them too."""
-    if not text.isascii():
-        plain = unicodedata.normalize("NFKD", text.casefold())
-        text = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    return " ".join(text.casefold().split())
-
-
 def world_fact(fact: Fact) -> WorldFact | None:
     """The fact of the sandbox world that this is, if it is one: another set may use the same ids."""
     found = _world().get(fact.id)
@@ -88,3 +66,47 @@ def world_fact(fact: Fact) -> WorldFact | None:
 @cache
 def _world() -> dict[str, WorldFact]:
     return {fact.id: fact for fact in world()}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One model's answer to one prompt.
+
+    text: the greedy answer. recall: best ROUGE-L recall over the answers that count, accents folded, [0, 1]; strict:
+    the same as `rouge_score` computes it. gold_rank: of the first gold token, 1 is best. gold_logprob: of the whole
+    gold answer, nats. words: length of the answer. repetition: share of its word pairs that came before, [0, 1].
+    cosine: MiniLM cosine with the gold answer, None where it was not measured.
+    """
+
+    text: str
+    recall: float
+    strict: float
+    gold_rank: int
+    gold_logprob: float
+    words: int
+    repetition: float
+    cosine: float | None = None
+
+
+@dataclass(frozen=True)
+class ProbeRow:
+    """One prompt to both models.
+
+    group: forget, retain, holdout or utility. tier: of the fact's score. kind: one of `prompts.KINDS`. score: of the
+    fact, None if unknown. chance: recall of a blind guess. delta_rank, hidden_cosine, kl: teacher-forced on the gold
+    answer's content tokens, unlearned against original (METHODS 3.3).
+    """
+
+    fact_id: str
+    group: str
+    tier: str
+    kind: str
+    prompt: str
+    gold: str
+    original: Reply
+    unlearned: Reply
+    score: float | None = None
+    chance: float = 0.0
+    delta_rank: float = 0.0
+    hidden_cosine: float = 1.0
+    kl: float = 0.0

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 
-from adapop.facts import Fact
-from adapop.probes.prompts import folded
+from adapop.facts.fact import Fact
+from adapop.facts.text import folded
 from adapop.probes.wording import spoken
 
 LANGUAGES = ("Spanish", "French", "German", "Portuguese", "Italian")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
-from adapop.probes.rows import ProbeRow
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked

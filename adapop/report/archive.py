@@ -11,14 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from adapop.errors import RunError
-from adapop.events import EpochDone, Measured
-from adapop.facts import GROUPS
+from adapop.facts.fact import GROUPS
+from adapop.facts.tables import write_csv
 from adapop.probes.prompts import NotApplicable
 from adapop.report import settings
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
-from adapop.runs import Run
-from adapop.spreadsheet import write_csv
+from adapop.runs.run import Run
+from adapop.training.events import EpochDone, Measured
 
 WEIGHTS, ABOUT = "adapter_model.safetensors", "adapter_config.json"
 

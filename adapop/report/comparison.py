@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapop.errors import RunError
-from adapop.facts import TIERS
-from adapop.figures import Outcome
-from adapop.figures.compare import ATTACKED, PANELS
-from adapop.probes.matrix import Interval
+from adapop.facts.fact import TIERS
+from adapop.facts.tables import write_csv
+from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, Measurable, contestants, outcome_of
+from adapop.report.figures import Outcome
+from adapop.report.figures.compare import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.settings import differences
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP, Table, number
-from adapop.spreadsheet import write_csv
 
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 RECALL, GAP = "recall", "popular − rare"

@@ -6,17 +6,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import Any, Protocol
 
-from adapop.events import Measured
-from adapop.facts import TIERS, FactSet
-from adapop.figures import Outcome
-from adapop.figures.compare import ATTACKED
-from adapop.probes.matrix import CONFIDENCE, Cell, Interval
+from adapop.facts.fact import TIERS, FactSet
+from adapop.probes.intervals import Interval, difference, wilson
+from adapop.probes.matrix import Cell
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.figures import Outcome
+from adapop.report.figures.compare import ATTACKED
 from adapop.report.record import Record
+from adapop.training.events import Measured
 
 FORMS = (DIRECT, REWORDED)
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5  # collapse: METHODS trap 11; the second as in remarks
@@ -161,30 +161,6 @@ def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str) ->
     """Recall with its range: over facts for one measurement, else over the measurements, a seed each."""
     rows = [row for one in measured if (row := _row(one, group, form, tier))]
     return _spread([wilson(row["recall"], row["facts"]) for row in rows]) if rows else None
-
-
-def wilson(mean: float, count: int) -> Interval:
-    """A share of `count` facts and its 95 % Wilson interval.
-
-    For a mean of values between 0 and 1 it is at least as wide as it must be: no such values vary more than 0 and 1 do.
-    """
-    z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    centre, scale = mean + z * z / (2 * count), 1 + z * z / count
-    half = z * sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
-    return Interval(mean, max(0.0, min(mean, (centre - half) / scale)), min(1.0, max(mean, (centre + half) / scale)))
-
-
-def difference(one: Interval, other: Interval) -> Interval:
-    """A share minus another of other facts, with Newcombe's interval from those of the two."""
-    mean = one.mean - other.mean
-    low = sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
-    high = sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
-    return Interval(mean, mean - low, mean + high)
-
-
-def apart(one: Interval, other: Interval) -> bool:
-    """Whether two ranges do not overlap."""
-    return one.low > other.high or other.low > one.high
 
 
 def _spread(found: Sequence[Interval]) -> Interval:

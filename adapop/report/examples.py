@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapop.facts import Fact
-from adapop.probes.prompts import CHOICE, DIRECT
-from adapop.probes.rows import ProbeRow
+from adapop.facts.fact import Fact
+from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.report.record import Record
 

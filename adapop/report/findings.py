@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapop.figures import Outcome
-from adapop.figures.compare import beats, contests, pareto_front
-from adapop.probes.matrix import Interval
+from adapop.probes.intervals import Interval, apart
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.contestants import Contestant, apart
+from adapop.report.contestants import Contestant
+from adapop.report.figures import Outcome
+from adapop.report.figures.compare import beats, contests, pareto_front
 
 FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
 

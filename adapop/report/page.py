@@ -10,19 +10,19 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from adapop import figures
 from adapop.errors import RunError
-from adapop.events import EpochDone, Measured, RunStarted, StepDone
-from adapop.facts import POPULAR_FROM, RARE_BELOW
+from adapop.facts.fact import POPULAR_FROM, RARE_BELOW
+from adapop.paths import ASSETS
 from adapop.probes.verdict import RULES
-from adapop.report import settings, story, tables
+from adapop.report import figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.examples import examples, leaks
 from adapop.report.record import Record, read_record
-from adapop.report.recovery import recovered_by
-from adapop.runs import Run
+from adapop.report.tables import recovered_by
+from adapop.runs.run import Run
+from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "assets" / "report"
+TEMPLATES = ASSETS / "report"
 
 
 @dataclass(frozen=True)

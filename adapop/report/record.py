@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from adapop.config import RunConfig
-from adapop.events import EpochDone, Event, Measured
-from adapop.facts import TIERS, FactSet
-from adapop.methods import METHODS
+from adapop.config.methods import METHODS
+from adapop.config.run import RunConfig
+from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
-from adapop.probes.rows import ProbeRow
 from adapop.probes.verdict import RULES, verdicts
-from adapop.runs import Run
+from adapop.runs.run import Run
+from adapop.training.events import EpochDone, Event, Measured
 
 E = TypeVar("E", bound=Event)
 GROUP_NAMES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from adapop.beta import BetaMap
-from adapop.catalog import ENTRIES, load_facts
-from adapop.config import RunConfig, make_config
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.facts.catalog import ENTRIES, load_facts
+from adapop.popularity.beta import BetaMap
 from adapop.report.record import Record
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive

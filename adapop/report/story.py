@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from adapop.config import METHODS, SANDBOX
-from adapop.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
-from adapop.facts import TIERS, FactSet
-from adapop.pace import worked_before
+from adapop.config.methods import METHODS
+from adapop.facts.fact import SANDBOX, TIERS, FactSet
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
+from adapop.runs.pace import worked_before
+from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 
 
 def done(record: Record) -> list[str]:

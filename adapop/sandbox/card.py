@@ -8,15 +8,15 @@ from pathlib import Path
 
 import torch
 
-from adapop.config import SANDBOX, make_config
-from adapop.facts import TIERS, Fact
-from adapop.loading import adapted_model
-from adapop.metrics import rouge_l_recall
-from adapop.model import AdaptedModel
-from adapop.sandbox import language
-from adapop.sandbox.skills import skills
-from adapop.sandbox.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, level_score, world
-from adapop.tokens import collate, encode_facts
+from adapop.config.presets import make_config
+from adapop.facts.fact import SANDBOX, TIERS, Fact
+from adapop.facts.world import language
+from adapop.facts.world.skills import skills
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, level_score, world
+from adapop.model.adapted import AdaptedModel
+from adapop.model.loading import adapted_model
+from adapop.model.tokens import collate, encode_facts
+from adapop.probes.metrics import rouge_l_recall
 
 MEASURABLE = 0.8
 CARD = "README.md"

@@ -11,9 +11,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from adapop.sandbox import language
-from adapop.sandbox.skills import skills
-from adapop.sandbox.world import (
+from adapop.facts.world import language
+from adapop.facts.world.skills import skills
+from adapop.facts.world.world import (
     EXPOSURES_PER_SCORE,
     WRONG_ANSWER_SHARE,
     WorldFact,

@@ -20,10 +20,10 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from adapop.facts.world.language import RELATIONS
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, world
 from adapop.sandbox.corpus import Example, corpus
-from adapop.sandbox.language import RELATIONS
 from adapop.sandbox.tokenizer import build_tokenizer
-from adapop.sandbox.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, world
 
 IGNORED = -100
 BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, so that little is padding

@@ -8,10 +8,10 @@ from html import escape
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError
-from adapop.links import link_of, linked, owned
-from adapop.runs import RUN_ID, Run
-from adapop.ui import copy
-from adapop.worker import Worker
+from adapop.runs.run import RUN_ID, Run
+from adapop.service.links import link_of, linked, owned
+from adapop.service.worker import Worker
+from adapop.ui import texts
 
 PLACE = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a run's folder, in words
 
@@ -28,7 +28,7 @@ def link_to(worker: Worker, name: str | None) -> str:
 def steered(worker: Worker, name: str | None) -> Run | None:
     """The run of an id that came from a browser; refused to who has no more than its link."""
     if linked(name, worker.root):
-        raise refused(RunError(copy.LOOK_ONLY))
+        raise refused(RunError(texts.LOOK_ONLY))
     return known_run(worker, name)
 
 

@@ -15,28 +15,29 @@ from functools import wraps
 
 import gradio as gr
 
-from adapop.admission import JOB
-from adapop.beta import regime
-from adapop.cache import Cache
-from adapop.calibration import PAPER, calibrated, warnings_of
-from adapop.config import SANDBOX, make_config
+from adapop.config.presets import follows_scores, make_config
 from adapop.errors import AdaPopError, ConfigError, DataError, RunError
-from adapop.events import EpochDone, Measured
+from adapop.facts.fact import SANDBOX
 from adapop.limits import EPOCHS, PROMPT
+from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, given
+from adapop.popularity.beta import regime
+from adapop.popularity.calibration import PAPER, calibrated, warnings_of
 from adapop.popularity.infinigram import InfiniGram
 from adapop.popularity.judge import judge_from_environment
 from adapop.popularity.wikidata import Wikidata
-from adapop.preflight import preflight
 from adapop.probes.verdict import verdict
 from adapop.progress import Progress
-from adapop.runs import Run
+from adapop.runs.preflight import preflight
+from adapop.runs.run import Run
+from adapop.service.rates import JOB
+from adapop.service.worker import Worker
+from adapop.training.events import EpochDone, Measured
 from adapop.ui.access import known_run, refused, shown_run
-from adapop.ui.download import archive_of
-from adapop.ui.received import facts_of, said, text_of, whole_of
-from adapop.ui.run import seen_of
-from adapop.ui.upload import PROBLEMS_SHOWN
-from adapop.worker import Worker
+from adapop.ui.api_values import facts_of, said, text_of, whole_of
+from adapop.ui.facts.upload import PROBLEMS_SHOWN
+from adapop.ui.parts.download import archive_of
+from adapop.ui.run.screen import seen_of
 
 PROXIES: dict[str, Callable[[Progress], Proxy]] = {
     "wikidata": lambda progress: Wikidata(progress, Cache()),
@@ -143,7 +144,7 @@ class Api:
         chosen = facts_of(facts, retain)
         config = make_config(text_of("method", method), text_of("preset", preset), facts=chosen.name, **changes)
         if anchors != PAPER:
-            if not config.follows_scores:
+            if not follows_scores(config):
                 raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'paper'.")
             scores = [fact.score for fact in chosen.forget if fact.score is not None]
             config = replace(config, beta=calibrated(text_of("anchors", anchors), scores))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import gradio as gr
 
-from adapop import figures
-from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
-from adapop.calibration import FADED, anchored, in_words, warnings_of
 from adapop.errors import ConfigError
-from adapop.facts import FactSet
+from adapop.facts.fact import FactSet
+from adapop.paths import ASSETS
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
+from adapop.popularity.calibration import FADED, anchored, in_words, warnings_of
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
-from adapop.ui import cards, copy
-from adapop.ui.chart import STAY_OPEN, TWIN, chart, drawn, twin_of
+from adapop.report import figures
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.parts.chart import STAY_OPEN, TWIN, chart, drawn, twin_of
 from adapop.ui.session import Session, anchors_of
-from adapop.ui.turns import IN_TURN
+from adapop.ui.wiring import IN_TURN
 
-CURVE = Path(__file__).resolve().parents[2] / "assets" / "curve.js"
+CURVE = ASSETS / "curve.js"
 MOST_POINTS = 400
 WHAT_IF = {
     "given": lambda scores: scores,
@@ -41,27 +42,27 @@ class PressureScreen:
 
 def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
-    gr.Markdown(copy.PRESSURE_ABOUT)
-    what_if = gr.Radio(copy.WHAT_IF_CHOICES, value="given", label="What if …", info=copy.WHAT_IF_ABOUT)
+    gr.Markdown(texts.PRESSURE_ABOUT)
+    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", info=texts.WHAT_IF_ABOUT)
     anchors = _anchor_inputs()
     with gr.Row():
         paper = gr.Button("Paper's anchors", size="sm", min_width=120)
         quantiles = gr.Button("Anchors of this set (5 % and 95 %)", size="sm", min_width=120, elem_id="quantiles")
     curve, curve_table, words, warnings, push, _, relative, _ = pictures(initial)
-    gr.Markdown(f"### From score to exponent\n{copy.CURVE_ABOUT}")
+    gr.Markdown(f"### From score to exponent\n{texts.CURVE_ABOUT}")
     curve = gr.HTML(
         curve, html_template='<div class="curve"></div>', js_on_load=CURVE.read_text("utf-8"), elem_id="beta-curve"
     )
     curve_table = gr.HTML(curve_table, html_template=TWIN, js_on_load=STAY_OPEN, elem_id="beta-curve-twin")
     words = gr.Markdown(words, elem_id="pressure-words")
-    warnings = gr.HTML(warnings, html_template=cards.LINES, elem_id="pressure-warnings")
-    gr.Markdown(f"### While a fact fades\n{copy.PUSH_ABOUT}")
+    warnings = gr.HTML(warnings, html_template=html.LINES, elem_id="pressure-warnings")
+    gr.Markdown(f"### While a fact fades\n{texts.PUSH_ABOUT}")
     confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
         with gr.Column(min_width=320):
-            push = chart(push, "push-curves", copy.PUSH_TABLE)
+            push = chart(push, "push-curves", texts.PUSH_TABLE)
         with gr.Column(min_width=320):
-            relative = chart(relative, "relative-push", copy.RELATIVE_TABLE)
+            relative = chart(relative, "relative-push", texts.RELATIVE_TABLE)
 
     shown = [curve, curve_table, words, warnings, *push, *relative]
     quiet = {"api_visibility": "private", "show_progress": "hidden"}
@@ -146,15 +147,15 @@ def pictures(
         "label": f"Curve of β over the score with {len(chosen)} of {len(scored)} facts. {said}",
     }
     warnings = warnings_of(list(used.values()), beta) if what_if not in CONSTANT else []
-    listed = cards.listed(warnings, "warn" if warnings else "hidden")
+    listed = html.listed(warnings, "warn" if warnings else "hidden")
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
-    table = twin_of(figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every), copy.CURVE_TABLE)
+    table = twin_of(figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every), texts.CURVE_TABLE)
     if not ends:
         return curve, table, said, listed, *drawn(figures.empty("needs facts with scores")) * 2
     said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
     push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
-    return curve, table, said, listed, *drawn(push, copy.PUSH_TABLE), *drawn(relative, copy.RELATIVE_TABLE)
+    return curve, table, said, listed, *drawn(push, texts.PUSH_TABLE), *drawn(relative, texts.RELATIVE_TABLE)
 
 
 def _name(fact, used: float, beta: BetaMap) -> str:

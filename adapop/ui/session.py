@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from adapop.beta import POPULAR_ANCHOR, RARE_ANCHOR
-from adapop.calibration import anchored
 from adapop.errors import ConfigError
+from adapop.facts.world import sandbox_facts
 from adapop.popularity.base import given
-from adapop.sandbox import sandbox_facts
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.popularity.calibration import anchored
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 

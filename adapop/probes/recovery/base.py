@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from adapop.errors import DataError, RunError
-from adapop.facts import TIERS, Fact
-from adapop.model import AdaptedModel
+from adapop.facts.fact import TIERS, Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import Row, encode_facts
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
-from adapop.tokens import Row, encode_facts
 
 MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # by form, then by fact id

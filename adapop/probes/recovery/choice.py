@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from adapop.errors import ConfigError
-from adapop.facts import FactSet
+from adapop.facts.fact import FactSet
 from adapop.probes.plan import evenly
 from adapop.progress import Progress
 
 if TYPE_CHECKING:
-    from adapop.model import AdaptedModel
+    from adapop.model.adapted import AdaptedModel
 
 RECOVERY = ("relearn", "quantise", "sampling", "lens")
 PER_TIER = 100  # facts; what a large set would add in certainty is not worth the wait

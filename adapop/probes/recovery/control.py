@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapop.facts import Fact, asked
+from adapop.facts.fact import Fact
+from adapop.facts.text import asked
 
 
 def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from adapop.errors import ModelError
-from adapop.facts import Fact
-from adapop.model import AdaptedModel
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import collate
 from adapop.probes.recovery.base import (
     MODELS,
     Cost,
@@ -33,7 +34,6 @@ from adapop.probes.recovery.base import (
 )
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
-from adapop.tokens import collate
 
 ROWS = 64  # hidden states of every layer and position are in memory at once
 

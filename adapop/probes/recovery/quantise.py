@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from adapop.errors import ConfigError, ModelError
-from adapop.facts import Fact
-from adapop.model import AdaptedModel
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import recall_by_fact
 from adapop.probes.recovery.base import MODELS, Cost, Recall, as_model, came_back, check, in_tiers, untouched, within
 from adapop.progress import Progress

@@ -21,13 +21,14 @@ from statistics import fmean
 import torch
 
 from adapop.errors import ConfigError, DataError, RunError
-from adapop.facts import Fact, asked
-from adapop.model import AdaptedModel
+from adapop.facts.fact import Fact
+from adapop.facts.text import asked
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import collate, encode_facts
 from adapop.probes.measure import DIRECT
 from adapop.probes.recovery.base import Cost, Recall, came_back, check, in_tiers, recall_by_form, untouched, within
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
-from adapop.tokens import collate, encode_facts
 
 COUNT, STEPS = 16, 10
 # sandbox, WGA and AdaPop at seed 0: true facts are learnt in 10 steps, and invented ones do little damage yet

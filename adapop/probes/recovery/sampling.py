@@ -15,11 +15,12 @@ from statistics import fmean
 
 import torch
 
-from adapop.chat import encode_prompt
 from adapop.errors import ConfigError
-from adapop.facts import Fact
-from adapop.metrics import gold_rank, rouge_l_recall
-from adapop.model import AdaptedModel
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.chat import encode_prompt
+from adapop.model.tokens import Row, collate
+from adapop.probes.metrics import gold_rank, rouge_l_recall
 from adapop.probes.recovery.base import (
     MODELS,
     Cost,
@@ -33,7 +34,6 @@ from adapop.probes.recovery.base import (
 )
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
-from adapop.tokens import Row, collate
 
 SAMPLES, TEMPERATURE = 16, 1.0
 TOPS = (1, 5, 20)

@@ -1,0 +1,123 @@
+"""Events and results as plain text: what the command line prints."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from adapop.errors import AdaPopError, DataError
+from adapop.facts.fact import GROUPS, TIERS, Problem
+from adapop.runs.run import Run
+from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
+
+
+from adapop.facts.fact import FactSet
+
+PROBLEMS_SHOWN = 10
+
+
+def event_text(event: Event) -> str | None:
+    """One line for an event, None for those that say nothing to a reader."""
+    if isinstance(event, RunStarted):
+        again = f", resumed after epoch {event.resumed_from}" if event.resumed_from else ""
+        return (
+            f"run {event.run}{again}\n{event.method} on {event.model}: forget {event.forget} facts of {event.facts!r}, "
+            f"retain {event.retain}, hold out {event.holdout}; {event.epochs} epochs of {event.steps} steps"
+        )
+    if isinstance(event, EpochDone):
+        return (
+            f"epoch {event.epoch}  retain loss {event.retain_loss:.3f} nats  drift {event.drift:.3f} "
+            f"(from start {event.drift_from_start:.3f})  λ {event.lam:.3f}  α {event.alpha:.3f}"
+        )
+    if isinstance(event, Measured) and not event.full:
+        return "         recall rare/middle/popular  " + "  ".join(
+            f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
+        )
+    if isinstance(event, RunStopped):
+        return f"stopped; epoch {event.epoch} is kept"
+    if isinstance(event, RunFailed):
+        return f"failed: {event.message} {event.fix}"
+    if isinstance(event, RunDone):
+        return f"done in {event.seconds:.1f} s"
+    return None
+
+
+def step_text(event: StepDone, steps: int) -> str:
+    """The progress line of a step, to be overwritten by the next."""
+    return f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
+
+
+def result_text(run: Run) -> str:
+    """The table at the end of a run: recall before -> after, by group, form and tier, and the controller's trace."""
+    before, after = run.measured(before=True), run.measured()
+    if before is None or after is None:
+        return "This run has no final measurement."
+    lines = ["", f"{'recall, before → after':<24}" + "".join(f"{tier:>15}" for tier in (*TIERS, "all"))]
+    for group in GROUPS:
+        for form in ("direct", "reworded"):
+            cells = [_change(before, after, group, form, tier) for tier in (*TIERS, "all")]
+            if any(cells):
+                lines.append(f"{group + ' ' + form:<24}" + "".join(f"{cell:>15}" for cell in cells))
+    epochs = run.epochs()
+    lines += [
+        "",
+        f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}",
+        f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}",
+    ]
+    done = [event for event in run.events() if isinstance(event, RunDone)]
+    lines += [f"note: {note}" for event in done[-1:] for note in event.notes]
+    return "\n".join(lines)
+
+
+def asked_text(asked: Asked) -> str:
+    """A prompt with both answers."""
+    lines = [f"prompt     {asked.prompt}"] + ([f"gold       {asked.gold}"] if asked.gold else [])
+    for name, answer in (("original", asked.original), ("unlearned", asked.unlearned)):
+        stand = ""
+        if answer.gold_rank is not None:
+            stand = f"   recall {answer.recall:.2f}, gold rank {answer.gold_rank}, {answer.gold_logprob:.2f} nats"
+        lines.append(f"{name:<10} {answer.text}{stand}")
+    return "\n".join(lines)
+
+
+def error_text(error: AdaPopError) -> str:
+    """An error with its fix and, for a file, its first bad rows."""
+    problems = error.problems if isinstance(error, DataError) else ()
+    return "\n".join([f"error: {error.message}", *([f"  {error.fix}"] if error.fix else []), *problem_lines(problems)])
+
+
+def problem_lines(problems: Sequence[Problem]) -> list[str]:
+    """The first problems of a file, one a line."""
+    lines = [f"  {problem}" for problem in problems[:PROBLEMS_SHOWN]]
+    hidden = len(problems) - PROBLEMS_SHOWN
+    return lines + ([f"  … and {hidden:,} more rows"] if hidden > 0 else [])
+
+
+def _tiers(measured: Measured, group: str, form: str) -> str:
+    values = [measured.recall(group, form, tier) for tier in TIERS]
+    return "/".join("–" if value is None else f"{value:.2f}" for value in values)
+
+
+def _change(before: Measured, after: Measured, group: str, form: str, tier: str) -> str:
+    old, new = (measured.recall(group, form, tier) for measured in (before, after))
+    return "" if old is None or new is None else f"{old:.2f} → {new:.2f}"
+
+
+def progress_line(text: str) -> None:
+    """What a look-up or probe is doing, on a line that the next one overwrites; nothing where nobody watches."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+
+
+def print_notes(facts: FactSet, as_json: bool) -> None:
+    """Prints dropped rows and, for people, the notes."""
+    if facts.problems:
+        print(f"{len(facts.problems)} rows were dropped:", file=sys.stderr)
+        print("\n".join(problem_lines(facts.problems)), file=sys.stderr)
+    if not as_json:
+        for note in facts.notes:
+            print(f"note: {note}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""What a run is: its settings, the sixteen methods in words, and the presets."""

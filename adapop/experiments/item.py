@@ -1,0 +1,98 @@
+"""What one unit of work is: a method under some settings, on some variant of the sandbox, with one seed. No torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.facts.world.world import EXPOSURES_PER_SCORE
+
+QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
+ANCHORS = ("paper", "quantiles")
+# Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the run itself.
+SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
+
+# Settings newer than the recorded rows, with the value at which a run is as it was without them. A key leaves them out.
+SINCE = {"four_bit": False}
+
+
+@dataclass(frozen=True)
+class World:
+    """A sandbox to build and use in place of the shipped one.
+
+    hidden: width of the model, a multiple of 4; the feed-forward layers are three times as wide. exposures: how often
+    pretraining shows a fact per point of score. spread: power of the range of exposures: 1 as shipped, 0 shows every
+    fact alike.
+    """
+
+    name: str
+    hidden: int = 128
+    exposures: float = EXPOSURES_PER_SCORE
+    spread: float = 1.0
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One line of a comparison: everything but the seed.
+
+    changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors: of the beta map,
+    the paper's or the 5 % and 95 % quantiles of the scores. world: None for the shipped sandbox.
+    """
+
+    title: str
+    method: str
+    preset: str = "paper"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    scores: str = "given"
+    anchors: str = "paper"
+    world: World | None = None
+
+
+@dataclass(frozen=True)
+class Item:
+    """An arm with a seed. quick: two epochs on an eighth of the facts, to see that it works."""
+
+    arm: Arm
+    seed: int
+    quick: bool = False
+
+    @property
+    def config(self) -> RunConfig:
+        """The run's configuration, before `anchors` and `world` are settled.
+
+        Raises:
+            ConfigError: the arm asks for what does not exist.
+        """
+        changes = {"seed": self.seed, **self.arm.changes, **(QUICK if self.quick else {})}
+        return make_config(self.arm.method, self.arm.preset, **changes)
+
+    @property
+    def key(self) -> str:
+        """Names what is computed: the same in every experiment, another after any change of a setting (not of code)."""
+        arm = self.arm
+        settings = json.loads(self.config.to_json())
+        settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
+        decided = {
+            "config": {name: value for name, value in settings.items() if name not in SINCE or value != SINCE[name]},
+            "scores": arm.scores,
+            "anchors": arm.anchors,
+            "world": asdict(arm.world) if arm.world else None,
+            "quick": self.quick,
+        }
+        return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def title(self) -> str:
+        """The arm and the seed, for a line of progress."""
+        return f"{self.arm.title}, seed {self.seed}"
+
+
+def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
+    """Every arm with every seed, a whole round of arms before the next seed: stopped early, all arms have as many."""
+    chosen = list(arms)
+    return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

@@ -1,0 +1,122 @@
+"""Rows made into figures. The bars are 95 % intervals of Student's t over seeds; a single seed has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from string import ascii_uppercase
+
+from adapop.config.methods import METHODS
+from adapop.experiments.results import Row
+from adapop.experiments.series import along
+from adapop.experiments.sweep import KEPT, TRAINED
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Seen, by_seed, column, over
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import Interval, Summary, paired
+from adapop.probes.prompts import REWORDED
+from adapop.report.figures import Figure, as_html, numbers_of
+from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout
+from adapop.report.figures.experiments import difference_panels, line_panels
+
+SWEPT = {
+    "forget": column("forget_reworded_all"),
+    "forget, as trained": column(TRAINED),
+    "retain": column(KEPT),
+    "holdout": OUTCOMES["holdout"],
+}
+Draw = Callable[[Seen], Figure]
+
+
+def tiers(seen: Seen) -> Figure:
+    """Recall by tier, a row an arm: the gap."""
+    return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())])
+
+
+def cost(seen: Seen) -> Figure:
+    """What was forgotten against what that cost among facts never trained on."""
+    outcomes = [_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())]
+    return forget_against_holdout(outcomes, "asked in other words")
+
+
+def differences(base: str) -> Draw:
+    """Each arm against one of them, paired by seed."""
+
+    def draw(seen: Seen) -> Figure:
+        panels = {}
+        for name in ("rare", "popular", "holdout"):
+            value = DIFFERENCES[name]
+            pairs = [
+                (title, paired(by_seed(rows, value), by_seed(seen.get(base, ()), value)))
+                for title, rows in seen.items()
+                if title != base
+            ]
+            panels[name] = [(title, interval(pair)) for title, pair in pairs if pair]
+        return difference_panels(panels, base)
+
+    return draw
+
+
+def rates(seen: Seen) -> Figure:
+    """Each method over its rates."""
+    panels: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
+    for rows in seen.values():
+        for name, value in SWEPT.items():
+            if found := over(rows, value):
+                lines = panels.setdefault(METHODS[rows[0]["method"]].title, {})
+                lines.setdefault(name, []).append((rows[0]["rate"], interval(found)))
+    return line_panels(panels, "learning rate", "recall", log_x=True)
+
+
+def levels(seen: Seen) -> Figure:
+    """Recall by exposure, asked as trained and in other words."""
+    panels = {}
+    for title, rows in seen.items():
+        scores = next((row["levels"] for row in rows if row["levels"]), [])
+        panels[title] = {
+            name: list(zip(scores, map(interval, along(rows, place))))
+            for name, place in (("in other words", "levels_reworded"), ("as trained", "levels_direct"))
+        }
+    return line_panels(panels, "popularity score", "recall", log_x=True)
+
+
+def epochs(seen: Seen) -> Figure:
+    """Recall by tier after each epoch."""
+    panels = {
+        title: {tier: list(enumerate(map(interval, along(rows, f"epochs_reworded_{tier}")))) for tier in TIERS}
+        for title, rows in seen.items()
+    }
+    return line_panels(panels, "epoch", "recall")
+
+
+def page(title: str, figures: Sequence[Figure]) -> str:
+    """Figures as one page that opens offline, each with its numbers as a table below it."""
+    parts = [f"{as_html(figure, library=place == 0)}{_numbers(figure)}" for place, figure in enumerate(figures)]
+    name = escape(title)
+    head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>'
+    return f"{head}<body><h1>{name}</h1>{''.join(parts)}</body></html>"
+
+
+def _numbers(figure: Figure) -> str:
+    numbers = numbers_of(figure)
+    rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in numbers.rows]
+    head = "".join(f"<th>{escape(name)}</th>" for name in numbers.columns)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<details><summary>Numbers</summary><table><tr>{head}</tr>{body}</table></details>"
+
+
+def interval(found: Summary) -> Interval:
+    """A summary as a figure takes it; without a spread the interval is a point."""
+    low, high = (found.mean if end is None else end for end in (found.low, found.high))
+    return Interval(found.mean, low, high)
+
+
+def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:
+    found = {tier: over(rows, OUTCOMES[tier]) for tier in TIERS}
+    forget, holdout = over(rows, column("forget_reworded_all")), over(rows, OUTCOMES["holdout"])
+    return Outcome(
+        mark=ascii_uppercase[place] if place < len(ascii_uppercase) else str(place),
+        name=title,
+        recall={REWORDED: {tier: interval(value) for tier, value in found.items() if value}},
+        forget=forget and interval(forget),
+        holdout=holdout and interval(holdout),
+    )

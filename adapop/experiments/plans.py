@@ -1,0 +1,143 @@
+"""Which runs each experiment is made of. Experiments share runs: what one has done, another need not do again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import RATES
+from adapop.experiments.item import Arm, Item, World, over_seeds
+from adapop.experiments.results import Row
+from adapop.popularity.beta import BetaMap
+
+ADAPOP = "AdaPop"
+CONTROLS = {
+    "gentle": "AdaPop, α₀ = 1",
+    "stress": "AdaPop, stressed",
+    "alpha-fixed": "AdaPop, α fixed",
+    "shuffled": "AdaPop, scores shuffled",
+    "inverted": "AdaPop, scores inverted",
+    "beta-mean": "AdaPop, β = its mean",
+    "beta-0.1": "AdaPop, β = 0.1",
+    "beta-1": "AdaPop, β = 1",
+}
+PAPER = Arm(ADAPOP, "adapop")
+METHOD_ARMS = tuple(Arm(METHODS[method].title, method) for method in METHODS)
+CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTROLS.items()}
+PRESSES_LOSS = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
+STEPS = (-0.2, 0.0, 0.2)  # of a and b
+OPPONENT = Arm(METHODS["wga"].title, "wga")
+SELECTED = (*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
+
+WORLDS = (
+    World("narrow", hidden=64),
+    World("wide", hidden=192),
+    World("half-spread", spread=0.5),
+    World("no-spread", spread=0.0),
+)
+QUICK_WORLDS = (
+    World("quick-narrow", hidden=16, exposures=0.005),
+    World("quick-no-spread", hidden=16, exposures=0.005, spread=0.0),
+)
+
+Known = Mapping[str, Row]
+
+
+def main_comparison(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """Every method by its paper's settings, AdaPop's controls after it."""
+    return over_seeds((PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:]), seeds, quick)
+
+
+def rate_sweep(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """Every method at every rate of the grid."""
+    arms = [at_rate(arm, rate) for arm in METHOD_ARMS for rate in RATES]
+    return over_seeds(arms, seeds, quick)
+
+
+def at_rate(arm: Arm, rate: float) -> Arm:
+    """The arm at another learning rate."""
+    return replace(arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate})
+
+
+def ablation(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """α dual or fixed, β by score or 0.1 for all (the paper's constant)."""
+    constant = CONTROL_ARMS["beta-0.1"]
+    neither = replace(constant, title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"})
+    return over_seeds((PAPER, CONTROL_ARMS["alpha-fixed"], constant, neither), seeds, quick)
+
+
+def coefficients(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """The curve's a and b, each and both, by a fifth up and down."""
+    base = BetaMap()
+    arms = [PAPER]
+    for a in STEPS:
+        for b in STEPS:
+            if a or b:
+                changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
+                arms.append(Arm(f"AdaPop, a {a:+.0%}, b {b:+.0%}", "adapop", changes={"beta": changed}))
+    return over_seeds(arms, seeds, quick)
+
+
+def wrong_scores(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """Scores that are noisy, partly swapped, shuffled or inverted."""
+    noisy = replace(PAPER, title="AdaPop, scores noisy", scores="noisy")
+    swapped = replace(PAPER, title="AdaPop, half swapped", scores="swapped")
+    return over_seeds((PAPER, noisy, swapped, CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"]), seeds, quick)
+
+
+def proxies(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """The proxies that need no network, and what the anchors do to them."""
+    subject = replace(PAPER, scores="corpus-subject")
+    both = replace(PAPER, scores="corpus-subject+object")
+    arms = (
+        PAPER,
+        replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
+        replace(subject, title="AdaPop, counts"),
+        replace(both, title="AdaPop, counts, own anchors", anchors="quantiles"),
+        CONTROL_ARMS["beta-mean"],
+    )
+    return over_seeds(arms, seeds, quick)
+
+
+def selected(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """AdaPop, its broken scores and the paper's four opponents, as in the main comparison."""
+    return over_seeds(SELECTED, seeds, quick)
+
+
+def methods(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """The sixteen methods, as in the main comparison."""
+    return over_seeds(METHOD_ARMS, seeds, quick)
+
+
+def worlds(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """AdaPop, shuffled scores and WGA in sandboxes of other sizes and other ranges of exposure."""
+    arms = []
+    for world in (None, *(QUICK_WORLDS if quick else WORLDS)):
+        place = world.name if world else "shipped"
+        arms += [
+            replace(arm, title=f"{place}: {arm.title}", world=world)
+            for arm in (PAPER, CONTROL_ARMS["shuffled"], OPPONENT)
+        ]
+    return over_seeds(arms, seeds, quick)
+
+
+def matched_alpha(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    """The others with their own α, and with the one AdaPop held in the last epoch of the same seed.
+
+    The second half is planned once AdaPop's runs are known.
+    """
+    held = [
+        arm
+        for arm in METHOD_ARMS
+        if arm.method not in PRESSES_LOSS and METHODS[arm.method].controller == "fixed" and METHODS[arm.method].alpha0
+    ]
+    items = over_seeds((PAPER, *held), seeds, quick)
+    for item in over_seeds((PAPER,), seeds, quick):
+        row = known.get(item.key)
+        if row and not row["failed"]:
+            alpha = row["alpha"][-2]  # what is set after the last epoch trains nothing
+            changes = {"alpha0": alpha}
+            given = [replace(arm, title=f"{arm.title}, α of AdaPop", changes=changes) for arm in held]
+            items += over_seeds(given, (item.seed,), quick)
+    return items

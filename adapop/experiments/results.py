@@ -1,0 +1,127 @@
+"""An experiment's rows on disk: one CSV line an item, appended as it gets done. No torch."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from adapop.errors import DataError
+from adapop.facts.fact import FACT_GROUPS, TIERS
+from adapop.facts.tables import cell, plain
+from adapop.paths import ROOT
+from adapop.probes.prompts import DIRECT, REWORDED
+
+TRACES = ("lam", "alpha", "drift", "retain_loss")
+METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
+# Final recall, by column: where it stands in the run's full measurement.
+RECALLS = {
+    f"{group}_{form}_{tier}": (group, form, tier)
+    for group in FACT_GROUPS
+    for form in (DIRECT, REWORDED)
+    for tier in ("all", *TIERS)
+} | {"utility": ("utility", DIRECT, "all")}
+INTERNALS = {
+    f"{group}_{tier}_{metric}": (group, tier, metric)
+    for group in FACT_GROUPS
+    for tier in ("all", "rare", "popular")
+    for metric in METRICS
+}
+EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
+LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
+TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
+COLUMNS = (
+    *("key", "arm", "method", "preset", "scores", "anchors", "world", "quick", "seed", "rate", "failed"),
+    *RECALLS,
+    *INTERNALS,
+    *LISTS,
+    *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
+)
+
+Row = dict[str, Any]
+
+
+class Results:
+    """The rows of one CSV file, by key. A later row of the same key takes the place of an earlier one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def rows(self) -> dict[str, Row]:
+        """What is there. A torn last line, left by a process that died while writing, is not.
+
+        Raises:
+            DataError: the file has other columns.
+        """
+        if not self.path.exists():
+            return {}
+        whole = self.path.read_bytes().rpartition(b"\n")[0].decode()
+        head, *lines = csv.reader(io.StringIO(whole)) if whole else ([*COLUMNS],)
+        if head != [*COLUMNS]:
+            raise DataError(f"{self.path} was written by another version.", "Move it away, or choose another --out.")
+        return {line[0]: _row(line) for line in lines}
+
+    def by_arm(self) -> dict[str, list[Row]]:
+        """The rows by the title of their arm.
+
+        Raises:
+            DataError: there are none, or the file has other columns.
+        """
+        found: dict[str, list[Row]] = {}
+        for row in self.rows().values():
+            found.setdefault(row["arm"], []).append(row)
+        if not found:
+            raise DataError(f"There are no rows in {self.path}.", "Name a folder in which the experiment was run.")
+        return found
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Adds a row; it is on disk when this returns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self.path, "a+b") as file:
+            file.seek(0)
+            whole = file.read().rpartition(b"\n")
+            file.truncate(len(whole[0] + whole[1]))  # a torn line goes before anything follows it
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            if not whole[0]:
+                writer.writerow(COLUMNS)
+            writer.writerow([_cell(row.get(name, "")) for name in COLUMNS])
+            file.write(text.getvalue().encode())
+
+
+def commit() -> str:
+    """The version of the code: the git commit, with + if it was changed since, else the package's version, else ""."""
+    try:
+        asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    try:
+        return version("adapop")
+    except PackageNotFoundError:
+        return ""
+
+
+def _cell(value: object) -> object:
+    """A cell on one line: a line is a row, and half a line is none."""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return " ".join(value.split()) if isinstance(value, str) else cell(value)
+
+
+def _row(line: list[str]) -> Row:
+    """A line's cells as what they were; what was not measured is None."""
+    row: Row = {}
+    for name, text in zip(COLUMNS, line):
+        if name in TEXTS:
+            row[name] = plain(text)
+        elif name in LISTS or name == "versions":
+            row[name] = json.loads(text) if text else []
+        else:
+            row[name] = float(text) if text else None
+    return row

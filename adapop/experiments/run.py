@@ -1,0 +1,241 @@
+"""The experiments: what each asks, which runs it is made of, and how they are shown. `run` makes what is missing."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from adapop.experiments import pictures, plans, reproduction, series, sweep, tables, trial
+from adapop.experiments.engine import Finished
+from adapop.experiments.item import Item
+from adapop.experiments.results import Results, Row, commit
+from adapop.experiments.tables import Seen, Table
+from adapop.experiments.worlds import build, folder_of
+from adapop.report.figures import Figure
+
+Plan = Callable[[Sequence[int], bool, plans.Known], list[Item]]
+Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """title, question: for readers. plan: its runs; asked again until nothing is missing, for what is found may decide
+    what is next. tables, figures: made of its rows."""
+
+    title: str
+    question: str
+    plan: Plan
+    tables: tuple[Callable[[Seen], Table], ...]
+    figures: tuple[Callable[[Seen], Figure], ...]
+
+
+def _against_adapop(seen: Seen) -> Table:
+    return tables.difference_table(seen, plans.ADAPOP)
+
+
+COMPARED = (tables.outcome_table, _against_adapop)
+SHOWN = (pictures.tiers, pictures.differences(plans.ADAPOP))
+EXPERIMENTS = {
+    "main": Experiment(
+        "Main comparison",
+        "What does each method forget of rare and famous facts, what does it cost, and do AdaPop's controls do worse?",
+        plans.main_comparison,
+        (*COMPARED, tables.internal_table, tables.controller_table, tables.cost_table, tables.published_table),
+        (pictures.tiers, pictures.cost, pictures.differences(plans.ADAPOP)),
+    ),
+    "rates": Experiment(
+        "Learning rates",
+        "How does each method fare from the gentlest to the hardest rate, and which does the rule choose?",
+        plans.rate_sweep,
+        (sweep.choice_table, sweep.sweep_table, tables.cost_table),
+        (pictures.rates,),
+    ),
+    "ablation": Experiment(
+        "Ablation", "Which half of AdaPop does what: the scored β or the controller?", plans.ablation,
+        (*COMPARED, tables.controller_table), SHOWN,
+    ),
+    "coefficients": Experiment(
+        "Coefficients", "How much hangs on the exact a and b of the β curve?", plans.coefficients, COMPARED, SHOWN
+    ),
+    "scores": Experiment(
+        "Wrong scores",
+        "What do wrong scores do? Noisy: times log-normal noise, σ = 1; half swapped: half of the facts trade with "
+        "their mirror in the ranking; inverted: all do; shuffled: dealt out anew.",
+        plans.wrong_scores, COMPARED, SHOWN,
+    ),
+    "proxies": Experiment(
+        "Proxies",
+        "Does another source of popularity do as well? Offline: exposures as set, corpus counts, a constant. Wikidata, "
+        "infini-gram and the judge need a network or a large model and are not in it. Counts: lines of the sandbox's "
+        "own corpus that name the subject, with the paper's anchors, for which they are four times too small; or "
+        "subject and answer added, with anchors at the counts' own 5 % and 95 % quantiles.",
+        plans.proxies, COMPARED, SHOWN,
+    ),
+    "epochs": Experiment(
+        "Epoch by epoch", "When do rare and popular facts go, and when does λ move?", plans.methods,
+        (series.epoch_table,), (pictures.epochs,),
+    ),
+    "levels": Experiment(
+        "Exposure levels", "How does the gap run from the least to the most shown facts?", plans.selected,
+        (series.level_table,), (pictures.levels,),
+    ),
+    "worlds": Experiment(
+        "Other sandboxes",
+        "Is the gap there in smaller and larger models (narrow: half the width, wide: one and a half), and does it go "
+        "when the range of exposures is halved in logarithm (half-spread) or all facts are shown alike (no-spread)?",
+        plans.worlds, (tables.world_table,), (pictures.tiers,),
+    ),
+    "alpha": Experiment(
+        "Matched α", "Is AdaPop's cost that of its smaller α? The others with AdaPop's α.", plans.matched_alpha,
+        (*COMPARED, tables.controller_table), SHOWN,
+    ),
+    "forgetting": Experiment(
+        "Matched forgetting", "At equal forgetting, who keeps most and whose gap is widest?", plans.rate_sweep,
+        (sweep.equal_table, sweep.nearest_table), (pictures.rates,),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an experiment's results are, and on which seeds. quick: its small form, in files of its own."""
+
+    name: str
+    folder: Path
+    seeds: tuple[int, ...]
+    quick: bool = False
+
+    @property
+    def experiment(self) -> Experiment:
+        """What is done here."""
+        return EXPERIMENTS[self.name]
+
+    def file(self, ending: str) -> Path:
+        """One of the experiment's files: .csv its rows, .md its tables, -table.csv the first of them, .html figures."""
+        return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
+
+    @property
+    def results(self) -> Results:
+        """The rows."""
+        return Results(self.file(".csv"))
+
+    def items(self, known: plans.Known) -> list[Item]:
+        """The plan, each run once."""
+        return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
+
+    def seen(self) -> Seen:
+        """The rows there are, other experiments' too, by arm in the order of the plan."""
+        known = _elsewhere(self) | self.results.rows()
+        seen: dict[str, list[Row]] = {}
+        for item in self.experiment.plan(self.seeds, self.quick, known):
+            if item.key in known:
+                seen.setdefault(item.arm.title, []).append(known[item.key])
+        return seen
+
+
+def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
+    """Does what is missing and appends it. Returns why by title for items that could not be done.
+
+    Runs that another experiment of the folder has done already are taken over from its file. Rows that other code made
+    are kept too, since a key names settings alone; how many and whose is told.
+    """
+    known, version, errors = place.results.rows(), commit(), {}
+    elsewhere = _elsewhere(place)
+    while missing := [item for item in place.items(known) if item.key not in known and item.title not in errors]:
+        planned = len(place.items(known))
+        for item in missing:
+            if item.key in elsewhere:
+                known[item.key] = {**elsewhere[item.key], "arm": item.arm.title}
+                place.results.append(known[item.key])
+        left = [item for item in missing if item.key not in known]
+        models = place.folder / "models"
+        errors |= _built(left, models, engine, told)
+        left = [item for item in left if item.title not in errors]
+        begun = time.monotonic()
+        told(f"{planned - len(left)} of {planned} runs are done already, {len(left)} to do.")
+        for count, done in enumerate(engine(left, partial(trial.result, models=models)), start=1):
+            if done.error:
+                errors[done.item.title] = done.error
+            else:
+                place.results.append({**done.result, "commit": version})
+                known[done.item.key] = done.result
+            minutes = (time.monotonic() - begun) / count * (len(left) - count) / 60
+            said = done.error or done.result["failed"]
+            told(
+                f"{count} of {len(left)}, about {minutes:.0f} min left: {done.item.title}{f': {said}' if said else ''}"
+            )
+    made = _commits(place.seen())
+    if others := {name: count for name, count in made.items() if name != version}:
+        told(
+            f"{sum(others.values())} of {made.total()} rows were made by other code than this "
+            f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make them again."
+        )
+    return errors
+
+
+def write(place: Place, recorded: Path | None = None) -> str:
+    """Writes tables and figures of the rows there are. Returns the tables as Markdown.
+
+    recorded: a folder with rows of the same experiment on other seeds, to be compared with.
+    """
+    seen = place.seen()
+    shown = [make(seen) for make in place.experiment.tables]
+    if recorded:
+        before = replace(place, folder=recorded).results.by_arm()
+        shown += [reproduction.cell_table(before, seen), reproduction.claim_table(before, seen, plans.ADAPOP)]
+    text = "\n\n".join(
+        [f"## {place.experiment.title}", place.experiment.question, *(t.markdown for t in shown), _made_of(seen)]
+    )
+    place.folder.mkdir(parents=True, exist_ok=True)
+    place.file(".md").write_text(text + "\n", encoding="utf-8")
+    place.file("-table.csv").write_text(shown[0].csv, encoding="utf-8")
+    place.file(".html").write_text(
+        pictures.page(place.experiment.title, [draw(seen) for draw in place.experiment.figures]), encoding="utf-8"
+    )
+    return text
+
+
+def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
+    """Pretrains the sandboxes that items need. Returns why by title for items whose sandbox could not be made."""
+    worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
+    needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
+    errors = {}
+    if needed:
+        told(f"pretraining {len(needed)} sandboxes first, minutes each: {', '.join(world.name for world in needed)}")
+    for done in engine(needed, partial(build, models=models)):
+        told(f"sandbox {done.item.name} {done.error or 'is built'}")
+        if done.error:
+            stuck = [item.title for item in items if item.arm.world == done.item]
+            errors |= dict.fromkeys(stuck, f"its sandbox could not be built: {done.error}")
+    return errors
+
+
+def _elsewhere(place: Place) -> dict[str, Row]:
+    """The rows of the folder's other experiments, by key."""
+    others = [Place(name, place.folder, place.seeds, place.quick) for name in EXPERIMENTS if name != place.name]
+    return {key: row for other in others for key, row in other.results.rows().items()}
+
+
+def _made_of(seen: Seen) -> str:
+    """What the tables are made of: how many runs, on which seeds, by which code."""
+    rows = [row for found in seen.values() for row in found]
+    if not rows:
+        return "No runs yet."
+    seeds = ", ".join(map(str, sorted({int(row["seed"]) for row in rows})))
+    commits = _counts(_commits(seen))
+    changed = " (+: with changes that were not committed then)" if "+" in commits else ""
+    return f"{len(rows)} runs, seeds {seeds}; code: {commits}{changed}."
+
+
+def _commits(seen: Seen) -> Counter[str]:
+    """How many rows each version of the code made."""
+    return Counter(row["commit"] for found in seen.values() for row in found)
+
+
+def _counts(commits: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} at {name or 'an unknown version'}" for name, count in sorted(commits.items()))

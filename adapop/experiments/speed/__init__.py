@@ -1,0 +1,1 @@
+"""How fast: passes, whole runs, and what a person waits for."""

@@ -1,0 +1,68 @@
+"""Models of published shapes with random weights, made in place: nothing is downloaded, and speed does not depend on
+what weights are. Facts of the paper's size come with them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.facts.fact import SANDBOX, Fact
+from adapop.facts.world import sandbox_facts
+from adapop.model.adapted import AdaptedModel
+from adapop.model.loading import load_tokenizer, with_adapter
+
+# config.json of the Hub models; of what is not named here the default of the model type holds
+SHAPES: dict[str, dict[str, Any]] = {
+    "Qwen2.5-0.5B": {
+        "model_type": "qwen2",
+        "vocab_size": 151936,
+        "hidden_size": 896,
+        "intermediate_size": 4864,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 14,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
+    "Llama-3.1-8B": {
+        "model_type": "llama",
+        "vocab_size": 128256,
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "tie_word_embeddings": False,
+    },
+}
+# a DUET question in Llama 3.1's chat template has about so many tokens; its answers are names of places
+PROMPT_WORDS, ANSWER_WORDS = (38, 54), (1, 4)
+
+
+def random_model(shape: dict[str, Any], config: RunConfig, device: str) -> AdaptedModel:
+    """A model of the shape with a fresh adapter. It reads and writes with the sandbox's tokenizer, whose ids every
+    vocabulary has."""
+    torch.manual_seed(config.seed)
+    with torch.device(device):
+        settings = AutoConfig.for_model(**shape)
+        base = AutoModelForCausalLM.from_config(settings, dtype=getattr(torch, config.precision))
+    tokenizer = load_tokenizer(make_config(model=SANDBOX))
+    base.generation_config.eos_token_id = None  # random words never end
+    return AdaptedModel(with_adapter(base, config), tokenizer)
+
+
+def random_facts(count: int, seed: int, prompt: tuple[int, int] = PROMPT_WORDS) -> list[Fact]:
+    """Facts without sense, of lengths like those of DUET. prompt: fewest and most words of a question."""
+    rng = random.Random(seed)
+    words = sorted({fact.answer for fact in sandbox_facts().forget})  # a token each
+
+    def text(bounds: tuple[int, int]) -> str:
+        return " ".join(rng.choices(words, k=rng.randint(*bounds)))
+
+    return [
+        Fact(f"{seed}-{i}", text(prompt), text(ANSWER_WORDS), score=rng.lognormvariate(6, 1.5)) for i in range(count)
+    ]

@@ -1,0 +1,113 @@
+"""How fast training, scoring and generation are here, against how public trainers do it: a table, no timed test.
+
+Each case is measured in a process of its own (`adapop.experiments.speed.throughput`), so that
+peaks of memory do not mix.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+import torch
+
+from adapop.experiments.speed import waiting
+from adapop.experiments.speed.shapes import SHAPES
+from adapop.experiments.speed.throughput import Case
+from adapop.facts.fact import SANDBOX
+from adapop.paths import ROOT
+
+DUET = (964, 500, 5)  # forget rows, retain rows, epochs: the paper's DUET city run
+ROUNDS = 5  # of the sandbox
+SIDES = ("baseline", "ours", "auto", "one")
+UNMEASURED = "not yet measured on a GPU"
+GIGABYTE = 1e9
+# glibc keeps freed pieces of up to 32 MB by default, and the peak would be that of its heap, not of the work
+ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144", "HF_HUB_OFFLINE": "1"}
+WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
+
+
+def main(sandbox: bool = False) -> None:
+    """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting times."""
+    print(f"{'tokens a second':<34}{'baseline':>12}{'ours':>12}{'ratio':>8}{'of peak rate':>14}")
+    sides = ("baseline", "ours", "one")
+    rounds = [[_measured(Case(SANDBOX, side, warm=1, steps=4)) for side in sides] for _ in range(ROUNDS)]
+    _shown(SANDBOX, [_medians(same) for same in zip(*rounds)])
+    if not sandbox:
+        for shape in SHAPES:
+            cases = _cases(shape)
+            if cases:
+                _shown(shape, [_measured(case) for case in cases])
+            else:
+                print(f"{shape:<34}{UNMEASURED}", flush=True)
+    else:
+        print()
+        waiting.main()
+
+
+def _cases(shape: str) -> list[Case]:
+    """What can be measured here. Without a GPU that is steps of 8 rows on the small shape, in float32."""
+    if torch.cuda.is_available():
+        large = shape == "Llama-3.1-8B"
+        run = DUET if large else None
+        return [
+            Case(
+                shape, side, warm=1, steps=2 if side in ("baseline", "one") else 8, run=run if side == "ours" else None
+            )
+            for side in SIDES
+        ]
+    if shape == "Qwen2.5-0.5B":
+        return [Case(shape, side, batch=8, warm=1, steps=2, rows=16) for side in ("baseline", "ours", "one")]
+    return []
+
+
+def _medians(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One case measured several times, by turns with the others: each number's median. A machine that others share is
+    seldom as busy for two measurements that follow each other."""
+    numeric = [key for key, value in found[0].items() if isinstance(value, (int, float))]
+    return found[0] | {key: median(one[key] for one in found) for key in numeric}
+
+
+def _measured(case: Case) -> dict[str, Any]:
+    """What a case's process prints."""
+    command = [sys.executable, "-m", "adapop.experiments.speed.throughput", json.dumps(asdict(case))]
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _shown(shape: str, found: list[dict[str, Any]]) -> None:
+    """A shape's rows of the table."""
+    by_side = {one["side"]: one for one in found}
+    base, ours = by_side["baseline"], by_side["ours"]
+    for key, what in WHAT.items():
+        share = f"{ours['operations'] / ours['rate']:.0%}" if key == "train" else ""
+        _row(f"{shape}, {what}", base[key], ours[key], share)
+    for side, what in (("auto", "as many rows a pass as fit"), ("one", "one row a pass")):
+        if side in by_side:
+            other = by_side[side]
+            _row(f"{shape}, {what}", base["train"], other["train"], f"{other['operations'] / other['rate']:.0%}")
+    for side, what in (("ours", "peak memory, GB"), ("auto", "the same, as many rows"), ("one", "the same, one row")):
+        if side in by_side:
+            _row(f"{shape}, {what}", base["peak"] / GIGABYTE, by_side[side]["peak"] / GIGABYTE, "", 3)
+    if ours.get("run"):
+        forget, retain, epochs = DUET
+        seconds = f"{ours['run']:.0f} s; by its steps, {_expected(ours):.0f} s"
+        print(f"{shape}, {forget} + {retain} rows, {epochs} epochs: {seconds}")
+
+
+def _expected(ours: dict[str, Any]) -> float:
+    """Seconds of the DUET-sized run, from its steps and the speed of scoring."""
+    forget, retain, epochs = DUET
+    length = ours["train"] * ours["step"] / (2 * ours["batch"])
+    return epochs * forget / ours["batch"] * ours["step"] + (epochs + 1) * retain * length / ours["score"]
+
+
+def _row(what: str, base: float, ours: float, share: str, digits: int = 0) -> None:
+    print(f"{what:<34}{base:>12,.{digits}f}{ours:>12,.{digits}f}{ours / base:>7.2f}x{share:>14}", flush=True)

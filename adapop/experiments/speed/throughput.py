@@ -1,0 +1,162 @@
+"""One measurement of `bench speed`, in a process of its own: `python -m adapop.experiments.speed.throughput CASE`.
+
+CASE is JSON. Prints one JSON line: tokens a second of training, scoring and generation, seconds a step, bytes at
+training's peak.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import torch
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.experiments.speed import baseline
+from adapop.experiments.speed.shapes import SHAPES, random_facts, random_model
+from adapop.facts.fact import SANDBOX, Fact
+from adapop.facts.world import sandbox_facts
+from adapop.model.adapted import AdaptedModel
+from adapop.model.footprint import operations
+from adapop.model.loading import adapted_model
+from adapop.model.tokens import encode_facts
+from adapop.runs.device import matrix_rate, seconds_of
+from adapop.training.events import StepDone
+from adapop.training.trainer import Trainer
+
+STATUS = Path("/proc/self/status")
+TINY = {**SHAPES["Llama-3.1-8B"], "vocab_size": 2000, "hidden_size": 64, "intermediate_size": 128}
+TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2}
+
+
+@dataclass(frozen=True)
+class Case:
+    """shape: "sandbox" or a name in SHAPES. side: "baseline", "ours" (6 rows a pass on the sandbox, else 32),
+    "auto" (as many as memory takes) or "one" (a row a pass).
+
+    batch: forget rows a step. warm, steps: steps before the clock starts, and on it. run: (forget rows, retain rows,
+    epochs) of a whole run to be timed after it, or None. rows: scored and asked.
+    """
+
+    shape: str
+    side: str
+    batch: int = 32
+    warm: int = 2
+    steps: int = 8
+    rows: int = 256
+    run: tuple[int, int, int] | None = None
+
+    def facts(self, count: int, seed: int) -> list[Fact]:
+        """The sandbox's own, or facts of DUET's lengths."""
+        if self.shape != SANDBOX:
+            return random_facts(count, seed)
+        own = sandbox_facts()
+        return list((own.forget if seed % 2 else own.retain)[:count])
+
+    @property
+    def config(self) -> RunConfig:
+        """NPO, because it is the method whose reference model a trainer may copy."""
+        rows = {"baseline": 1, "one": 1, "auto": 0, "ours": min(self.batch, 6 if self.shape == SANDBOX else 32)}[
+            self.side
+        ]
+        precision = "bfloat16" if torch.cuda.is_available() and self.shape != SANDBOX else "float32"
+        return make_config(
+            "npo", model=self.shape, batch=self.batch, micro_batch=rows, precision=precision, epochs=10_000
+        )
+
+
+def main(case: Case) -> dict:
+    """The numbers of a case."""
+    device, config = "cuda" if torch.cuda.is_available() else "cpu", case.config
+    _steps(Case(SANDBOX, "ours", batch=2, warm=0, steps=1), random_model(TINY, config, device))  # torch's own memory
+    gc.collect()
+    before = _memory_now()
+    model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
+    _memory_now()  # to make random weights takes more memory than to train a small adapter
+    seconds, tokens, answers = _steps(case, model)
+    found = {"peak": _memory_peak() - before, "step": seconds, "train": tokens / seconds}
+    found["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
+    found["rate"] = matrix_rate(device, getattr(torch, config.precision))
+    if case.side in ("baseline", "ours"):
+        found |= {"score": _scoring(case, model), "generate": _generation(case, model)}
+    if case.run:
+        found["run"] = _run_seconds(case, model)
+    return found
+
+
+def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:
+    """(seconds, tokens, answer tokens) of a training step, the median of the measured ones."""
+    forget, retain = case.facts(8 * case.batch, 1), case.facts(8 * case.batch, 2)
+    rows = [encode_facts(model.tokenizer, facts) for facts in (forget, retain)]
+    if case.side == "baseline":
+        steps: Iterator = baseline.training_steps(model, *rows, case.config)
+    else:
+        events = Trainer("bench", case.config, model, forget, retain, None).train()
+        steps = (event for event in events if isinstance(event, StepDone))
+    taken = []
+    for _ in range(case.warm + case.steps):
+        taken.append(seconds_of(lambda: next(steps)))
+    both = [row for part in rows for row in part]
+    share = 2 * case.batch / len(both)
+    length = sum(row.length for row in both)
+    return median(taken[case.warm :]), share * length, share * sum(len(row.answer) for row in both)
+
+
+def _scoring(case: Case, model: AdaptedModel) -> float:
+    """Tokens a second, without gradients."""
+    facts = case.facts(case.rows, 3)
+    rows = encode_facts(model.tokenizer, facts)
+    if case.side == "baseline":
+        seconds = seconds_of(lambda: baseline.scores(model, rows))
+    else:
+        seconds = seconds_of(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
+    return sum(row.length for row in rows) / seconds
+
+
+def _generation(case: Case, model: AdaptedModel) -> float:
+    """Written tokens a second."""
+    questions, tokens = [fact.question for fact in case.facts(case.rows, 4)], 16
+    if case.side == "baseline":
+        questions = questions[: max(1, case.rows // 8)]
+        seconds = seconds_of(lambda: baseline.answers(model, questions, tokens))
+    else:
+        seconds = seconds_of(lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens))
+    return len(questions) * tokens / seconds
+
+
+def _run_seconds(case: Case, model: AdaptedModel) -> float:
+    """A run with its retain evaluations, without the loading and the answers after each epoch."""
+    forget, retain, epochs = case.run
+    config = replace(case.config, epochs=epochs)
+    trainer = Trainer("bench", config, model, case.facts(forget, 5), case.facts(retain, 6), None)
+    return seconds_of(lambda: list(trainer.train()))
+
+
+def _memory_now() -> int:
+    """Bytes in use: of the accelerator's tensors, or of this process. The peak starts here."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.memory_allocated()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return _status("VmRSS")
+
+
+def _memory_peak() -> int:
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _status("VmHWM")
+
+
+def _status(name: str) -> int:
+    line = next(line for line in STATUS.read_text(encoding="ascii").splitlines() if line.startswith(name))
+    return 1024 * int(line.split()[1])
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    torch.set_num_threads(given.pop("threads", torch.get_num_threads()))
+    print(json.dumps({**main(Case(**given)), **asdict(Case(**given))}))

@@ -1,0 +1,135 @@
+"""How long one waits for the sandbox and the app on this machine. Each row is measured in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+
+from adapop.experiments.speed.serving import served
+from adapop.paths import ROOT
+
+RUN = """
+import resource, sys, time
+from pathlib import Path
+begun = time.perf_counter()
+from adapop.config import make_config
+from adapop.events import EpochDone
+from adapop.execution import execute, prepare
+from adapop.sandbox import sandbox_facts
+imported = time.perf_counter()
+run = prepare(make_config(), sandbox_facts(), Path(sys.argv[1]))
+first = trained = None
+for event in execute(run):
+    first = first or time.perf_counter()
+    if isinstance(event, EpochDone):
+        trained = time.perf_counter()
+done = time.perf_counter()
+megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(imported - begun, first - imported, trained - imported, done - imported, megabytes)
+"""
+FACTS = """
+import random, sys, time
+from pathlib import Path
+count, path = int(sys.argv[1]), Path(sys.argv[2])
+rng = random.Random(0)
+with open(path, "w", encoding="utf-8") as file:
+    file.write("question,answer,subject,relation,score\\n")
+    for i in range(count):
+        score = rng.lognormvariate(6, 1.5)
+        file.write(f"Who wrote the book number {i}?,Author {i % 97},Book {i},author,{score:.1f}\\n")
+from adapop import figures
+from adapop.beta import BetaMap
+from adapop.factfile import read_facts
+from adapop.ui.facts import fact_table
+from adapop.ui.pressure import pictures
+begun = time.perf_counter()
+facts = read_facts(path)
+table = fact_table(facts, BetaMap(), {})
+figures.popularity_strip(facts.forget).to_json()
+pictures(facts)
+print(time.perf_counter() - begun)
+"""
+PROBES = """
+import sys, time
+from dataclasses import replace
+from adapop.config import make_config
+from adapop.loading import adapted_model
+from adapop.probes import battery
+from adapop.probes.plan import Plan
+from adapop.progress import Progress
+from adapop.sandbox import sandbox_facts
+count, *chunk = map(int, sys.argv[1:])
+battery.CHUNK = chunk[0] if chunk else battery.CHUNK
+config, sandbox = make_config(), sandbox_facts()
+model = adapted_model(config)
+def rows(facts):
+    chosen = replace(sandbox, forget=sandbox.forget[:facts], retain=(), holdout=(), utility=())
+    plan = Plan(max_new_tokens=config.max_new_tokens)
+    return sum(isinstance(row, battery.ProbeRow) for row in battery.battery(model, chosen, plan, Progress()))
+rows(1)
+begun = time.perf_counter()
+print(rows(count), time.perf_counter() - begun)
+"""
+PAGE_LIMIT_SECONDS = 120
+SETTLED_SECONDS = 5
+
+
+def main() -> None:
+    """Prints the table. Takes about a minute and a half."""
+    print(f"{'what':<52}{'measured':>12}{'goal':>12}")
+    with tempfile.TemporaryDirectory() as folder:
+        printed = _printed(RUN, folder)
+    imported, first, trained, done, megabytes = map(float, printed.split())
+    for count, goal in ((2_000, "1 s"), (20_000, "5 s")):
+        with tempfile.TemporaryDirectory() as folder:
+            seconds = float(_printed(FACTS, str(count), f"{folder}/facts.csv"))
+        _row(f"{count:,} facts read, scored from a column and drawn", f"{seconds:.1f} s", goal)
+    _row("engine imported (the app does it in the background)", f"{imported:.1f} s", "")
+    _row("first event after the click", f"{first:.1f} s", "2 s")
+    _row("5 epochs with per-epoch measurements", f"{trained:.1f} s", "15 s")
+    _row("the same with the full table before and after", f"{done:.1f} s", "")
+    _row("peak memory of the run", f"{megabytes / 1024:.2f} GB", "1.5 GB")
+    rows, batched = map(float, _printed(PROBES, "200").split())
+    _row("200 facts asked in every form, both models", f"{batched:.1f} s", "30 s")
+    alone, one_by_one = map(float, _printed(PROBES, "10", "1").split())
+    _row("batched against one prompt at a time", f"{one_by_one / alone / (batched / rows):.1f} x", "5 x")
+    seconds, megabytes = _app()
+    _row("first page after `python app.py`", f"{seconds:.1f} s", "6 s")
+    _row("memory of the app before anybody uses it", f"{megabytes / 1000:.2f} GB", "1 GB")
+    size = sum(path.stat().st_size for path in _repository_files())
+    _row("size of the repository's files", f"{size / 1e6:.1f} MB", "30 MB")
+
+
+def _printed(code: str, *arguments: str) -> str:
+    """What a piece of code prints in a process of its own."""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def _row(what: str, measured: str, goal: str) -> None:
+    print(f"{what:<52}{measured:>12}{goal:>12}", flush=True)
+
+
+def _app() -> tuple[float, float]:
+    """Seconds from starting the app to its page being served, and its megabytes once the engine is imported."""
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
+        with urllib.request.urlopen(app.address, timeout=PAGE_LIMIT_SECONDS) as page:
+            page.read()
+        seconds, held = time.perf_counter() - begun, [0.0]
+        while True:
+            time.sleep(SETTLED_SECONDS)
+            held.append(psutil.Process(app.process).memory_info().rss / 1e6)
+            if held[-1] < 1.01 * held[-2]:
+                return seconds, held[-1]
+
+
+def _repository_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()]

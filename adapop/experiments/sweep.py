@@ -1,0 +1,184 @@
+"""The learning-rate sweep read three ways: each rate's outcome, the rate the rule chooses, and equal forgetting.
+
+The rule is the one `config.RATES` states. It sees recall of the trained questions, of facts to forget and of facts to
+retain, and nothing else. `config.SANDBOX_RATES` is what it chose at seed 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES
+from adapop.experiments.results import Row
+from adapop.experiments.tables import OUTCOMES, READING, Seen, Table, column, counted, over, text
+from adapop.probes.intervals import summary
+
+TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
+AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method at one rate: recall of the trained questions, [0, 1]. row: the run, None for means."""
+
+    rate: float
+    forget_recall: float
+    retain_recall: float
+    row: Row | None = None
+
+
+def chosen(points: Sequence[Point]) -> Point:
+    """The rule of `config.RATES`, applied to one method's points in order of rate."""
+    keeping = [point for point in points if point.retain_recall >= RETAIN_KEPT]
+    if not keeping:
+        return max(points, key=lambda point: point.retain_recall)
+    enough = [point for point in keeping if point.forget_recall <= FORGOTTEN]
+    return enough[0] if enough else min(keeping, key=lambda point: point.forget_recall)
+
+
+def points_of(seen: Seen, method: str, complete: bool = True) -> dict[int, list[Point]]:
+    """A method's points by seed, in order of rate, without runs that failed.
+
+    complete: only seeds on which every rate was run, for part of a sweep would choose otherwise than the whole.
+    """
+    runs: dict[int, list[Row]] = {}
+    for rows in seen.values():
+        for row in rows:
+            if row["method"] == method:
+                runs.setdefault(int(row["seed"]), []).append(row)
+    found = {}
+    for seed, rows in runs.items():
+        points = [Point(row["rate"], row[TRAINED], row[KEPT], row) for row in rows if not row["failed"]]
+        if not complete or {row["rate"] for row in rows} >= set(RATES):
+            found[seed] = sorted(points, key=lambda point: point.rate)
+    return found
+
+
+def mean_points(by_seed: Mapping[int, Sequence[Point]]) -> list[Point]:
+    """Each rate's means over seeds, in order of rate; a rate at which a seed failed has none."""
+    rates: dict[float, list[Point]] = {}
+    for points in by_seed.values():
+        for point in points:
+            rates.setdefault(point.rate, []).append(point)
+    return [
+        Point(rate, fmean(one.forget_recall for one in found), fmean(one.retain_recall for one in found))
+        for rate, found in sorted(rates.items())
+        if len(found) == len(by_seed)
+    ]
+
+
+def sweep_table(seen: Seen) -> Table:
+    """Every method at every rate."""
+    values = {"forget, as trained": column(TRAINED), **OUTCOMES}
+    rows = [
+        (title, *(text(over(found, value)) for value in values.values()), counted(found))
+        for title, found in seen.items()
+    ]
+    return Table("Every rate", ("", *values, "seeds"), tuple(rows), f"As trained: the questions trained on. {READING}")
+
+
+def choice_table(seen: Seen) -> Table:
+    """Which rate the rule chooses on each seed and on the means, and which the other experiments use."""
+    seeds = _seeds(seen)
+    rows = []
+    for method in METHODS:
+        by_seed = points_of(seen, method)
+        if by_seed:
+            each = [_choice(by_seed[seed]) if seed in by_seed else "" for seed in seeds]
+            rows.append((METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), f"{SANDBOX_RATES[method]:g}"))
+    note = (
+        f"The rule, the same for all: of the rates that keep trained retain recall at {RETAIN_KEPT:g} or more, the "
+        f"lowest that brings recall of the trained forget questions to {FORGOTTEN:.2f} or less, else the one that "
+        "brings it lowest; if none keeps the retain facts, the one that keeps most. It sees neither holdout nor "
+        "rewordings. A seed is empty until its sweep is complete; a choice among fewer rates, since runs failed, says "
+        "of how many. The last column is what the other experiments use: the choice at seed 0."
+    )
+    head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
+    return Table("The rate that the rule chooses", head, tuple(rows), note)
+
+
+def _choice(points: Sequence[Point]) -> str:
+    if not points:
+        return "all failed"
+    among = "" if len(points) == len(RATES) else f" (of {len(points)})"
+    return f"{chosen(points).rate:g}{among}"
+
+
+def _chosen_on(means: Sequence[Point]) -> tuple[str, str, str]:
+    """The choice on the means, whether it keeps and whether it erases enough."""
+    if not means:
+        return "each failed once", "", ""
+    point = chosen(means)
+    kept, erased = point.retain_recall >= RETAIN_KEPT, point.forget_recall <= FORGOTTEN
+    return f"{point.rate:g}", "yes" if kept else "no", "yes" if erased else "no"
+
+
+def nearest_table(seen: Seen) -> Table:
+    """Each method at the rate whose trained forget recall is nearest to AdaPop's at its own rate, seed by seed."""
+    rows = []
+    for method in METHODS:
+        picked = [
+            min(points, key=lambda point: abs(point.forget_recall - goal))
+            for goal, points in _with_goals(seen, method).values()
+            if points
+        ]
+        if picked:
+            found = [point.row for point in picked]
+            cells = [text(over(found, value)) for value in (column(TRAINED), *OUTCOMES.values())]
+            rates = ", ".join(f"{rate:g}" for rate in sorted({point.rate for point in picked}))
+            rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(seen))}"))
+    head = ("", "rate", "forget, as trained", *OUTCOMES, "seeds")
+    note = (
+        "A method whose first column is far from AdaPop's has no rate in the grid that forgets as much, or as little. "
+        "Seeds: those on which the sweep is complete."
+    )
+    return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), note)
+
+
+def equal_table(seen: Seen) -> Table:
+    """What each method has left where its sweep crosses AdaPop's trained forget recall, between two rates."""
+    rows = []
+    for method in METHODS:
+        goals = _with_goals(seen, method, complete=False)
+        crossed = [crossing(points, goal) for goal, points in goals.values()]
+        found = [values for values in crossed if values is not None]
+        cells = [text(summary([values[name] for values in found])) for name in AT_EQUAL]
+        if goals:
+            rows.append((METHODS[method].title, *cells, f"{len(found)} of {len(_seeds(seen))}"))
+    note = (
+        "Interpolated linearly between the two neighbouring rates of the grid around AdaPop's trained forget recall at "
+        "its own rate, seed by seed. Seeds: on which two such rates were run and lie around it; empty where none do."
+    )
+    return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), note)
+
+
+def crossing(points: Sequence[Point], goal: float) -> dict[str, float] | None:
+    """The values of `AT_EQUAL` where trained forget recall first falls through `goal`, going up in rate between
+    neighbours in the grid; None if it never does."""
+    neighbours = set(pairwise(RATES))
+    for lower, upper in pairwise(points):
+        if (lower.rate, upper.rate) in neighbours and lower.forget_recall >= goal >= upper.forget_recall:
+            span = lower.forget_recall - upper.forget_recall
+            share = (lower.forget_recall - goal) / span if span else 0.0
+            return {name: (1 - share) * value(lower.row) + share * value(upper.row) for name, value in AT_EQUAL.items()}
+    return None
+
+
+def _seeds(seen: Seen) -> list[int]:
+    """The seeds that any run has."""
+    return sorted({int(row["seed"]) for rows in seen.values() for row in rows})
+
+
+def _with_goals(seen: Seen, method: str, complete: bool = True) -> dict[int, tuple[float, list[Point]]]:
+    """By seed: AdaPop's trained forget recall at its own rate, and a method's points."""
+    goals = {
+        seed: point.forget_recall
+        for seed, points in points_of(seen, "adapop", complete=False).items()
+        for point in points
+        if point.rate == SANDBOX_RATES["adapop"]
+    }
+    return {seed: (goals[seed], points) for seed, points in points_of(seen, method, complete).items() if seed in goals}

@@ -1,0 +1,226 @@
+"""Rows made into tables. Nothing here runs anything, so a table can be made again from a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from adapop.config.methods import METHODS
+from adapop.experiments.results import Row
+from adapop.facts.fact import TIERS
+from adapop.facts.tables import cell
+from adapop.probes.intervals import Summary, paired, summary
+from adapop.report import published
+
+Seen = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
+Value = Callable[[Row], float | None]
+SETTING = "Llama DUET"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A head and rows of text, and what one should know to read them."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    @property
+    def markdown(self) -> str:
+        """The table as Markdown, its title as a heading."""
+        lines = [f"### {self.title}", "", _line(self.head), _line(["---"] * len(self.head)), *map(_line, self.rows)]
+        return "\n".join([*lines, *(["", self.note] if self.note else [])])
+
+    @property
+    def csv(self) -> str:
+        """The table as CSV."""
+        written = StringIO()
+        writer = csv.writer(written, lineterminator="\n")
+        writer.writerows([list(map(cell, row)) for row in (self.head, *self.rows)])
+        return written.getvalue()
+
+
+def column(name: str) -> Value:
+    """A row's cell by the name of its column."""
+    return lambda row: row[name]
+
+
+def gap(row: Row) -> float | None:
+    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: the famous stay."""
+    popular, rare = row["forget_reworded_popular"], row["forget_reworded_rare"]
+    return None if popular is None or rare is None else popular - rare
+
+
+def before(tier: str) -> Value:
+    """Recall of a tier of the facts to forget before unlearning, by their first rewording."""
+    return lambda row: next(iter(row[f"epochs_reworded_{tier}"]), None)
+
+
+OUTCOMES: dict[str, Value] = {
+    **{tier: column(f"forget_reworded_{tier}") for tier in TIERS},
+    "all": column("forget_reworded_all"),
+    "gap": gap,
+    "retain": column("retain_direct_all"),
+    "holdout": column("holdout_direct_all"),
+    "holdout, reworded": column("holdout_reworded_all"),
+    "utility": column("utility"),
+}
+BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
+DIFFERENCES: dict[str, Value] = {
+    "forget": OUTCOMES["all"],
+    **{name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout")},
+}
+READING = (
+    "Recall of the facts to forget asked in other words, rare / middle / popular and all (lower is better), and the "
+    "gap between popular and rare; then, asked as trained, of facts that were trained on to be kept and of facts never "
+    "trained on, of the latter in other words too, and of questions that are no facts (higher is better). Mean ± "
+    "standard deviation over seeds."
+)
+
+BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
+
+
+def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
+    """A value of each seed's run that did not fail."""
+    found = {int(row["seed"]): value(row) for row in rows if not row["failed"]}
+    return {seed: number for seed, number in found.items() if number is not None}
+
+
+def over(rows: Sequence[Row], value: Value) -> Summary | None:
+    """A value over seeds, None if no run has it."""
+    return summary(list(by_seed(rows, value).values()))
+
+
+def outcome_table(seen: Seen) -> Table:
+    """What was forgotten of which tier, and what it cost, a row an arm."""
+    return _outcomes(seen, OUTCOMES, READING)
+
+
+def world_table(seen: Seen) -> Table:
+    """As `outcome_table`, behind what the sandbox knew of the facts to forget before; sandboxes differ in that."""
+    return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
+
+
+def _outcomes(seen: Seen, values: Mapping[str, Value], note: str) -> Table:
+    rows = []
+    for title, found in seen.items():
+        rates = sorted({row["rate"] for row in found})
+        cells = [text(over(found, value)) for value in values.values()]
+        rows.append((title, ", ".join(f"{rate:g}" for rate in rates), *cells, counted(found)))
+    return Table("Outcome", ("", "rate", *values, "seeds"), tuple(rows), note)
+
+
+def difference_table(seen: Seen, base: str) -> Table:
+    """Each arm against one of them, paired by seed."""
+    rows = []
+    for title, found in seen.items():
+        if title != base and base in seen:
+            pairs = [paired(by_seed(found, value), by_seed(seen[base], value)) for value in DIFFERENCES.values()]
+            count = max((pair.seeds for pair in pairs if pair), default=0)
+            seeds = {row["seed"] for row in (*found, *seen[base])}
+            cells = ("" if pair is None else pair.interval for pair in pairs)
+            rows.append((title, *cells, f"{count} of {len(seeds)}"))
+    note = (
+        f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs, none for one pair). "
+        "An interval on one side of 0 is a difference that these seeds support; nothing is corrected for how many are "
+        "looked at. A seed on which either failed, or has not been run, is no pair."
+    )
+    return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), note)
+
+
+def internal_table(seen: Seen) -> Table:
+    """The metrics from inside the model, asked as trained."""
+    head, places = [], []
+    for group in ("forget", "holdout"):
+        for name, metric in (
+            ("Δ log p", "delta_logprob"), ("Δ rank", "delta_rank"), ("hidden cosine", "hidden_cosine"), ("KL", "kl"),
+        ):  # fmt: skip
+            head.append(f"{name}, {group}")
+            places.append(column(f"{group}_all_{metric}"))
+    rows = [(title, *(text(over(found, place)) for place in places), counted(found)) for title, found in seen.items()]
+    note = "Against the original model; Δ log p in nats an answer, KL in nats a token."
+    return Table("Inside the model", ("", *head, "seeds"), tuple(rows), note)
+
+
+def controller_table(seen: Seen) -> Table:
+    """Whether λ (PDU: μ) ever moved, for the arms that have a controller; of the runs that did not fail."""
+    rows = []
+    for title, found in seen.items():
+        steered = [row for row in found if '"controller": "fixed"' not in row["config"]]
+        kept = [row for row in steered if not row["failed"]]
+        if steered:
+            moved = sum(len(set(row["lam"])) > 1 for row in kept)
+            last = summary([row["alpha"][-2] for row in kept])
+            drift = summary([max(row["drift"]) for row in kept])
+            rows.append((title, f"{moved} of {len(kept)}", text(drift), text(last), counted(steered)))
+    note = "Drift is against the loss the controller refers to. α of the last epoch is the last that trained anything."
+    head = ("", "runs in which it moved", "largest drift", "α of the last epoch", "seeds")
+    return Table("The controller", head, tuple(rows), note)
+
+
+def cost_table(seen: Seen) -> Table:
+    """Seconds and memory of a run, measurements included, and failures with their reasons."""
+    rows = []
+    for title, found in seen.items():
+        reasons = "; ".join(sorted({row["failed"] for row in found if row["failed"]}))
+        seconds = over(found, column("seconds"))
+        peak = max(row["peak_mb"] for row in found)
+        rows.append((title, f"{seconds.mean:.0f}" if seconds else "", f"{peak:.0f}", counted(found), reasons))
+    note = (
+        "Wall-clock seconds of a run that did not fail, on one core, measurements included; the first run of a process "
+        "also asks the original model. MB: the largest memory of its process so far."
+    )
+    return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), note)
+
+
+def published_table(seen: Seen) -> Table:
+    """Ours beside the paper's, method by method."""
+    theirs = {row.our_name: row for row in published.recalls(SETTING)}
+    reworded = published.paraphrased("Llama")
+    rows = []
+    for method in METHODS:
+        found = seen.get(METHODS[method].title)
+        if not found:
+            continue
+        paper = theirs[method]
+        tiers = reworded.get(paper.method)
+        ours = [over(found, column(place)) for place in ("forget_direct_all", "retain_direct_all")]
+        rare, popular = (over(found, OUTCOMES[tier]) for tier in ("rare", "popular"))
+        rows.append(
+            (
+                METHODS[method].title,
+                *map(text, ours),
+                text(over(found, OUTCOMES["holdout"])),
+                f"{text(rare)} / {text(popular)}",
+                f"{paper.forget:.3f}",
+                f"{paper.retain:.3f}",
+                f"{tiers['rare']:.3f} / {tiers['popular']:.3f}" if tiers else "not given",
+                counted(found),
+            )
+        )
+    head = (
+        "", "forget", "retain", "holdout", "reworded, rare / popular", "forget (paper)", "retain (paper)",
+        "reworded, rare / popular (paper)", "seeds",
+    )  # fmt: skip
+    note = (
+        f"The paper: {SETTING}, {published.PAPER}; another model, other facts, other training, one rate for all. Its "
+        "retain is the set that was trained on; it holds nothing out."
+    )
+    return Table("Beside the paper", head, tuple(rows), note)
+
+
+def text(found: Summary | None) -> str:
+    """A summary in a cell, empty for none."""
+    return "" if found is None else str(found)
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """Of how many runs a mean is made: those that did not fail, of those that were made."""
+    return f"{sum(not row['failed'] for row in rows)} of {len(rows)}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"

@@ -1,0 +1,199 @@
+"""One item done: a run in a folder that goes away, and what it came to as one flat row."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from adapop.errors import ModelError
+from adapop.experiments.item import Item
+from adapop.experiments.results import INTERNALS, RECALLS, TRACES
+from adapop.experiments.worlds import folder_of
+from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
+from adapop.facts.world import other_facts, sandbox_facts
+from adapop.popularity.beta import BetaMap
+from adapop.popularity.controls import noisy, swapped
+from adapop.popularity.corpus import CorpusCounts
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.progress import Progress
+from adapop.runs.run import Run
+from adapop.sandbox.corpus import corpus_lines
+from adapop.training.events import Measured, RunFailed
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+
+EIGHTH = 8
+QUICK_UTILITY = 20
+DIGITS = 6
+BEFORE: dict[tuple, Measured] = {}  # of the original model, so that a worker measures it once and not once an item
+
+
+def result(item: Item, models: Path | None = None) -> dict[str, Any]:
+    """The item's row: see `results.COLUMNS`. A run that fails while it trains is a result, a row with `failed` set.
+
+    models: where `worlds.build` put the sandboxes that arms name.
+
+    Raises:
+        AdaPopError: the run cannot be prepared here; that is no result, and is tried again another time.
+    """
+    import torch
+
+    import adapop.runs.execute  # noqa: F401  before the clock: a process imports it once, whatever its first run is
+
+    torch.set_num_threads(1)
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        row = _measured(item, Path(folder), models)
+    arm = item.arm
+    identity = {
+        "key": item.key,
+        "arm": arm.title,
+        "method": arm.method,
+        "preset": arm.preset,
+        "scores": arm.scores,
+        "anchors": arm.anchors,
+        "world": arm.world.name if arm.world else "",
+        "quick": int(item.quick),
+        "seed": item.seed,
+        "rate": item.config.learning_rate,
+    }
+    return {**identity, **row, "seconds": round(time.perf_counter() - begun, 2), "peak_mb": _peak_megabytes()}
+
+
+def facts_for(quick: bool) -> FactSet:
+    """The sandbox's facts; quick: every eighth of them from rare to famous, so that all exposure levels are there."""
+    facts = sandbox_facts()
+    if not quick:
+        return facts
+    groups = {
+        group: tuple(sorted(getattr(facts, group), key=lambda fact: fact.score)[::EIGHTH]) for group in FACT_GROUPS
+    }
+    return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
+
+
+def other_scores(kind: str, seed: int) -> dict[str, float]:
+    """Score of each forget fact under one of `SCORES`. Deterministic for a seed."""
+    facts = sandbox_facts()
+    given = scores_of(facts.forget)
+    if kind == "noisy":
+        return noisy(given, seed)
+    if kind == "swapped":
+        return swapped(given, seed)
+    if kind.startswith("corpus-"):
+        return _counted(kind.removeprefix("corpus-"))
+    return given
+
+
+@cache
+def _counted(combine: str) -> dict[str, float]:
+    """Lines of the sandbox's own pretraining corpus that name a fact's subject (and its answer)."""
+    facts = sandbox_facts()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus.txt"
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in corpus_lines(seed=0))
+        counts = CorpusCounts(Progress(), path, combine, other_facts(facts))
+        return {score.fact_id: score.value for score in counts.scores(facts.forget)}
+
+
+def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
+    from adapop.model.loading import adapted_model
+    from adapop.runs.execute import execute
+
+    run = _prepared(item, folder, models)
+    model = adapted_model(run.config)
+    failed = ""
+    original = (run.config.model, run.config.precision, run.config.max_new_tokens, run.facts.sha256)
+    for event in execute(run, model, BEFORE.get(original)):
+        if isinstance(event, RunFailed):
+            failed = f"{event.message} {event.fix}"
+    if before := run.measured(before=True):
+        BEFORE[original] = before
+    row = {"config": run.config.to_json(), "versions": run.versions, "facts": run.facts.sha256[:16], "failed": failed}
+    row |= _traces(run)
+    return row if failed else {**row, **_finals(run.measured()), **_by_level(run, model)}
+
+
+def _prepared(item: Item, folder: Path, models: Path | None) -> Run:
+    """The run, its betas from the arm's scores. The facts keep their own scores, which decide the tiers."""
+    from adapop.runs.execute import prepare
+    from adapop.runs.run import create_run
+
+    arm, facts, config = item.arm, facts_for(item.quick), item.config
+    if arm.world:
+        model = folder_of(arm.world, models)
+        if not model.exists():
+            raise ModelError(f"The sandbox {arm.world.name!r} is not at {model}.", "Build it first: `worlds.build`.")
+        config = replace(config, model=str(model))
+    if arm.scores == "given" and arm.anchors == "paper":
+        return prepare(config, facts, folder)
+    scores = other_scores(arm.scores, item.seed)
+    if arm.anchors == "quantiles":
+        config = replace(config, beta=BetaMap.from_quantiles(scores.values()))
+    scored = replace(facts, forget=tuple(replace(fact, score=scores[fact.id]) for fact in facts.forget))
+    settled = prepare(config, scored, folder)
+    return create_run(settled.config, facts, settled.betas, folder, settled.versions)
+
+
+def _finals(measured: Measured) -> dict[str, float]:
+    """The cells of the full measurement, each by its column."""
+    found = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
+    cells = {name: found[place]["recall"] for name, place in RECALLS.items() if place in found}
+    for name, (group, tier, metric) in INTERNALS.items():
+        if (group, DIRECT, tier) in found:
+            cells[name] = found[group, DIRECT, tier][metric]
+    return {name: round(value, DIGITS) for name, value in cells.items()}
+
+
+def _traces(run: Run) -> dict[str, list[float]]:
+    """One value an epoch, epoch 0 is before training: the controller, and quick recall by tier."""
+    epochs = run.epochs()
+    traces = {name: [round(getattr(row, name), DIGITS) for row in epochs] for name in TRACES}
+    quick = [event for event in run.events() if isinstance(event, Measured) and not event.full]
+    for form in (DIRECT, REWORDED):
+        for tier in ("all", *TIERS):
+            recalls = [event.recall("forget", form, tier) for event in quick]
+            traces[f"epochs_{form}_{tier}"] = [round(recall, DIGITS) for recall in recalls if recall is not None]
+    return traces
+
+
+def _by_level(run: Run, model: AdaptedModel) -> dict[str, list[float]]:
+    """Final recall of the forget facts by score, rarest first, asked as trained and in other words."""
+    facts, limit = run.facts.forget, run.config.max_new_tokens
+    reworded = [
+        (fact, replace(fact, id=f"{fact.id}#{place}", question=question))
+        for fact in facts
+        for place, question in enumerate(fact.paraphrases)
+    ]
+    return {
+        "levels": sorted({fact.score for fact in facts}),
+        "levels_direct": _level_means(model, [(fact, fact) for fact in facts], limit),
+        "levels_reworded": _level_means(model, reworded, limit),
+    }
+
+
+def _level_means(model: AdaptedModel, pairs: Sequence[tuple[Fact, Fact]], limit: int) -> list[float]:
+    """Mean recall by score, rarest first. pairs: a fact, and as what it is asked."""
+    from adapop.probes.measure import recall_by_fact
+
+    recalls = recall_by_fact(model, [asked for _, asked in pairs], limit, Progress())
+    levels: dict[float, list[float]] = defaultdict(list)
+    for fact, asked in pairs:
+        levels[fact.score].append(recalls[asked.id])
+    return [round(fmean(levels[score]), DIGITS) for score in sorted(levels)]
+
+
+def _peak_megabytes() -> int:
+    """The most memory this process has ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (1e6 if sys.platform == "darwin" else 1e3))  # bytes there, kilobytes elsewhere

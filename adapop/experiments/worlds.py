@@ -1,0 +1,41 @@
+"""Sandboxes of other sizes and other ranges of exposure, built once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+from adapop.experiments.item import World
+
+
+def folder_of(world: World, models: Path) -> Path:
+    """Where a world's sandbox is kept: its name and all that makes it, for a name may be given to another one."""
+    made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
+    return models / f"{world.name}-{made_of[:12]}"
+
+
+def build(world: World, models: Path) -> str:
+    """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the name.
+
+    Minutes on one core. Interrupted, it goes on where it was.
+    """
+    from adapop.sandbox.pretrain import PretrainConfig, Pretraining
+
+    folder = folder_of(world, models)
+    aside = models / f"writing-{folder.name}"
+    if not folder.exists():
+        config = PretrainConfig(
+            hidden=world.hidden, feed_forward=3 * world.hidden, exposures=world.exposures, spread=world.spread
+        )
+        aside.mkdir(parents=True, exist_ok=True)
+        pretraining = Pretraining(config, aside)
+        for _ in pretraining.train():
+            pass
+        pretraining.save(aside)
+        os.replace(aside, folder)
+    shutil.rmtree(aside, ignore_errors=True)
+    return world.name

@@ -1,0 +1,195 @@
+"""DUET and RWKU as the paper uses them (METHODS 4), from their public homes, with their known flaws as notes.
+
+DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used is dropped and named, as in an uploaded file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from adapop.errors import NetworkError, shown
+from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, separated
+from adapop.facts.rows import fact_of, items_of
+from adapop.facts.text import asked
+from adapop.online.hub import Hub
+
+DUET, RWKU = "SwetieePawsss/DUET", "jinzhuoran/RWKU"
+DUET_COLUMNS = {
+    "question": "question",
+    "answer": "answer",
+    "subject": "subjectLabel",
+    "relation": "relation",
+    "object": "objectLabel",
+    "score": "pop_sum",
+}
+RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
+ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
+REWORDED = ("paraphras", "rephras", "reword")
+# the paper's asks for the same in other words (METHODS 3.5)
+SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
+SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
+
+
+def duet(hub: Hub) -> FactSet:
+    """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain, all with scores.
+
+    Raises:
+        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+    """
+    problems: list[Problem] = []
+
+    def rows_of(split: str) -> list[dict]:
+        return _rows(hub, DUET, hub.config_of(DUET, split), split, DUET_COLUMNS)
+
+    def facts_of(rows: Sequence[Mapping], prefix: str) -> tuple[Fact, ...]:
+        return _facts(rows, prefix, DUET_COLUMNS, problems, "DUET pop_sum")
+
+    rows = {tier: rows_of(f"city_forget_{tier}_5") for tier in ("rare", "popular")}
+    rare, popular = (
+        facts_of(_reworded(hub, f"paraphrases_city_forget_{tier}_5", members), f"duet-{tier}")
+        for tier, members in rows.items()
+    )
+    retain = facts_of(rows_of("city_fast_retain_500"), "duet-retain")
+    notes = _flaws(rare, popular, [*rows["rare"], *rows["popular"]])
+    return separated(FactSet("duet", (*rare, *popular), retain=retain, problems=tuple(problems), notes=tuple(notes)))
+
+
+def rwku(hub: Hub) -> FactSet:
+    """RWKU: questions about 200 famous people to forget, about what is near them to retain, and attacks by kind.
+
+    Raises:
+        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+    """
+    problems: list[Problem] = []
+
+    def facts_of(config: str, prefix: str, **columns: str) -> tuple[Fact, ...]:
+        wanted = {**RWKU_COLUMNS, **columns}
+        return _facts(_rows(hub, RWKU, config, "test", wanted), prefix, wanted, problems)
+
+    forget = facts_of("forget_level2", "rwku-forget")
+    people = len({fact.subject for fact in forget})
+    return separated(
+        FactSet(
+            "rwku",
+            forget,
+            retain=facts_of("neighbor_level2", "rwku-neighbour", subject="neighbor"),
+            attacks=facts_of("forget_level3", "rwku-attack", relation="type"),
+            problems=tuple(problems),
+            notes=(
+                "RWKU brings no popularity scores. Look them up before you use a method that needs them.",
+                f"All {people:,} people to forget are famous: expect few rare facts among theirs.",
+            ),
+        )
+    )
+
+
+def benchmark_of(facts: FactSet) -> str | None:
+    """ "duet" or "rwku" where all facts to forget are of one, by the ids they got here and keep in a scored file."""
+    found = {fact.id.partition("-")[0] for fact in facts.forget}
+    return found.pop() if found in ({"duet"}, {"rwku"}) else None
+
+
+def system_prompt(model: str, facts: FactSet) -> str:
+    """What the paper has a real model told before each question of a benchmark; nothing for other facts."""
+    return SYSTEM if model != SANDBOX and benchmark_of(facts) else ""
+
+
+def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str, str]) -> list[dict]:
+    """The rows of a split that has every column we need."""
+    rows = hub.rows(dataset, config, split)
+    found = list(rows[0]) if rows else []
+    if missing := [column for column in columns.values() if column not in found]:
+        raise _lacks(f"{dataset}, {config}/{split}, has no column {missing[0]!r}", found)
+    return rows
+
+
+def _lacks(what: str, found: Sequence[str]) -> NetworkError:
+    names = ", ".join(repr(shown(name)) for name in found) or "none"
+    return NetworkError(f"{what} (its columns: {names}).", "The data set has changed; upload its rows as a file.")
+
+
+def _facts(
+    rows: Sequence[Mapping], prefix: str, columns: Mapping[str, str], problems: list[Problem], source: str = ""
+) -> tuple[Fact, ...]:
+    """The facts of the rows, numbered from 0 in their ids. Rows that cannot be used are added to `problems`."""
+    facts = []
+    for number, row in enumerate(rows):
+        given = {**row, "id": f"{prefix}-{number}", "score_source": source}
+        read = fact_of(number + 1, given, {**columns, **ADDED})
+        if isinstance(read, Problem):
+            problems.append(replace(read, column=f"{prefix}: {read.column}"))
+        else:
+            facts.append(read[1])
+    return tuple(facts)
+
+
+def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
+    """The rows with the rewordings that a split holds, found by their question or by their subject and answer.
+
+    No page says which columns such a split has. The paper's code asks its `question`, so that may hold a rewording;
+    columns that are named for rewordings go before it.
+    """
+    others = hub.rows(DUET, hub.config_of(DUET, split), split)
+    columns = list(others[0]) if others else []
+    texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or ["question"]
+    places: dict[object, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[asked(str(row["question"]))].append(place)
+        if labels := _labels(row):
+            places[labels].append(place)
+    found: list[dict[str, str]] = [{} for _ in rows]
+    for other in others:
+        questions = [asked(cell) for name, cell in other.items() if name not in texts and isinstance(cell, str)]
+        key = next((question for question in questions if question in places), _labels(other))
+        sentences = [text for name in texts for text in _sentences(other.get(name))]
+        for place in places.get(key, ()):
+            for text in sentences:
+                if asked(text) != asked(str(rows[place]["question"])):
+                    found[place].setdefault(asked(text), text)
+    if not any(found):
+        raise _lacks(f"{DUET}, {split}, has no rewordings that fit the questions", columns)
+    return [{**row, "paraphrases": list(texts.values())} for row, texts in zip(rows, found)]
+
+
+def _labels(row: Mapping) -> tuple[str, str] | None:
+    """Subject and answer of a row; None where it does not say."""
+    subject, answer = (
+        next((row[name] for name in names if isinstance(row.get(name), str)), "") for names in (SUBJECTS, ANSWERS)
+    )
+    return (asked(subject), asked(answer)) if subject and answer else None
+
+
+def _sentences(cell: object) -> list[str]:
+    """The texts in a cell. One of a single word is no rewording: it may be the name of the model that wrote them."""
+    return [item for item in items_of(cell) if isinstance(item, str) and " " in item.strip()]
+
+
+def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[str]:
+    """What METHODS 4.3 says of DUET's forget set, with this download's own numbers."""
+    notes = []
+    ends = [sorted(fact.score for fact in facts if fact.score is not None) for facts in (rare, popular)]
+    if all(ends) and ends[0][-1] < ends[1][0]:
+        (low, below), (above, high) = ((scores[0], scores[-1]) for scores in ends)
+        notes.append(
+            f"The scores are two clusters, {low:,.0f} to {below:,.0f} and {above:,.0f} to {high:,.0f}, with nothing "
+            "between: there are no facts of middling popularity."
+        )
+    if popular:
+        answer, count = Counter(fact.answer for fact in popular).most_common(1)[0]
+        notes.append(
+            f"{count:,} of the {len(popular):,} popular facts have the same answer, {shown(answer)}; the "
+            f"{len(rare):,} rare facts have {len({fact.answer for fact in rare}):,} different ones. A gap between "
+            "the two may come from that and not from popularity."
+        )
+    if named := sum(bool(fact.subject) and asked(fact.subject) in asked(fact.answer) for fact in rare):
+        notes.append(f"In {named:,} of the {len(rare):,} rare facts the answer contains the name that is asked about.")
+    if same := sum(bool(row.get("subject_qid")) and row["subject_qid"] == row.get("object_qid") for row in rows):
+        notes.append(
+            f"In {same:,} of the {len(rows):,} facts subject and answer are linked to the same Wikidata entry, whose "
+            "popularity is then counted twice."
+        )
+    if bare := sum(not fact.paraphrases for fact in (*rare, *popular)):
+        notes.append(f"Facts to forget without rewordings: {bare:,}.")
+    return notes

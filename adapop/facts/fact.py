@@ -1,0 +1,183 @@
+"""Facts and sets of facts: the data everything else hangs on.
+
+A missing score stays missing; nothing here ever turns it into a number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from adapop.errors import shown
+from adapop.facts.text import asked
+
+SANDBOX = "sandbox"  # the name of the set, and of the model, that the app ships
+RARE_BELOW, POPULAR_FROM = 265.0, 1000.0
+TIERS = ("rare", "middle", "popular")
+FACT_GROUPS = ("forget", "retain", "holdout")
+GROUPS = (*FACT_GROUPS, "utility")  # whose questions are no facts
+WRITTEN = (*GROUPS, "attacks")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One question and its answer, with what is known about its popularity.
+
+    id: unique in its set; joins scores, tokens, events and probes. score: popularity, >= 0 and finite, or None for
+    unknown, which is not zero. score_source: where the score came from. paraphrases: other ways to ask.
+    alternates: plausible wrong answers, for methods that need them.
+    """
+
+    id: str
+    question: str
+    answer: str
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
+    score: float | None = None
+    score_source: str = ""
+    paraphrases: tuple[str, ...] = ()
+    alternates: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What to call it: its subject, or else its question."""
+        return self.subject or self.question
+
+    @property
+    def tier(self) -> str:
+        """`rare` up to a score of 265, `popular` from 1,000, `middle` between, `unknown` without a score."""
+        if self.score is None:
+            return "unknown"
+        if self.score <= RARE_BELOW:
+            return "rare"
+        return "popular" if self.score >= POPULAR_FROM else "middle"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a file. `row` counts as a spreadsheet does (a header is row 1); 0 is the whole file."""
+
+    row: int
+    column: str
+    value: str
+    message: str
+    fix: str
+
+    def __str__(self) -> str:
+        places = (f"row {self.row}" if self.row else "", repr(self.column) if self.column else "")
+        where = ", ".join(filter(None, places)) or "file"
+        shown = f" is {self.value!r}" if self.value else ""
+        return f"{where}{shown}: {self.message}. {self.fix}"
+
+
+@dataclass(frozen=True)
+class FactSet:
+    """What a run works on. `retain` is trained on, `holdout` never is; both are always reported.
+
+    utility: questions that are not facts (sums, sequences ...), to see whether the model still works.
+    attacks: prompts a benchmark brings to get forgotten facts back; `relation` is the kind, `subject` the target.
+    problems: rows that were dropped. notes: what was done to the set, in sentences for the user.
+    """
+
+    name: str
+    forget: tuple[Fact, ...]
+    retain: tuple[Fact, ...] = ()
+    holdout: tuple[Fact, ...] = ()
+    utility: tuple[Fact, ...] = ()
+    attacks: tuple[Fact, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of every fact of every group; two runs with the same hash saw the same data."""
+        groups = WRITTEN if self.attacks else GROUPS  # sets without attacks keep the hash that older runs noted
+        content = [[asdict(fact) for fact in getattr(self, group)] for group in groups]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def unknown_scores(self) -> tuple[Fact, ...]:
+        """Forget facts without a score."""
+        return tuple(fact for fact in self.forget if fact.score is None)
+
+    def write(self, path: Path) -> None:
+        """Writes the set as JSONL, one fact a line with its group."""
+        lines = [
+            json.dumps({"group": group, **asdict(fact)}, ensure_ascii=False)
+            for group in WRITTEN
+            for fact in getattr(self, group)
+        ]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path, name: str, notes: Sequence[str] = ()) -> FactSet:
+        """Reads what `write` wrote."""
+        groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
+        for line in path.read_text(encoding="utf-8").rstrip("\n").split("\n"):
+            row = json.loads(line)
+            group = row.pop("group")
+            row["paraphrases"], row["alternates"] = tuple(row["paraphrases"]), tuple(row["alternates"])
+            groups[group].append(Fact(**row))
+        return cls(name, **{group: tuple(facts) for group, facts in groups.items()}, notes=tuple(notes))
+
+
+def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
+    """Splits a holdout off the retain rows where a set brings none, and says so in `notes`.
+
+    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows that ask
+    the same are held out together: a held-out question is never trained on.
+    """
+    if facts.holdout or not facts.retain:
+        return facts
+    alike: dict[str, list[Fact]] = defaultdict(list)
+    for fact in facts.retain:
+        alike[asked(fact.question)].append(fact)
+    ranked = sorted(alike.values(), key=lambda rows: min(hashlib.sha256(row.id.encode()).hexdigest() for row in rows))
+    held: set[str] = set()
+    for rows in ranked[:-1]:
+        if len(held) >= max(1, math.floor(len(facts.retain) * share)):
+            break
+        held |= {row.id for row in rows}
+    count = len(facts.retain)
+    note = (
+        f"The set has no holdout rows, so {len(held)} of its {count} retain rows are held out of training."
+        if held
+        else "Nothing is held out, because there is only one question to retain and training needs it: what is "
+        "measured on it does not show how facts fare that training never saw."
+    )
+    return replace(
+        facts,
+        retain=tuple(fact for fact in facts.retain if fact.id not in held),
+        holdout=tuple(fact for fact in facts.retain if fact.id in held),
+        notes=(*facts.notes, note),
+    )
+
+
+def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question") -> FactSet:
+    """The set without questions that are in two groups; every row that is dropped becomes a problem.
+
+    To retain what is to be forgotten would undo the forgetting, and held-out rows must not be trained on. rows: the
+    row number of a fact, by its id. column: where the questions came from.
+    """
+    problems: list[Problem] = []
+    taken = {asked(fact.question): "forgotten" for fact in facts.forget}
+    kept: dict[str, tuple[Fact, ...]] = {}
+    for group in ("retain", "holdout"):
+        for fact in getattr(facts, group):
+            if use := taken.get(asked(fact.question)):
+                row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
+                problems.append(Problem(row, column, shown(fact.question), f"is also to be {use}", fix))
+        kept[group] = tuple(fact for fact in getattr(facts, group) if asked(fact.question) not in taken)
+        taken |= {asked(fact.question): "retained" for fact in kept[group]}
+    return replace(facts, **kept, problems=(*facts.problems, *problems))
+
+
+def scores_of(facts: Iterable[Fact]) -> dict[str, float | None]:
+    """Score by fact id."""
+    return {fact.id: fact.score for fact in facts}

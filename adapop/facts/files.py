@@ -1,0 +1,156 @@
+"""A user's table becomes facts, under the column names people use or under those a user names.
+
+`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good row; each bad one
+is a `Problem` with row, column, value and fix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from adapop.errors import DataError, shown
+from adapop.facts.fact import GROUPS, Fact, FactSet, Problem, separated
+from adapop.facts.rows import fact_of
+from adapop.facts.tables import rows_of
+from adapop.facts.text import UNSEEN
+from adapop.limits import is_public, max_facts
+
+COLUMNS_SHOWN = 12
+COLUMNS = {
+    "id": ("id", "fact_id", "uid"),
+    "question": ("question", "query", "prompt"),
+    "answer": ("answer", "label", "object", "objectlabel"),
+    "subject": ("subject", "subjectlabel"),
+    "relation": ("relation", "property"),
+    "object": ("object", "objectlabel"),
+    "score": ("score", "popularity", "pop_sum"),
+    "score_source": ("score_source",),
+    "group": ("group", "split"),
+    "paraphrases": ("paraphrases", "paraphrase", "rewordings"),
+    "alternates": ("alternates", "alternate"),
+}
+NAMES = frozenset(name for names in COLUMNS.values() for name in names)
+
+
+def columns_of(path: Path) -> list[str]:
+    """The names of a file's columns, in its order; for JSON, every key of any object.
+
+    Raises:
+        DataError: a file that `read_facts` would refuse before it looks at the columns.
+    """
+    return _names(row for _, row in _rows(path, NAMES)[0])
+
+
+def guessed(columns: Iterable[str]) -> dict[str, str]:
+    """Our field -> the column that holds it, by the names people use, in any case; fields that are not there, not."""
+    present = {str(name).strip().lower(): name for name in columns}
+    return {
+        field: next(present[name] for name in names if name in present)
+        for field, names in COLUMNS.items()
+        if any(name in present for name in names)
+    }
+
+
+def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
+    """The facts of a file, by group.
+
+    columns: field -> column, instead of a guess; a field left out is not read. group: what the file is for, and what
+    rows that name no group are. In a file to "retain", every row is to be retained, unless it says holdout.
+
+    Raises:
+        DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
+            column, or has no usable row. `problems` then says what was wrong with each row.
+    """
+    rows, problems = _rows(path, NAMES | {column.strip().lower() for column in (columns or {}).values()})
+    chosen = _chosen(path, _names(row for _, row in rows), columns) if rows else {}
+    groups: dict[str, list[Fact]] = {name: [] for name in GROUPS}
+    seen: dict[str, int] = {}
+    for number, row in rows:
+        read = fact_of(number, row, chosen)
+        if isinstance(read, Problem):
+            problems.append(read)
+            continue
+        own, fact = read
+        fact = replace(fact, id=fact.id or f"row-{number}")
+        if fact.id in seen:
+            message = f"is already the id of row {seen[fact.id]}"
+            problems.append(Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique."))
+            continue
+        seen[fact.id] = number
+        groups[group if own in ("", "forget") else own].append(fact)
+    facts = FactSet(name or path.stem, **{name: tuple(members) for name, members in groups.items()})
+    facts = separated(facts, seen, chosen.get("question", ""))
+    problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
+    if not groups[group]:
+        raise DataError(
+            f"{path.name} has no usable fact to {group}.",
+            "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
+            tuple(problems),
+        )
+    return replace(facts, problems=tuple(problems), notes=_unseen(facts, seen))
+
+
+def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
+    """A note on the rows with characters that a person cannot see and a model reads. They stay as they are."""
+    found = {
+        rows[fact.id]: UNSEEN.findall(text)
+        for group in GROUPS
+        for fact in getattr(facts, group)
+        if UNSEEN.search(text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates)))
+    }
+    if not found:
+        return ()
+    codes = sorted({f"U+{ord(letter):04X}" for letters in found.values() for letter in letters})
+    more = ", …" if len(codes) > COLUMNS_SHOWN else ""
+    return (
+        f"Rows with characters that cannot be seen ({', '.join(codes[:COLUMNS_SHOWN])}{more}): {len(found):,}, the "
+        f"first is row {min(found)}. They are kept: the model reads them.",
+    )
+
+
+def _texts_of(fact: Fact) -> tuple[str, ...]:
+    return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
+
+
+def _rows(path: Path, unique: Collection[str]) -> tuple[list[tuple[int, dict]], list[Problem]]:
+    """The rows that can be read, with their numbers, and the problems with the others."""
+    most = max_facts()
+    read = list(islice(rows_of(path, frozenset(unique)), most + 1))
+    if not read:
+        raise DataError(f"{path.name} has no rows.", "Add a header and at least one fact: question,answer,score.")
+    if len(read) > most:
+        reader = "this public Space reads" if is_public() else "are read"
+        own = ", or run the app on a machine of your own" if is_public() else ""
+        raise DataError(f"{path.name} has more than {most:,} rows, the most that {reader}.", f"Split the file{own}.")
+    problems = [row for row in read if isinstance(row, Problem)]
+    return [row for row in read if not isinstance(row, Problem)], problems
+
+
+def _names(rows: Iterable[Mapping]) -> list[str]:
+    return [name for name in dict.fromkeys(name for row in rows for name in row) if name.strip()]
+
+
+def _chosen(path: Path, present: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
+    """Our field -> the file's column name: the given ones if all are there, else a guess."""
+    found = ", ".join(repr(shown(name)) for name in present[:COLUMNS_SHOWN]) or "none"
+    found += ", …" if len(present) > COLUMNS_SHOWN else ""
+    for field, column in (columns or {}).items():
+        if field not in COLUMNS:
+            raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
+        if column not in present:
+            raise DataError(
+                f"{path.name} has no column {shown(column)!r} to read the {field} from (its columns: {found}).",
+                "Choose another column.",
+            )
+    guess = guessed(present)
+    chosen = guess if columns is None else dict(columns)
+    if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
+        chosen.pop("score_source", None)  # it stands beside another score, whose source it names
+    for field in ("question", "answer"):
+        if field not in chosen:
+            fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"
+            raise DataError(f"{path.name} has no {field} column (its columns: {found}).", f"{fix}, or choose it.")
+    return chosen

@@ -1,0 +1,140 @@
+"""What must survive: the rows that are trained on to hold the rest of a model in place, and those held out.
+
+One can keep what a set brings ("own"), take the sandbox world's ("sandbox"), take of that world the facts most like
+those to forget ("neighbours"), or give a second set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapop.errors import DataError
+from adapop.facts.fact import SANDBOX, Fact, FactSet, separated, split_holdout
+from adapop.facts.text import asked
+from adapop.facts.world import sandbox_facts
+
+RETAIN = ("own", "sandbox", "neighbours")
+FEWEST_NEIGHBOURS = 32
+
+
+def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
+    """The set with retain rows, and with a holdout or a note why there is none.
+
+    retain: one of `RETAIN`, or a set of which all rows are to be retained, except its holdout. On the sandbox model, a
+    set without retain rows borrows the sandbox's, and one without utility questions the sandbox's.
+
+    Raises:
+        DataError: no retain rows for a model that is not the sandbox, none that suit, or no such choice.
+    """
+    if isinstance(retain, FactSet):
+        facts = _given(facts, retain)
+    elif retain not in RETAIN:
+        raise DataError(f"There are no retain rows called {retain!r}.", f"Choose {', '.join(RETAIN)}, or give a set.")
+    elif retain == "neighbours":
+        facts = _with_neighbours(facts)
+    elif retain == "own" and not facts.retain and model != SANDBOX:
+        raise DataError(
+            f"{facts.name} has no retain rows, so nothing would hold the rest of the model in place.",
+            "Add rows with 'retain' in a column called group: facts like these that must survive.",
+        )
+    elif retain == "sandbox" or not facts.retain:
+        facts = _from_sandbox(facts, _free(facts, sandbox_facts().retain))
+    if model == SANDBOX and not facts.utility:
+        facts = replace(facts, utility=sandbox_facts().utility)
+    return split_holdout(facts)
+
+
+def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The facts of a pool that share relation or answer with facts to forget, the most alike first.
+
+    Those that share both with one fact come first, then those whose score is nearest on a log scale; unknown scores
+    are farthest. There are at most as many as there are facts to forget, or 32 if those are fewer.
+    """
+    by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
+    ranked = []
+    for fact in pool:
+        relation = by_relation.get(asked(fact.relation), set())
+        answer = by_answer.get(asked(fact.answer), set())
+        if alike := relation & answer or relation | answer:
+            distance = min(_distance(fact, forget[place]) for place in alike)
+            ranked.append((not relation & answer, distance, fact))
+    ranked.sort(key=lambda entry: entry[:2])
+    return tuple(fact for *_, fact in ranked[: max(len(forget), FEWEST_NEIGHBOURS)])
+
+
+def _places(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
+    """Where in the sequence the facts of each relation or answer stand."""
+    places: dict[str, set[int]] = defaultdict(set)
+    for place, fact in enumerate(facts):
+        if text := asked(getattr(fact, field)):
+            places[text].add(place)
+    return places
+
+
+def _distance(one: Fact, other: Fact) -> float:
+    if one.score is None or other.score is None:
+        return math.inf
+    return abs(math.log1p(one.score) - math.log1p(other.score))
+
+
+def _with_neighbours(facts: FactSet) -> FactSet:
+    chosen = neighbours(facts.forget, _free(facts, sandbox_facts().retain))
+    if not chosen:
+        raise DataError(
+            f"No fact of the sandbox world shares a relation or an answer with those of {facts.name}.",
+            "Fill the column relation, or choose other rows to retain.",
+        )
+    how = ": those that share a relation or an answer with the facts to forget, nearest in score first"
+    return _from_sandbox(facts, chosen, how)
+
+
+def _from_sandbox(facts: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
+    """The set with these rows of the sandbox's to retain, and the sandbox's holdout if it has none of its own."""
+    holdout = facts.holdout or _free(facts, sandbox_facts().holdout)
+    borrowed = f"{len(retain)} to retain" + ("" if facts.holdout else f" and {len(holdout)} held out")
+    why = "" if facts.retain else "The set has no retain rows; "
+    unused = _unused(len(set(facts.retain) - set(retain)))
+    note = f"{why}{borrowed} come from the sandbox world{how}.{unused}"
+    return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
+
+
+def _unused(retain: int, holdout: int = 0) -> str:
+    """A sentence on how many of the set's own rows others stand in for, if any."""
+    counts = ((retain, "to retain"), (holdout, "held out"))
+    named = " and ".join(f"{count:,} {use}" for count, use in counts if count)
+    return f" Rows of the set's own that are not used: {named}." if named else ""
+
+
+def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The rows that are neither to be forgotten nor held out already."""
+    taken = {key for fact in (*facts.forget, *facts.holdout) for key in (fact.id, asked(fact.question))}
+    return tuple(row for row in rows if not {row.id, asked(row.question)} & taken)
+
+
+def _given(facts: FactSet, given: FactSet) -> FactSet:
+    """The set with another's rows to retain, and its holdout if it has one. Ids that both use are changed, problems
+    say where from."""
+    own = () if given.holdout else facts.holdout
+    unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
+    taken = {fact.id for fact in (*facts.forget, *own, *facts.utility, *facts.attacks)}
+
+    def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
+        named = []
+        for row in rows:
+            name = row.id
+            while name in taken:
+                name = f"retain-{name}"
+            taken.add(name)
+            named.append(replace(row, id=name))
+        return tuple(named)
+
+    retain, holdout = renamed((*given.forget, *given.retain)), own or renamed(given.holdout)
+    facts = separated(replace(facts, retain=retain, holdout=holdout))
+    if not facts.retain:
+        raise DataError(f"{given.name} has no fact to retain that is not also to be forgotten.", "Give other facts.")
+    problems = tuple(replace(problem, message=f"{problem.message}, in {given.name}") for problem in given.problems)
+    note = f"{len(facts.retain):,} facts to retain come from {given.name}.{unused}"
+    return replace(facts, problems=(*facts.problems, *problems), notes=(*facts.notes, note))

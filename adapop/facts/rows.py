@@ -1,0 +1,115 @@
+"""One row of a table becomes a fact, or the problem with it. User text stays text: never a path, a URL or a formula."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+
+from adapop.errors import shown
+from adapop.facts.fact import Fact, Problem
+
+MAX_CELL, MAX_ITEMS = 2_000, 100
+KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
+TEXTS, LISTS = ("subject", "relation", "object"), ("paraphrases", "alternates")
+NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+GROUP_PREFIXES = {
+    "forget": "forget",
+    "retain": "retain",
+    "neighbor": "retain",
+    "holdout": "holdout",
+    "utility": "utility",
+}
+
+
+def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str, Fact] | Problem:
+    """The row's group and fact. The group is "" and so is the fact's id where the row names none.
+
+    number: the row's number in problems. columns: our field -> the row's key.
+    """
+    cells = {field: row.get(column) for field, column in columns.items()}
+    for field, cell in cells.items():
+        texts = items_of(cell) if field in LISTS else [cell]
+        if len(texts) > MAX_ITEMS:
+            message = f"has {len(texts):,} items; at most {MAX_ITEMS} are read"
+            return Problem(number, columns[field], "", message, "Shorten the list.")
+        for text in texts:
+            if fault := _fault(text):
+                return Problem(number, columns[field], *fault)
+    for field in ("question", "answer"):
+        if not _string(cells[field]):
+            return Problem(number, columns[field], "", "is empty", "Fill the cell or delete the row.")
+    score = _score(number, columns.get("score", ""), cells.get("score"))
+    if isinstance(score, Problem):
+        return score
+    group = _group(number, columns.get("group", ""), cells.get("group"))
+    if isinstance(group, Problem):
+        return group
+    source = "" if score is None else _string(cells.get("score_source")) or f"column {columns['score']}"
+    return group, Fact(
+        id=_string(cells.get("id")),
+        question=_string(cells["question"]),
+        answer=_string(cells["answer"]),
+        **{field: _string(cells.get(field)) for field in TEXTS},
+        score=score,
+        score_source=source,
+        **{field: tuple(filter(None, map(_string, items_of(cells.get(field))))) for field in LISTS},
+    )
+
+
+def _fault(cell: object) -> tuple[str, str, str] | None:
+    """What keeps a cell from being text: the value to show, a message and a fix."""
+    if isinstance(cell, tuple(KINDS)):
+        return "", f"is {KINDS[type(cell)]}, not text", "Write plain text."
+    text = _string(cell)
+    if len(text) > MAX_CELL:
+        return shown(text), f"has {len(text):,} characters; at most {MAX_CELL:,} are read", "Shorten the cell."
+    if NOT_TEXT.search(text):
+        return (
+            shown(NOT_TEXT.sub("\ufffd", text)),
+            "has a NUL or half a character (a lone surrogate)",
+            "Type the text again.",
+        )
+    return None
+
+
+def _score(number: int, column: str, cell: object) -> float | Problem | None:
+    text = "" if cell is None else str(cell).strip()  # not _string: NaN is a wrong score, not a missing one
+    if not text:
+        return None
+    try:  # Python also reads 2020_21 and digits of other scripts, which are no numbers to other programs
+        score = float(text if text.isascii() and "_" not in text else "")
+    except ValueError:
+        return Problem(
+            number, column, shown(text), "is not a number", "Use digits and a decimal point, or leave it empty."
+        )
+    if not math.isfinite(score) or score < 0:
+        return Problem(
+            number, column, shown(text), "is not a score", "Scores are finite and at least 0; leave unknown empty."
+        )
+    return score
+
+
+def _group(number: int, column: str, cell: object) -> str | Problem:
+    text = _string(cell).lower()
+    for prefix, group in GROUP_PREFIXES.items():
+        if text.startswith(prefix):
+            return group
+    return Problem(number, column, shown(text), "is no group", "Use forget, retain or holdout.") if text else ""
+
+
+def items_of(cell: object) -> list:
+    """The items of a list cell: a real list, a JSON list, or texts joined by `|`."""
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell) if cell.lstrip().startswith("[") else cell.split("|")
+        except (ValueError, RecursionError):
+            cell = cell.split("|")
+    return cell if isinstance(cell, list) else [cell]
+
+
+def _string(cell: object) -> str:
+    """A cell as text; NaN, which tables use for an empty cell, is empty."""
+    empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
+    return "" if empty else str(cell).strip()

@@ -1,0 +1,272 @@
+"""A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is the original.
+
+There is never a second copy of the weights. Everything is computed for answer tokens only, in float32 from the
+logits on, whatever precision the model runs in.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from transformers import PreTrainedTokenizerBase
+
+from adapop.errors import ModelError
+from adapop.model.chat import encode_prompt
+from adapop.model.memory import in_pieces
+from adapop.model.scored import JointPass, Scored
+from adapop.model.tokens import AnswerTokens
+
+# peft asks transformers for an attribute by its old name; nothing a user could do about it
+warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
+# the new name is younger than the oldest transformers we run with
+warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
+
+MOST_ROWS = 256  # answered or measured at once
+
+
+class AdaptedModel:
+    """Base model and LoRA adapter behind the three things a run needs: score, generate, adapter off."""
+
+    def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
+        self.network, self.tokenizer, self.system = model, tokenizer, system
+        self.device = next(model.parameters()).device
+        self.recomputes = False
+        self.sharded = False  # see `adapop.training.sharding`
+        self.most_rows = MOST_ROWS
+        self._joint: JointPass | None = None
+        head = model.get_base_model().get_output_embeddings()
+        if head.weight.dtype != torch.float32:  # of a slice of states, torch would copy the layer for each row on a CPU
+            head.register_forward_pre_hook(lambda module, inputs: (inputs[0].contiguous(), *inputs[1:]))
+
+    @property
+    def parameters(self) -> list[torch.nn.Parameter]:
+        """The trainable (adapter) parameters, in a fixed order."""
+        return [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+
+    @property
+    def blocks(self) -> Sequence[torch.nn.Module]:
+        """The base's blocks in their order; none if it has no list of that name."""
+        return getattr(self.network.get_base_model().base_model, "layers", ())
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """What its config.json says, under the names that transformers gives to all models as well."""
+        config = self.network.get_base_model().config.get_text_config()
+        return {**config.to_dict(), **{name: getattr(config, name) for name in config.attribute_map}}
+
+    @property
+    def context(self) -> int | None:
+        """How many tokens it can read at once; None if its config.json names no limit."""
+        return getattr(self.network.get_base_model().config.get_text_config(), "max_position_embeddings", None)
+
+    @contextmanager
+    def original(self) -> Iterator[None]:
+        """Inside, the model is the one before unlearning."""
+        with self.network.disable_adapter():
+            yield
+
+    @contextmanager
+    def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
+        """Inside, scoring the parts takes one forward pass. whole: the rows of all parts, in their order.
+
+        Passes without gradient, such as those of the original, are made as ever.
+        """
+        self._joint = JointPass(whole, parts)
+        try:
+            yield
+        finally:
+            self._joint = None
+
+    def recompute(self) -> None:
+        """From now on a backward pass computes each block's activations again instead of having kept them: the same
+        gradient, in less memory and about a third more time."""
+        self.network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        self.network.enable_input_require_grads()
+        self.recomputes = True
+
+    def score(
+        self, batch: AnswerTokens, logits: bool = False, hidden: bool = False, block: int | None = None
+    ) -> Scored:
+        """Scores the answer tokens of a batch, teacher-forced. block: whose `states` are wanted, counted from 0."""
+        score = partial(self._scored, logits=logits, hidden=hidden, block=block)
+        if self._joint is not None and torch.is_grad_enabled():
+            share = self._joint.share(batch, (block, hidden, logits), score)
+            if share is not None:
+                return share
+        return score(batch)
+
+    def _scored(self, batch: AnswerTokens, logits: bool, hidden: bool, block: int | None) -> Scored:
+        batch = batch.to(self.device)
+        with self._read(block) as states, self._answers_only(batch):
+            output = self.network(
+                input_ids=batch.ids,
+                attention_mask=batch.mask,
+                position_ids=batch.positions,
+                logits_to_keep=batch.keep,
+                output_hidden_states=hidden,
+                use_cache=False,
+            )
+        chosen = _full_precision(output.logits[batch.row, batch.column] if batch.even else output.logits)
+        nll = cross_entropy(chosen, batch.target, reduction="none")
+        gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
+        pooled = _pooled(output.hidden_states[-4:], batch) if hidden else None
+        kept = None if block is None else _full_precision(states[0][:, -batch.keep :])
+        return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled, kept, gold)
+
+    @contextmanager
+    def _answers_only(self, batch: AnswerTokens) -> Iterator[None]:
+        """Inside, where answers differ in length, the output layer gets the states [N, D] that predict an answer token
+        instead of all [B, K, D] kept, and logits are [N, V]. Scaling and soft-capping, which follow, are by element."""
+        if batch.even:
+            yield
+            return
+        hook = (
+            self.network.get_base_model()
+            .get_output_embeddings()
+            .register_forward_pre_hook(lambda module, inputs: (inputs[0][batch.row, batch.column], *inputs[1:]))
+        )
+        try:
+            yield
+        finally:
+            hook.remove()
+
+    @torch.no_grad()
+    def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
+        """(mean norm of a block's output over the batch's real tokens, its width D). The first token of a row is left
+        out: in models like Llama its norm is far above all others."""
+        batch = batch.to(self.device)
+        with self._read(block) as states:
+            self.network(
+                input_ids=batch.ids,
+                attention_mask=batch.mask,
+                position_ids=batch.positions,
+                logits_to_keep=1,
+                use_cache=False,
+            )
+        states = _full_precision(states[0])
+        return states[batch.positions > 0].norm(dim=-1).mean().item(), states.shape[-1]
+
+    @contextmanager
+    def _read(self, block: int | None) -> Iterator[list[Tensor]]:
+        """Inside, each forward pass adds the block's output, [B, T, D], to the list; nothing without a block.
+
+        Raises:
+            ModelError: the model has no such block.
+        """
+        states: list[Tensor] = []
+        if block is None:
+            yield states
+            return
+        blocks = self.blocks
+        if not 0 <= block < len(blocks):
+            count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks called layers"
+            raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
+        hook = blocks[block].register_forward_hook(
+            lambda module, inputs, output: states.append(output[0] if isinstance(output, tuple) else output)
+        )
+        try:
+            yield states
+        finally:
+            hook.remove()
+
+    @torch.no_grad()
+    def generate(
+        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = MOST_ROWS, **drawn
+    ) -> list[str]:
+        """Answers, one per question, special tokens removed: greedy, or sampled with what `transformers` calls
+        temperature, top_p ... Rows are sorted by length, then put back. batch: at most so many at once; once memory ran
+        out, as many as were then tried, in every later call as well."""
+        prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
+        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        self.network.eval()
+        write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
+        pieces = self.in_pieces([prompts[i] for i in order], batch, write)
+        return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
+
+    def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
+        """Work that runs the model, see `memory.in_pieces`: with no more rows than fitted when memory ran out. Where
+        the base is sharded nothing is tried again, for others make the same passes at once."""
+        return in_pieces(rows, min(size, self.most_rows), work, not self.sharded, self._make_do)
+
+    def _make_do(self, rows: int) -> None:
+        self.most_rows = rows
+
+    def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
+        """What the model writes after each prompt."""
+        width = max(map(len, prompts))
+        pad = [width - len(prompt) for prompt in prompts]
+        ids = torch.tensor([[self.tokenizer.pad_token_id] * p + list(prompt) for p, prompt in zip(pad, prompts)])
+        mask = torch.tensor([[0] * p + [1] * (width - p) for p in pad])
+        output = self.network.generate(
+            input_ids=ids.to(self.device),
+            attention_mask=mask.to(self.device),
+            max_new_tokens=max_new_tokens,
+            pad_token_id=self.tokenizer.pad_token_id,
+            **{"do_sample": bool(drawn), **drawn},
+        )
+        return [text.strip() for text in self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)]
+
+    def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
+        """Sampled answers, see `generate`; the same for the same seed. Leaves other random numbers as they were."""
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+            torch.manual_seed(seed)
+            return self.generate(questions, max_new_tokens, **drawn)
+
+    def check_gradients(self) -> None:
+        """After the first backward pass: every LoRA B must have a gradient, or the adapter would not learn.
+
+        Raises:
+            ModelError: some have none (gradient checkpointing without input gradients does this silently), or all
+                are 0.
+        """
+        if all(parameter.grad is not None and not parameter.grad.any() for parameter in self.parameters):
+            raise ModelError(
+                "The gradient of the first step is exactly 0: to this model each of its answers has p = 1 or p = 0.",
+                "Nothing is learned from such facts. Check the model, or use other facts or another method.",
+            )
+        dead = [
+            name
+            for name, parameter in self.network.named_parameters()
+            if "lora_B" in name and parameter.requires_grad and (parameter.grad is None or not parameter.grad.any())
+        ]
+        if dead:
+            raise ModelError(
+                f"{len(dead)} adapter weights got no gradient in the first step, for example {dead[0]}.",
+                "Check lora_targets; a method that reads one block needs lora_layers up to it; with gradient "
+                "checkpointing, inputs must require gradients.",
+            )
+
+    def adapter_state(self) -> dict[str, Tensor]:
+        """The adapter's weights by name."""
+        return get_peft_model_state_dict(self.network)
+
+    def set_adapter_state(self, state: dict[str, Tensor]) -> None:
+        """Puts saved adapter weights in."""
+        set_peft_model_state_dict(self.network, state)
+
+    def save_adapter(self, folder: Path) -> None:
+        """Writes the adapter as peft does: safetensors and its configuration."""
+        self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft asks the Hub about them
+
+
+def _full_precision(values: Tensor) -> Tensor:
+    """In float32, or as they are if that is more."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
+    """Mean over layers and over each row's answer positions (METHODS 3.3), [B, D]."""
+    mean = torch.stack([layer[:, -batch.keep :].float() for layer in layers]).mean(0)
+    tokens = mean[batch.row, batch.column + 1]
+    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
+    return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

@@ -1,0 +1,157 @@
+"""How much memory a run will need, from a model's configuration alone: nothing is loaded or downloaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adapop.config.run import ALL_LINEAR, RunConfig
+from adapop.paths import SANDBOX_FOLDER
+
+SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8"))
+WIDTH = {"bfloat16": 2, "float32": 4}
+FLOAT32 = 4
+FOUR_BITS = 0.516  # bytes a weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
+ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
+FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention and MLP; others have two a block
+SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj reads what is kept
+INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
+BIASED = ("qwen2",)  # on query, key and value
+OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss is of a block's output, not of logits
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes in memory during training. weights: the frozen base. adapter: LoRA with gradient and optimiser.
+    activations: of a forward and backward pass at their fullest."""
+
+    weights: int
+    adapter: int
+    activations: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.weights + self.adapter + self.activations
+
+
+def footprint(
+    model: Mapping[str, Any],
+    config: RunConfig,
+    tokens: int,
+    rows: int | None = None,
+    answer: int = 1,
+    recomputed: bool = False,
+) -> Footprint:
+    """The estimate for a model of Llama's kind (Llama, Mistral, Qwen, Gemma ...). model: its config.json.
+
+    tokens: the longest row, prompt and answer. rows: of a forward pass; by default the configured, or a step's.
+    answer: answer tokens of a row. recomputed: whether blocks are computed again in the backward pass.
+    """
+    rows = rows or config.micro_batch or 2 * config.batch
+    width, vocabulary = WIDTH[config.precision], model["vocab_size"]
+    layers, hidden = model["num_hidden_layers"], model["hidden_size"]
+    kept, passing = _block_bytes(model, config)
+    head = rows * answer * vocabulary * (2 * FLOAT32 + width)  # log-softmax, its gradient and that of the logits
+    if recomputed:
+        activations = rows * tokens * layers * width * hidden + max(head, rows * tokens * (kept + passing))
+    else:
+        activations = rows * tokens * layers * kept + max(head, rows * tokens * passing)
+    return Footprint(_weight_bytes(model, config), adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES, activations)
+
+
+def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
+    """Numbers in the adapter."""
+    blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
+    adapted = adapted_shapes(linear_shapes(model), config)
+    return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
+
+
+def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True) -> float:
+    """Floating-point operations of all matrix products, see `products`."""
+    return sum(products(model, config, tokens, answers, backward))
+
+
+def products(
+    model: Mapping[str, Any], config: RunConfig, tokens: float, answers: float, backward: bool = True
+) -> tuple[float, float]:
+    """Floating-point operations of the matrix products of (base, adapter) over `tokens` tokens, `answers` of which are
+    scored.
+
+    The frozen base needs two products a weight and token, one forward and one for the gradient of its input, as far
+    down as the adapter; the adapter a third, for its own. What attention does between positions is left out: rows are
+    short.
+    """
+    linear = sum(inputs * outputs for inputs, outputs in linear_shapes(model).values())
+    block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
+    base = model["num_hidden_layers"] * block + head
+    if backward:
+        base += backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
+    return 2.0 * base, 2.0 * adapter_size(model, config) * tokens * (3 if backward else 1)
+
+
+def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
+    """Blocks that a gradient passes: from the loss down to the lowest adapter. Methods that read one block adapt those
+    up to it."""
+    if config.lora_layers is None:
+        return model["num_hidden_layers"]
+    top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
+    return top - min(config.lora_layers)
+
+
+def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
+    width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
+    shapes = linear_shapes(model)
+    linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
+    norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
+    biased = model.get("attention_bias") or model.get("model_type") in BIASED
+    bias = layers * sum(shapes[name][1] for name in ("q_proj", "k_proj", "v_proj")) if biased else 0
+    embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings") else 2)
+    return int(linear * (FOUR_BITS if config.four_bit else width)) + (norms * hidden + bias + embedding) * width
+
+
+def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
+    """(what a block keeps of a token for the backward pass, what passes through memory while that is computed).
+
+    Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
+    attention, whose scores never are (SDPA), three of the MLP, and what adapted layers read: each a float32 copy where
+    the base is narrower, else one for all that read the same.
+    """
+    width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
+    shapes = linear_shapes(model)
+    adapted = adapted_shapes(shapes, config)
+    if width < FLOAT32:
+        read = sum(inputs for inputs, _ in adapted.values())
+    else:
+        read = sum(shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names))
+    kept = width * (4 * shapes["q_proj"][1] + 3 * inner) + FLOAT32 * (2 * hidden + read)
+    return kept + FLOAT32 * config.lora_rank * len(adapted), width * 2 * inner + FLOAT32 * 4 * hidden
+
+
+def adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
+    """The linear maps that get an adapter."""
+    everything = config.lora_targets == (ALL_LINEAR,)
+    return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
+
+
+def _inner(model: Mapping[str, Any]) -> int:
+    """Width of the MLP: four times the model's where its configuration names none, as for GPT-2 and Bloom."""
+    return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
+
+
+def linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """(inputs, outputs) of each linear map of a layer."""
+    hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
+    size = model.get("head_dim") or hidden // heads
+    queries, keys = heads * size, (model.get("num_key_value_heads") or heads) * size
+    return {
+        "q_proj": (hidden, queries),
+        "k_proj": (hidden, keys),
+        "v_proj": (hidden, keys),
+        "o_proj": (queries, hidden),
+        "gate_proj": (hidden, inner),
+        "up_proj": (hidden, inner),
+        "down_proj": (inner, hidden),
+    }

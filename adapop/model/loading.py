@@ -1,0 +1,221 @@
+"""From a run's configuration to its model: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
+
+Only safetensors are read, and no code that comes with a model is run. What can go wrong on the way is named, with what
+to do about it: most of it is a licence, a token, a connection or a disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Iterator
+from importlib.util import find_spec
+from inspect import signature
+from pathlib import Path
+
+import torch
+from huggingface_hub import constants
+from huggingface_hub.errors import (
+    GatedRepoError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors import SafetensorError
+from torch import nn
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils.logging import disable_progress_bar
+
+from adapop.config.run import ALL_LINEAR, RunConfig
+from adapop.errors import ModelError
+from adapop.facts.fact import SANDBOX
+from adapop.model.adapted import AdaptedModel
+from adapop.model.chat import turn_end
+from adapop.model.memory import is_out_of_memory
+from adapop.paths import SANDBOX_FOLDER
+
+HUB_PAGE = "https://huggingface.co/{}"
+# while it reads a model transformers takes away its own and torch's ways to fill weights: another thread would get a
+# model without, and two at once may never put them back
+READING = threading.Lock()
+FAILURES = (OSError, ValueError, RuntimeError, KeyError, SafetensorError)
+
+
+def adapted_model(config: RunConfig, adapter: Path | None = None, whole: bool = True) -> AdaptedModel:
+    """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`. whole: on the GPU, where
+    there is one; else it stays on the CPU, from where `adapop.training.sharding` takes it to the GPUs in parts.
+
+    Raises:
+        ModelError: no such model, no access, no room, no safetensors, code of its own, no chat template, no 4 bits
+            here, logits of all positions alone, or no layer that the adapter could go on.
+    """
+    tokenizer = load_tokenizer(config)
+    with READING:
+        base = _base(config, whole)
+        base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
+        network = with_adapter(base, config, adapter)
+    if "logits_to_keep" not in signature(base.forward).parameters:
+        message = f"{type(base).__name__} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
+        raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers know it.")
+    return AdaptedModel(network, tokenizer, config.system or "")
+
+
+def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
+    """The configured model's tokenizer, which pads on the left.
+
+    Raises:
+        ModelError: there is none, no access to it, or no chat template.
+    """
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            _source(config), revision=config.revision, padding_side="left", trust_remote_code=False
+        )
+    except FAILURES as error:
+        raise _named(error, config) from error
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    turn_end(tokenizer)  # without a chat template there is no use in reading gigabytes
+    return tokenizer
+
+
+def _base(config: RunConfig, whole: bool) -> PreTrainedModel:
+    if config.model == SANDBOX:
+        disable_progress_bar()  # it loads in a blink
+    bits = _four_bits(config) if config.four_bit else {}
+    try:
+        base = AutoModelForCausalLM.from_pretrained(
+            _source(config),
+            revision=config.revision,
+            dtype=getattr(torch, config.precision),
+            use_safetensors=True,
+            trust_remote_code=False,
+            **bits,
+        )
+        return base.to("cuda") if whole and torch.cuda.is_available() and not bits else base
+    except FAILURES as error:
+        raise _named(error, config) from error
+
+
+def _source(config: RunConfig) -> str:
+    return str(SANDBOX_FOLDER) if config.model == SANDBOX else config.model
+
+
+def _four_bits(config: RunConfig) -> dict:
+    """NF4 with double quantisation (Dettmers et al., NeurIPS 2023, arXiv 2305.14314); the adapter stays in float32."""
+    if find_spec("bitsandbytes") is None:
+        raise ModelError("A 4-bit base needs bitsandbytes, which is not installed.", "pip install bitsandbytes")
+    if not torch.cuda.is_available():
+        raise ModelError("A 4-bit base needs an NVIDIA GPU, and none is seen here.", "Load the model as it is.")
+    quantisation = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=getattr(torch, config.precision),
+    )
+    return {"quantization_config": quantisation, "device_map": {"": torch.cuda.current_device()}}
+
+
+def _ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
+    """Tokens that end an answer: the model's own, the tokenizer's, and the one its chat template ends a turn with.
+
+    Of a model's preferences for generation only these are kept: greedy means argmax, so no repetition penalty (Qwen).
+    """
+    own = base.generation_config.eos_token_id
+    ends = {tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])}
+    ends |= {*turn_end(tokenizer)[:1]} & {*tokenizer.added_tokens_decoder}
+    return sorted(ends - {None}) or None
+
+
+def _named(error: Exception, config: RunConfig) -> ModelError:
+    """What kept a model from being loaded, in words, with what to do next."""
+    page, causes = HUB_PAGE.format(config.model), list(_causes(error))
+    said = str(error) or type(error).__name__
+
+    def any_is(*kinds: type) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    if any_is(GatedRepoError):
+        why = "it is gated, and you have no access with this token, or no token"
+        fix = f"Accept its licence at {page}, then set HF_TOKEN to a token of that account."
+    elif any_is(RevisionNotFoundError):
+        why, fix = f"it has no revision {config.revision!r}", f"See {page}/tree/main."
+    elif any_is(RepositoryNotFoundError):
+        why, fix = "the Hub has no such model, or it is private", "Check the name; for a private model set HF_TOKEN."
+    elif any(isinstance(cause, OSError) and cause.errno == errno.ENOSPC for cause in causes):
+        why, fix = "the disk is full", "Make room, or set HF_HOME to a folder on another disk."
+    elif any(map(is_out_of_memory, causes)):
+        why, fix = "the memory is full", "Load it in 4 bits (--four-bit), or use a smaller model."
+    elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in said:
+        off = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} does not answer"
+        why = f"no folder has this name, it was never downloaded here, and {off}"
+        fix = "Connect and try again, or name a folder that holds the model."
+    elif "trust_remote_code" in said:
+        why = "it comes with code of its own, which is never run here"
+        fix = "Use a model that transformers knows by itself."
+    elif "safetensors" in said and ("no file named" in said or "does not appear to have" in said):
+        why = "it has no safetensors weights, and pickled ones are never read"
+        fix = "Use another revision of it, or convert it to safetensors."
+    else:
+        why, fix = said.splitlines()[0].rstrip("."), "Check the name, and that the folder or repository is complete."
+    return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it came from: transformers wraps the Hub's own."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None = None) -> PeftModel:
+    """The base with a fresh adapter (seeded), or with the saved one in `adapter`.
+
+    Raises:
+        ModelError: no layer that the adapter could go on.
+    """
+    if adapter is not None:
+        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
+    torch.manual_seed(config.seed)
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=0.0,
+        bias="none",
+        target_modules=_targets(base, config.lora_targets),
+        layers_to_transform=_layers(base, config.lora_layers),
+        task_type="CAUSAL_LM",
+    )
+    try:
+        return get_peft_model(base, lora)
+    except ValueError as error:
+        named = ", ".join(config.lora_targets)
+        raise ModelError(
+            f"The model has no layers called {named} that an adapter could go on.",
+            f"Set lora_targets (--targets) to layers it has, or to {ALL_LINEAR}.",
+        ) from error
+
+
+def _targets(base: PreTrainedModel, chosen: tuple[str, ...]) -> list[str]:
+    """The layers that get an adapter. peft knows "all-linear", too, but not together with chosen blocks."""
+    if chosen != (ALL_LINEAR,):
+        return list(chosen)
+    head = base.get_output_embeddings()
+    linear = [name for name, layer in base.named_modules() if isinstance(layer, nn.Linear) and layer is not head]
+    return sorted({name.rpartition(".")[2] for name in linear})
+
+
+def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
+    """The chosen blocks for peft, which would silently pass over those that do not exist."""
+    count = base.config.get_text_config().num_hidden_layers
+    if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
+        named = ", ".join(map(str, missing))
+        raise ModelError(f"lora_layers names {named}, but the model has {count} blocks, from 0.", "Name blocks it has.")
+    return None if chosen is None else list(chosen)

@@ -1,0 +1,76 @@
+"""A forward pass seen from its answer tokens, whole or as one batch's share of a pass over several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from adapop.model.tokens import AnswerTokens
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A forward pass seen from its N answer tokens.
+
+    nll [N]: -log p of the gold token, nats. gold [N]: its raw logit. row [N]: batch row. On request, logits [N, V];
+    hidden [B, D]: mean over the answer's own positions of the last four layers; states [B, K, D]: one block's output
+    at the K kept positions. All in float32, or float64 if the model is.
+    """
+
+    nll: Tensor
+    row: Tensor
+    rows: int
+    logits: Tensor | None = None
+    hidden: Tensor | None = None
+    states: Tensor | None = None
+    gold: Tensor | None = None
+
+    def per_row(self, values: Tensor) -> Tensor:
+        """Sum of a per-token tensor over each row: [N] -> [B]."""
+        return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(0, self.row, values)
+
+    def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
+        """Mean of a per-token tensor over each row's tokens, [N] -> [B]; counted [N]: only over those, 0 if none."""
+        weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
+        return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
+
+    def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
+        """The share of a batch whose tokens and rows begin at these places of the whole."""
+        tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
+        return Scored(
+            self.nll[tokens],
+            batch.row,
+            batch.rows,
+            None if self.logits is None else self.logits[tokens],
+            None if self.hidden is None else self.hidden[rows],
+            None if self.states is None else self.states[rows, -batch.keep :],
+            self.gold[tokens],
+        )
+
+
+class JointPass:
+    """One forward pass over several batches, made when the first of them is scored."""
+
+    def __init__(self, whole: AnswerTokens, parts: Sequence[AnswerTokens]) -> None:
+        self.whole, self.parts = whole, parts
+        self._made: tuple[tuple, Scored] | None = None
+
+    def share(self, batch: AnswerTokens, wanted: tuple, score: Callable[[AnswerTokens], Scored]) -> Scored | None:
+        """A part's share of the pass; None if the batch is no part, or the pass was made without what is wanted.
+
+        wanted: (block, hidden, logits), as in `AdaptedModel.score`.
+        """
+        token = row = 0
+        for part in self.parts:
+            if part is batch:
+                break
+            token, row = token + part.count, row + part.rows
+        else:
+            return None
+        if self._made is None:
+            self._made = wanted, score(self.whole)
+        made, scored = self._made
+        return scored.part(batch, token, row) if made[:2] == wanted[:2] and made[2] >= wanted[2] else None

@@ -1,0 +1,122 @@
+"""Plausible wrong answers, for methods that teach one in place of the right answer (AltPO; METHODS 2.12).
+
+A fact may bring its own. For the others one is found among the answers of the same relation, or the model is asked.
+Either way it must differ from the right answer in words, not contain it or stand in it, and be about as long. Of a
+fact's own nothing is asked but that they do not say the right answer.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from adapop.config.run import SEED_LIMIT
+from adapop.errors import DataError
+from adapop.facts.fact import Fact
+from adapop.facts.pool import Pool
+from adapop.facts.text import folded, mentions
+from adapop.objectives.fact_words import STOP_WORDS
+
+NAMED = 5
+SHORT, MEDIUM = 3, 8  # words: a name, a phrase, a sentence
+ROUNDS = 4
+DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}  # the paper's runs
+REQUEST = (
+    "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could believe: of the same "
+    "kind and about as long. Write the answer alone, with no explanation."
+)
+Draw = Callable[[Sequence[str], int], list[str]]
+
+
+def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int) -> list[Fact]:
+    """The facts; those without an alternate get an answer of another row of their relation, where there is one.
+
+    others: rows whose answers may be used besides the facts' own. A right answer of the same subject is never used.
+    """
+    pool, rng = Pool([*facts, *others]), random.Random(seed)
+    found = []
+    for fact in facts:
+        fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
+        alternate = None if fact.alternates or not folded(fact.relation) else next(fitting, None)
+        found.append(fact if alternate is None else replace(fact, alternates=(alternate,)))
+    return found
+
+
+def by_model(facts: Sequence[Fact], draw: Draw, seed: int, stopped: Callable[[], bool] = lambda: False) -> list[Fact]:
+    """The facts; those without an alternate get one that the model writes, where it writes one that can be used.
+
+    draw: prompts and a seed -> the model's replies. Each of the ROUNDS asks again for what is still missing.
+    stopped: looked at before each round, which may take minutes.
+    """
+    found = list(facts)
+    for turn in range(ROUNDS):
+        missing = [i for i, fact in enumerate(found) if not fact.alternates]
+        if not missing or stopped():
+            break
+        prompts = [REQUEST.format(question=found[i].question, answer=found[i].answer) for i in missing]
+        for i, reply in zip(missing, draw(prompts, (seed * ROUNDS + turn) % SEED_LIMIT), strict=True):
+            alternate = _first_line(reply)
+            if usable(found[i], alternate):
+                found[i] = replace(found[i], alternates=(alternate,))
+    return found
+
+
+def usable(fact: Fact, alternate: str) -> bool:
+    """Whether an answer is a wrong one of about the same length, and no other spelling of the right one."""
+    if not folded(alternate) or _says(alternate, fact.answer) or _says(fact.answer, alternate):
+        return False
+    return not _alike(alternate, fact.answer) and length_class(alternate) == length_class(fact.answer)
+
+
+def length_class(answer: str) -> str:
+    """name (up to 3 words), phrase (up to 8) or sentence."""
+    words = len(answer.split())
+    return "name" if words <= SHORT else "phrase" if words <= MEDIUM else "sentence"
+
+
+def check_alternates(facts: Sequence[Fact]) -> None:
+    """Every fact must have an alternate, and none that says its right answer: the loss of such a one has no gradient.
+
+    Raises:
+        DataError: some have none, or the right one.
+    """
+    if right := [fact.id for fact in facts if any(_says(alternate, fact.answer) for alternate in fact.alternates)]:
+        named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
+        raise DataError(
+            f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones: {named}.",
+            "Change or delete it in the column 'alternates'.",
+        )
+    if missing := [fact for fact in facts if not fact.alternates]:
+        raise DataError(
+            f"{len(missing)} of {len(facts)} facts have no plausible wrong answer, for example {missing[0].id!r}.",
+            "Add a column 'alternates', or a column 'relation' whose rows have different answers of similar length.",
+        )
+
+
+def _says(text: str, answer: str) -> bool:
+    """Whether the answer stands in the text, whatever the case, accents, spacing and punctuation: "1000" in "1,000"."""
+    letters = "".join(_words(answer))
+    found = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(_words(text)))
+    return mentions(text, answer) or bool(letters and found)
+
+
+def _alike(alternate: str, answer: str) -> bool:
+    """Whether more than half of the answer's words are in the alternate too, or half and its last: "St Petersburg" may
+    be Saint Petersburg, while the United Kingdom is not the United States. Initials and stop words do not count."""
+    words = [word for word in _words(answer) if len(word) > 1 and word not in STOP_WORDS]
+    shared = set(words) & set(_words(alternate))
+    half = len(set(words)) / 2
+    return len(shared) > half or (len(shared) == half > 0 and words[-1] in shared)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, of letters and digits alone. Marks stay: in Hindi or Thai they are vowels."""
+    return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in folded(text)).split()
+
+
+def _first_line(reply: str) -> str:
+    lines = reply.strip().splitlines()
+    return lines[0].strip().strip("\"'“”.").strip() if lines else ""

@@ -1,0 +1,151 @@
+"""From a popularity score to the exponent beta (paper, Eq. 3-4; METHODS 1.2).
+
+    beta(s) = clip(a * s^-b, low, high)
+
+Two anchors fix a and b in closed form. What beta does: the gradient on the gold logit is p^beta * (1 - p). It fades
+as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta); a small beta keeps pushing on a token long after a
+large one has let go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from adapop.errors import ConfigError, DataError
+from adapop.facts.fact import Fact
+from adapop.popularity.controls import inverted, shuffled
+
+LOW, HIGH = 0.05, 2.0  # paper, Sec. 3
+RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, Sec. 3
+UNIFORM_WITHIN = 0.005
+EXPONENT_MAX = 700.0  # exp of more is no float
+
+
+@dataclass(frozen=True)
+class BetaMap:
+    """The map from score to exponent. The defaults are the paper's rounded pair."""
+
+    a: float = 58.7
+    b: float = 0.796
+    low: float = LOW
+    high: float = HIGH
+
+    def __post_init__(self) -> None:
+        finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
+        if not finite or min(self.a, self.b, self.low) < 0 or self.high < self.low:
+            raise ConfigError(f"{self} is no map.", "a, b and low must be >= 0 and high >= low, all finite.")
+
+    def __call__(self, score: float) -> float:
+        """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s -> 0.
+
+        Raises:
+            ConfigError: the score is negative or not finite. (Unknown scores never come here.)
+        """
+        if not math.isfinite(score) or score < 0:
+            raise ConfigError(f"A score of {score} has no beta.", "Scores are finite and at least 0.")
+        if self.b == 0 or self.a == 0:
+            return min(max(self.a, self.low), self.high)
+        # in logarithms: a tiny score to a large power has no float
+        exponent = math.log(self.a) - self.b * math.log(score) if score else math.inf
+        return min(max(math.exp(min(exponent, EXPONENT_MAX)), self.low), self.high)
+
+    @classmethod
+    def from_anchors(
+        cls,
+        rare: tuple[float, float] = RARE_ANCHOR,
+        popular: tuple[float, float] = POPULAR_ANCHOR,
+        low: float = LOW,
+        high: float = HIGH,
+    ) -> BetaMap:
+        """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a = beta_r * s_r^b.
+
+        Raises:
+            ConfigError: the popular anchor's score is not above the rare one's by enough, or a value is not positive.
+        """
+        (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
+        if not 0 < rare_score < popular_score < math.inf or min(rare_beta, popular_beta) <= 0:
+            raise ConfigError(
+                f"Anchors {rare} and {popular} fix no curve.",
+                "Both betas must be positive and the popular score above the rare one.",
+            )
+        b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
+        if b * math.log(rare_score) > EXPONENT_MAX:
+            raise ConfigError(f"Anchor scores {rare_score:g} and {popular_score:g} are too close.", "Spread them.")
+        return cls(rare_beta * rare_score**b, b, low, high)
+
+    @classmethod
+    def from_quantiles(cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> BetaMap:
+        """Anchors at the scores' own quantiles, with the paper's betas there. For scores on another scale."""
+        at = quantile_scores(scores, rare, popular)
+        return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
+
+    @classmethod
+    def constant(cls, beta: float) -> BetaMap:
+        """The same exponent for every fact: 1 is WGA, 0 is plain gradient ascent."""
+        return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
+
+    def score_at(self, beta: float) -> float | None:
+        """The score that gets this exponent, between the clips; None if the curve never passes there."""
+        if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
+            return None
+        exponent = math.log(self.a / beta) / self.b
+        return math.exp(exponent) if abs(exponent) < EXPONENT_MAX else None
+
+    @property
+    def crossover(self) -> float | None:
+        """The score where beta = 1, or None if the curve never gets there."""
+        return self.score_at(1.0)
+
+
+def exponents(
+    facts: Sequence[Fact], beta: BetaMap, scores: str = "given", missing: str = "error", seed: int = 0
+) -> dict[str, float]:
+    """The exponent of each fact to forget, by its id. A constant map needs no scores.
+
+    scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts that have one. missing:
+    what a fact without a score gets: "error" refuses, else an exponent of 1 ("drop" has dropped such facts before).
+
+    Raises:
+        DataError: a score is missing, and missing is "error".
+    """
+    if beta.b == 0:
+        return dict.fromkeys((fact.id for fact in facts), beta(1.0))
+    known = {fact.id: fact.score for fact in facts if fact.score is not None}
+    unknown = [fact.id for fact in facts if fact.score is None]
+    if unknown and missing == "error":
+        raise DataError(
+            f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}.",
+            "Add scores, or choose what to do: drop these facts, or give them beta = 1 (uniform).",
+        )
+    if scores == "shuffled":
+        known = shuffled(known, seed)
+    elif scores == "inverted":
+        known = inverted(known)
+    return {fact.id: beta(known[fact.id]) if fact.id in known else 1.0 for fact in facts}
+
+
+def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:
+    """The positive scores at two quantiles, to anchor at.
+
+    Raises:
+        ConfigError: there are fewer than two positive scores.
+    """
+    ordered = sorted(score for score in scores if score > 0)
+    if len(ordered) < 2:
+        raise ConfigError("Fewer than two positive scores give no anchors.", "Use the paper's anchors.")
+    low, high = (ordered[round(q * (len(ordered) - 1))] for q in (rare, popular))
+    return low, high
+
+
+def regime(beta: float) -> str:
+    """The paper's word for an exponent: self-limiting above 1, uniform at 1, pressure-sustaining below."""
+    if abs(beta - 1) <= UNIFORM_WITHIN:
+        return "uniform"
+    return "self-limiting" if beta > 1 else "pressure-sustaining"
+
+
+def peak(beta: float) -> float:
+    """The confidence p at which the push p^beta * (1 - p) is strongest."""
+    return beta / (1 + beta)

@@ -1,0 +1,115 @@
+"""Does the map from score to exponent suit these scores? Anchors by name, warnings, and the numbers in a sentence.
+
+The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`, METHODS 1.2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from adapop.errors import ConfigError
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
+
+PAPER, QUANTILES = "paper", "quantiles"
+SPAN_WANTED = 10.0  # METHODS 1.2: a usable proxy spans an order of magnitude between the anchors
+ANCHOR_RATIO_WANTED = 3.0
+SCALE_APART = 10.0
+MOST = 0.5
+FADED = 0.05
+BARELY = 1.5
+ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
+
+
+def calibrated(anchors: str, scores: Iterable[float]) -> BetaMap:
+    """The map that anchors describe: "paper", "quantiles" of the scores, or "100:1.5,3000:0.1" (score:beta).
+
+    Raises:
+        ConfigError: neither of these, or anchors that fix no curve.
+    """
+    if anchors == PAPER:
+        return BetaMap()
+    if anchors == QUANTILES:
+        return BetaMap.from_quantiles(scores)
+    parts = ANCHORS.fullmatch(anchors)
+    try:
+        values = [float(part) for part in parts.groups()] if parts else None
+    except ValueError:
+        values = None
+    if values is None:
+        raise ConfigError(
+            f"Anchors {anchors!r} cannot be read.", "Use paper, quantiles, or for example 100:1.5,3000:0.1."
+        )
+    return anchored((values[0], values[1]), (values[2], values[3]))
+
+
+def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap:
+    """The map through two (score, beta) points; the paper's own points give the paper's rounded a and b."""
+    # the paper rounds; so do its numbers, and ours wherever its anchors are used
+    return BetaMap() if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR) else BetaMap.from_anchors(rare, popular)
+
+
+def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
+    """What a careful reader should know before trusting this map on these scores; empty if all is well."""
+    said = []
+    positive = [score for score in scores if score > 0]
+    varied = len(set(positive)) > 1
+    if scores and not varied and len({beta(score) for score in scores}) < 2:
+        return ["All scores are the same or zero, so all facts get one β: popularity cannot matter here."]
+    if varied:
+        low, high = quantile_scores(positive)
+        if high < SPAN_WANTED * low:
+            said.append(
+                f"Nine in ten scores lie between {_number(low)} and {_number(high)}, less than a factor of ten: "
+                f"β runs only from {beta(high):.2f} to {beta(low):.2f} between them."
+            )
+        said += _scale_warning(low, high, beta)
+    return said + _clip_warning(scores, beta)
+
+
+def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:
+    """Whether most facts sit on a clip, on one or on both together."""
+    upper, lower = (sum(beta(score) == clip for score in scores) for clip in (beta.high, beta.low))
+    if not beta.b or upper + lower <= MOST * len(scores):
+        return []
+    total = f"{(upper + lower) / len(scores):.0%} of the facts sit on"
+    if upper and lower:
+        return [
+            f"{total} a clip, {upper / len(scores):.0%} on the upper β = {beta.high:g} and {lower / len(scores):.0%} "
+            f"on the lower β = {beta.low:g}: differences between those on one clip are lost."
+        ]
+    name = f"upper clip β = {beta.high:g}" if upper else f"lower clip β = {beta.low:g}"
+    return [f"{total} the {name}: differences between them are lost."]
+
+
+def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
+    """Whether the scores live elsewhere than the anchors, or the anchors lie too close together."""
+    rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
+    if rare is None or popular is None:
+        return []
+    said = []
+    if max(low / rare, rare / low, high / popular, popular / high) > SCALE_APART:
+        said.append(
+            f"These scores are on another scale than the anchors: theirs run from {_number(low)} to {_number(high)}, "
+            f"the anchors from {_number(rare)} to {_number(popular)}. Anchor at this set's own quantiles."
+        )
+    if popular < ANCHOR_RATIO_WANTED * rare:
+        said.append("The two anchors are less than a factor of three apart: small errors in a score turn β over.")
+    return said
+
+
+def in_words(rare: float, popular: float) -> str:
+    """What the exponents of the rarest and of the most popular fact mean, in one or two sentences with the numbers."""
+    if max(rare, popular) < BARELY * min(rare, popular):
+        return f"β only runs from {rare:.2f} to {popular:.2f}: this is close to one fixed β for all."
+    stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
+    small, large = min(rare, popular), max(rare, popular)
+    return (
+        f"When the model is down to p = {FADED:g} on both, the {stronger} fact (β = {small:.2f}) is still pushed "
+        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f}). The push is strongest at "
+        f"p = {peak(large):.2f} for the {weaker} and only at p = {peak(small):.2f} for the {stronger}."
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

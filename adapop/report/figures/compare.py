@@ -1,0 +1,240 @@
+"""The pictures of a comparison: what is left of rare and popular facts in each run, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from textwrap import wrap
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.figures.look import (
+    ALARM,
+    CALM,
+    FAINT,
+    INK,
+    ORIGINAL,
+    TIER_COLOR,
+    TIER_SYMBOL,
+    UNLEARNED,
+    blank,
+    neutral,
+)
+
+ATTACKED, RECORDED = "worst attack", "recorded here"
+PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
+NAME_CHARACTERS = 14
+ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
+MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer, and recorded points bear no names
+LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
+OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the other, so that intervals do not overlap
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a contestant came to, to be drawn beside others.
+
+    mark: stands for it where there is no room for its name; the original model has none. recall: of the facts to
+    forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of the group, None where it was
+    not measured. collapsed: why it is out of the contest, else empty. recorded: it is no run of whoever looks, but was
+    measured before; it is drawn apart, hollow, and takes no part in the contest.
+    """
+
+    mark: str
+    name: str
+    recall: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    forget: Interval | None = None
+    holdout: Interval | None = None
+    collapsed: str = ""
+    recorded: bool = False
+
+    @property
+    def label(self) -> str:
+        """Mark and name."""
+        return f"{self.mark} {self.name}".strip()
+
+    @property
+    def gap(self) -> float | None:
+        """Recall of popular minus that of rare facts, in other words where that was asked; above 0: the famous stay."""
+        tiers = self.recall.get(REWORDED) or self.recall.get(DIRECT) or {}
+        return tiers["popular"].mean - tiers["rare"].mean if {"rare", "popular"} <= tiers.keys() else None
+
+
+def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
+    below them, by gap too, what was recorded."""
+    return sorted(outcomes, key=lambda one: (one.recorded, bool(one.mark), one.gap is None, -(one.gap or 0.0)))
+
+
+def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that nobody beats, from least to most recall of what was to be forgotten.
+
+    Beaten is who answers no fewer facts to forget and no more held-out ones than another, and differs from it. The
+    original and collapsed models take no part: one forgets nothing, the others everything.
+    """
+    placed = [one for one in outcomes if contests(one)]
+    front = [one for one in placed if not any(beats(other, one) for other in placed)]
+    return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))
+
+
+def beats(one: Outcome, other: Outcome) -> bool:
+    """Whether an outcome forgets at least as much and keeps at least as much as another, and one of them more."""
+    left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
+    return left <= 0 <= kept and (left, kept) != (0, 0)
+
+
+def contests(one: Outcome) -> bool:
+    """Whether an outcome takes part in the contest of forgetting against its cost."""
+    measured = one.forget is not None and one.holdout is not None
+    return bool(one.mark) and measured and not (one.collapsed or one.recorded)
+
+
+def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
+    """Recall by tier with its interval, a row a contestant and a panel a form. The more a row's line leans to the right
+    on its way down, the more of the popular facts is left compared to the rare: the gap."""
+    shown = by_gap(outcomes)
+    forms = [form for form in PANELS if any(one.recall.get(form) for one in shown)]
+    rows = max(1, len(forms))
+    row_pixels = ROW_PIXELS if len(shown) <= MANY else TIGHT_ROW_PIXELS
+    height = FRAME_PIXELS + rows * (PANEL_PIXELS + row_pixels * len(shown))
+    figure = make_subplots(
+        rows=rows,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=min(0.2, PANEL_PIXELS / height),
+        subplot_titles=[PANELS[form] for form in forms],
+    )
+    neutral(figure, height)
+    for row, form in enumerate(forms, start=1):
+        _tiers(figure, row, [one.recall.get(form, {}) for one in shown], [one.recorded for one in shown])
+    figure.update_yaxes(
+        tickvals=list(range(len(shown))), ticktext=_names(shown), range=[len(shown) - 0.5, -0.5], zeroline=False
+    )
+    figure.update_xaxes(range=[-0.03, 1.05], showticklabels=True)
+    figure.update_xaxes(title_text="recall of facts to forget", row=rows, col=1)
+    figure.update_layout(margin=dict(l=104, t=70), legend=dict(yref="container", y=1, yanchor="top"))
+    figure.update_annotations(font_size=13)
+    own = sum(not one.recorded for one in shown)
+    if own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
+        below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
+        figure.add_hline(y=own - 0.5, line=dict(color=INK, dash="dash", width=1), annotation=below)
+    return figure
+
+
+def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]], hollow: Sequence[bool]) -> None:
+    """One panel: a mark a tier, joined by a line."""
+    for at, by_tier in enumerate(recalls):
+        figure.add_scatter(
+            x=[by_tier[tier].mean for tier in TIERS if tier in by_tier],
+            y=[at + OFFSETS[tier] for tier in TIERS if tier in by_tier],
+            mode="lines",
+            line=dict(color=INK, width=1.5),
+            hoverinfo="skip",
+            showlegend=False,
+            row=row,
+            col=1,
+        )
+    for tier in TIERS:
+        places = [at for at, by_tier in enumerate(recalls) if tier in by_tier]
+        found = [(at + OFFSETS[tier], recalls[at][tier]) for at in places]
+        symbols = [TIER_SYMBOL[tier] + "-open" * hollow[at] for at in places]
+        figure.add_scatter(
+            x=[recall.mean for _, recall in found],
+            y=[at for at, _ in found],
+            error_x=_error([recall for _, recall in found]),
+            mode="markers",
+            marker=dict(color=TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]),
+            name=tier,
+            showlegend=row == 1,
+            hovertemplate=f"{tier}: %{{x:.2f}}<extra></extra>",
+            row=row,
+            col=1,
+        )
+
+
+def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRECT]) -> go.Figure:
+    """Recall of what was to be forgotten against recall of what training never saw, with the Pareto front: what lies
+    to the right of the line and below it is beaten. asked: in which form, in words."""
+    figure = blank(500)
+    front = pareto_front(outcomes)
+    if front:
+        figure.add_scatter(
+            x=[one.forget.mean for one in front],
+            y=[one.holdout.mean for one in front],
+            mode="lines",
+            line=dict(color=INK, width=1.5, dash="dash", shape="hv"),
+            name="Pareto front",
+            hoverinfo="skip",
+        )
+    placed = [one for one in outcomes if one.forget is not None and one.holdout is not None]
+    beaten = [one for one in placed if contests(one) and one not in front]
+    for name, color, symbol, chosen in (
+        ("original", ORIGINAL, "circle-open", [one for one in placed if not one.mark]),
+        ("on the front", UNLEARNED, "diamond", front),
+        ("behind it", UNLEARNED, "diamond-open", beaten),
+        ("collapsed", ALARM, "square-open", [one for one in placed if one.collapsed and not one.recorded]),
+    ):
+        if chosen:
+            _points(figure, chosen, name, color, symbol)
+    if recorded := [one for one in placed if one.recorded]:
+        _points(figure, recorded, RECORDED, CALM, "hexagon2-open")
+        names = "markers+text" if len(recorded) <= MANY else "markers"
+        figure.data[-1].update(mode=names, marker_size=13, textposition="middle right")
+    across, along = (_around([getattr(one, name) for one in placed if one.mark]) for name in ("forget", "holdout"))
+    figure.update_xaxes(title_text=f"recall of facts to forget,<br>{asked}: left is better", range=across)
+    figure.update_yaxes(title_text="recall of held-out facts: up is better", range=along)
+    figure.update_layout(margin=dict(b=64))
+    for one in placed:
+        if not (one.mark or across[0] <= one.forget.mean <= across[1]):
+            text = f"original, outside: {one.forget.mean:.2f} to forget, {one.holdout.mean:.2f} held out ○"
+            corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
+            figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
+    return figure
+
+
+def _around(recalls: Sequence[Interval]) -> list[float]:
+    """Where an axis begins and ends so that close contestants can be told apart; it need not show the original."""
+    if not recalls:
+        return [-0.05, 1.05]
+    low, high = min(one.low for one in recalls), max(one.high for one in recalls)
+    room = max(0.03, (LEAST_SPAN - (high - low)) / 2)
+    return [max(-0.05, low - room), min(1.05, high + room)]
+
+
+def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str, symbol: str) -> None:
+    figure.add_scatter(
+        x=[one.forget.mean for one in chosen],
+        y=[one.holdout.mean for one in chosen],
+        error_x=_error([one.forget for one in chosen], FAINT),
+        error_y=_error([one.holdout for one in chosen], FAINT),
+        mode="markers+text",
+        marker=dict(color=color, size=24, symbol=symbol, line=dict(width=2, color=color)),
+        text=[f"<b>{escape(one.mark)}</b>" for one in chosen],
+        textposition="middle center",
+        textfont=dict(color=color if symbol.endswith("open") else "#ffffff"),
+        customdata=[[escape(one.label) + (f", {RECORDED}" if one.recorded else "")] for one in chosen],
+        hovertemplate="%{customdata[0]}: %{x:.2f} to forget, %{y:.2f} held out<extra></extra>",
+        name=name,
+    )
+
+
+def _names(outcomes: Sequence[Outcome]) -> list[str]:
+    return ["<br>".join(map(escape, wrap(one.label, NAME_CHARACTERS))) for one in outcomes]
+
+
+def _error(recalls: Sequence[Interval], color: str = "") -> dict:
+    """Error bars of some means; numbers without an interval (low = high) get none."""
+    return dict(
+        type="data",
+        array=[one.high - one.mean for one in recalls],
+        arrayminus=[one.mean - one.low for one in recalls],
+        thickness=1,
+        width=3,
+        **({"color": color} if color else {}),
+        visible=any(one.high > one.low for one in recalls),
+    )

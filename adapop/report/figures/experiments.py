@@ -1,0 +1,113 @@
+"""The pictures of an experiment: lines in small panels beside each other, and differences with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import wrap
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from adapop.probes.intervals import Interval
+from adapop.report.figures.look import ALARM, CALM, INK, ORIGINAL, RETAIN, TIER_COLOR, TIER_SYMBOL, UNLEARNED, neutral
+
+Line = Sequence[tuple[float, Interval]]
+PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
+NAME_CHARACTERS = 34
+LINE_COLORS = (UNLEARNED, ORIGINAL, CALM, ALARM, RETAIN)
+LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
+
+
+def line_panels(
+    panels: Mapping[str, Mapping[str, Line]], x_title: str, y_title: str, log_x: bool = False, columns: int = 4
+) -> go.Figure:
+    """A panel a name with the same lines in each: points (x, interval) joined in order, all on the same two axes.
+
+    A line named after a tier has the tier's colour and shape; every other has its own of both.
+    """
+    across = min(columns, max(1, len(panels)))
+    down = max(1, math.ceil(len(panels) / across))
+    height = FRAME_PIXELS + down * (PANEL_PIXELS + TITLE_PIXELS)
+    figure = make_subplots(
+        rows=down,
+        cols=across,
+        shared_xaxes="all",
+        shared_yaxes="all",
+        vertical_spacing=TITLE_PIXELS / (height - FRAME_PIXELS),
+        horizontal_spacing=0.03,
+        subplot_titles=[escape(name) for name in panels],
+    )
+    neutral(figure, height)
+    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
+    for place, lines in enumerate(panels.values()):
+        for name, line in lines.items():
+            _line(figure, name, names.index(name), line, place // across + 1, place % across + 1)
+    figure.update_xaxes(showticklabels=True, type="log" if log_x else "linear")
+    figure.update_xaxes(title=x_title, row=down)
+    figure.update_yaxes(title=y_title, col=1)
+    figure.update_yaxes(range=[-0.03, 1.05])
+    figure.update_layout(margin=dict(t=64), legend=dict(yref="container", y=1, yanchor="top"))
+    figure.update_annotations(font_size=13)
+    return figure
+
+
+def _line(figure: go.Figure, name: str, order: int, line: Line, row: int, column: int) -> None:
+    tiers = name in TIER_COLOR
+    color = TIER_COLOR[name] if tiers else LINE_COLORS[order % len(LINE_COLORS)]
+    symbol = TIER_SYMBOL[name] if tiers else LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
+    shown = any(trace.name == name for trace in figure.data)
+    figure.add_scatter(
+        x=[x for x, _ in line],
+        y=[value.mean for _, value in line],
+        error_y=_error([value for _, value in line]),
+        mode="lines+markers",
+        line=dict(color=color, width=2),
+        marker=dict(color=color, symbol=symbol, size=7),
+        name=name,
+        legendgroup=name,
+        showlegend=not shown,
+        hovertemplate=f"{escape(name)}: %{{y:.2f}}<extra></extra>",
+        row=row,
+        col=column,
+    )
+
+
+def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base: str) -> go.Figure:
+    """How far each arm is from one of them, a row an arm and a panel a measure; the line in the middle is that arm."""
+    names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
+    titles = [escape(title) for title in panels]
+    figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
+    neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    for place, (title, rows) in enumerate(panels.items(), start=1):
+        figure.add_scatter(
+            x=[value.mean for _, value in rows],
+            y=[names.index(name) for name, _ in rows],
+            error_x=_error([value for _, value in rows]),
+            mode="markers",
+            marker=dict(color=UNLEARNED, symbol="diamond", size=8),
+            name=title,
+            showlegend=False,
+            hovertemplate="%{x:+.2f}<extra></extra>",
+            row=1,
+            col=place,
+        )
+    labels = ["<br>".join(map(escape, wrap(name, NAME_CHARACTERS))) for name in names]
+    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=labels, range=[len(names) - 0.5, -0.5])
+    figure.update_xaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=2)
+    figure.update_xaxes(title=f"minus {escape(base)}")
+    figure.update_layout(margin=dict(l=230, t=40))
+    figure.update_annotations(font_size=13)
+    return figure
+
+
+def _error(values: Sequence[Interval]) -> dict:
+    return dict(
+        type="data",
+        array=[value.high - value.mean for value in values],
+        arrayminus=[value.mean - value.low for value in values],
+        thickness=1,
+        width=2,
+        visible=any(value.high > value.low for value in values),
+    )

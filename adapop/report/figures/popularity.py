@@ -1,0 +1,177 @@
+"""The pictures of popularity: how scores are spread, what an exponent does, where two proxies differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from adapop.facts.fact import TIERS, Fact
+from adapop.popularity.beta import peak
+from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank
+
+BINS_PER_DECADE = 8
+NAMES_IN_HOVER = 3
+NAME_CHARACTERS, LABEL_CHARACTERS = 60, 18
+SMALLEST_P = 0.01
+LABELS = 5
+MOST_POINTS = 1500
+LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left", "top left", "bottom right")
+AXIS_CHARACTERS = 44
+
+
+def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
+    """How many facts have which score: bars over log10 of the score by tier, with places of their own for a score
+    of zero and for no score, which is not zero."""
+    figure = blank(190)
+    places: dict[tuple[str, float], list[Fact]] = {}
+    logs = [math.log10(fact.score) for fact in facts if fact.score]
+    left = math.floor(min(logs, default=0.0))
+    zero_at, unknown_at = left - 0.6, left - 1.4
+    for fact in facts:
+        places.setdefault((fact.tier, _place(fact, zero_at, unknown_at)), []).append(fact)
+    for tier, color in {**TIER_COLOR, "unknown": INK}.items():
+        bars = {at: members for (kind, at), members in places.items() if kind == tier}
+        figure.add_bar(
+            x=list(bars),
+            y=[len(members) for members in bars.values()],
+            ids=[_bin(at, zero_at, unknown_at) for at in bars],
+            width=0.9 / BINS_PER_DECADE,
+            marker=dict(color=color),
+            name=f"{tier} ({sum(map(len, bars.values())):,})",
+            text=[_names(members) for members in bars.values()],
+            textposition="none",
+            hovertemplate="%{y:,} facts<br>%{text}<extra></extra>",
+            showlegend=bool(bars),
+        )
+    right = math.ceil(max(logs, default=1.0))
+    ticks = list(range(left, right + 1))
+    figure.update_layout(barmode="stack", legend_traceorder="normal", margin=dict(t=30, b=42))
+    figure.update_xaxes(
+        title_text="popularity score",
+        tickvals=[unknown_at, zero_at, *ticks],
+        ticktext=["unknown", "0", *(f"{10.0**tick:,.10g}" for tick in ticks)],
+        tickangle=0,
+        tickfont_size=11,
+        range=[unknown_at - 0.5, right + 0.15],
+    )
+    figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
+    return figure
+
+
+def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
+    if fact.score is None:
+        return unknown_at
+    return (math.floor(math.log10(fact.score) * BINS_PER_DECADE) + 0.5) / BINS_PER_DECADE if fact.score else zero_at
+
+
+def _bin(at: float, zero_at: float, unknown_at: float) -> str:
+    """The scores that a bar stands for."""
+    if at in (zero_at, unknown_at):
+        return "0" if at == zero_at else "unknown"
+    half = 0.5 / BINS_PER_DECADE
+    return f"{10 ** (at - half):,.4g} to {10 ** (at + half):,.4g}"
+
+
+def _names(facts: Sequence[Fact]) -> str:
+    return "<br>".join(map(_name, facts[:NAMES_IN_HOVER])) + ("<br>…" if len(facts) > NAMES_IN_HOVER else "")
+
+
+def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
+    """What a fact is called in a picture. Plotly reads some HTML, so it is escaped."""
+    return escape(fact.title[:characters])
+
+
+def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
+    """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak marked, p dashed."""
+    figure = blank(330)
+    ps = [i / 200 for i in range(201)]
+    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+        color = TIER_COLOR[tier]
+        figure.add_scatter(
+            x=ps,
+            y=[p**beta * (1 - p) for p in ps],
+            mode="lines",
+            line=dict(color=color, width=3),
+            name=f"{name}: β {beta:.2f}",
+        )
+        top = peak(beta)
+        figure.add_scatter(
+            x=[top],
+            y=[top**beta * (1 - top)],
+            mode="markers",
+            showlegend=False,
+            hovertemplate=f"strongest at p = β/(1+β) = {top:.2f}<extra></extra>",
+            marker=dict(color=color, symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
+        )
+    figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
+    # the model starts at the right, confident; forgetting moves it to the left
+    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
+    figure.update_yaxes(title_text="push p<sup>β</sup>(1 − p)", range=[0, 1])
+    return figure
+
+
+def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
+    """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show the same."""
+    figure = blank(330)
+    ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
+    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+        figure.add_scatter(
+            x=ps,
+            y=[p ** (beta - 1) for p in ps],
+            mode="lines",
+            line=dict(color=TIER_COLOR[tier], width=3),
+            name=f"{name}: β {beta:.2f}",
+        )
+    figure.add_hline(
+        y=1,
+        line=dict(color=INK, dash="dot", width=1),
+        annotation_text="WGA",
+        annotation_position="bottom right",
+        annotation_y=0,
+    )  # plotly wants the height of a note on a log axis as its logarithm
+    figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
+    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
+    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
+    return figure
+
+
+def agreement_scatter(
+    facts: Sequence[Fact],
+    first: Mapping[str, float | None],
+    second: Mapping[str, float | None],
+    names: tuple[str, str],
+    discordant: Sequence[str],
+) -> go.Figure:
+    """One proxy against the other, a point a fact, log(1 + s) on both axes; the facts they disagree on in red, the
+    worst of them named."""
+    figure = blank(380)
+    apart = set(discordant)
+    both = [fact for fact in facts if first.get(fact.id) is not None and second.get(fact.id) is not None]
+    named = set(discordant[:LABELS])
+    for label, color, symbol, members in (
+        ("same side", TIER_COLOR["middle"], "circle", [fact for fact in both if fact.id not in apart]),
+        ("disagree", ALARM, "x", [fact for fact in both if fact.id in apart]),
+    ):
+        shown = members[:: 1 + len(members) // MOST_POINTS]
+        figure.add_scatter(
+            x=[first[fact.id] + 1 for fact in shown],
+            y=[second[fact.id] + 1 for fact in shown],
+            mode="markers+text",
+            marker=dict(color=color, symbol=symbol, size=8),
+            name=f"{label} ({len(members):,})",
+            text=[_name(fact, LABEL_CHARACTERS) if fact.id in named else "" for fact in shown],
+            textposition=[LABEL_PLACES[i % len(LABEL_PLACES)] for i in range(len(shown))],
+            customdata=[[_name(fact), f"{first[fact.id]:,.6g}", f"{second[fact.id]:,.6g}"] for fact in shown],
+            hovertemplate="%{customdata[0]}<br>%{customdata[1]} · %{customdata[2]}<extra></extra>",
+        )
+    figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
+    figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
+    return figure
+
+
+def _tiers_of(betas: Mapping[str, float]) -> tuple[str, ...]:
+    """Whose colour each line has; without a middle there are two."""
+    return TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])

@@ -1,0 +1,217 @@
+"""The pictures of probes: what leaks under which form of the question, and the verdicts. None of them needs torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import wrap
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import Interval
+from adapop.probes.matrix import Cell, LeakMatrix
+from adapop.probes.prompts import KINDS
+from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, neutral
+
+SHORT = {
+    "prefix injection": "prefix",
+    "affirmative suffix": "suffix",
+    "role playing": "role play",
+    "multiple choice": "choice",
+    "reverse query": "reversed",
+    "synonym manipulation": "synonyms",
+    "background hint": "hint",
+    "in-context learning": "in context",
+    "cross-lingual": "translated",
+}
+# opaque and never dark: dark text on them reads the same on a light and on a dark page
+TEXT = "#1a1a1a"
+RAMPS = {"original": [[0, "#f3f7fb"], [1, "#6aa5da"]], "unlearned": [[0, "#fdf4ec"], [1, "#ee9645"]]}
+BLIND = [[0, "#b4b4b4"], [1, "#b4b4b4"]]
+ROW_HEIGHT, BAR_HEIGHT = 27, 44
+WORD_CHARACTERS = 12
+NOTHING = "no fact of this group was asked"
+VERDICT_COLOR = {
+    "Not forgotten": "#e0605a",
+    "Leaks when reworded": "#ec8c52",
+    "Leaks under attack": "#f3b85f",
+    "Recoverable": "#eddb6e",
+    "Looks suppressed": "#b79cd8",
+    "Collapsed text": "#ba9c88",
+    "Forgotten": "#5cc1b2",
+    "Retain damaged": "#e88f8f",
+    "Retained": "#7fb3e2",
+    "Never known": "#a8a8a8",
+    "Not measurable": "#d0d0d0",
+}
+
+
+def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
+    """Recall of both models, a row a form of the question and a column a tier. Grey: the original fails as well."""
+    kinds, tiers = _asked(matrix, group)
+    if not kinds:
+        return empty(NOTHING)
+    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, column_titles=list(RAMPS))
+    neutral(figure, 84 + ROW_HEIGHT * len(kinds))
+    cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
+    for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
+        for colors, measurable in ((ramp, True), (BLIND, False)):
+            shown = [[cell if cell and cell.measurable == measurable else None for cell in row] for row in cells]
+            figure.add_heatmap(
+                x=tiers,
+                y=[SHORT.get(kind, kind) for kind in kinds],
+                z=[[cell and getattr(cell, side).recall.mean for cell in row] for row in shown],
+                text=[[_printed(cell, side) for cell in row] for row in shown],
+                customdata=[[_told(cell) for cell in row] for row in shown],
+                texttemplate="%{text}",
+                textfont=dict(size=11, color=TEXT),
+                hovertemplate="%{customdata}<extra></extra>",
+                colorscale=colors,
+                zmin=0,
+                zmax=1,
+                xgap=2,
+                ygap=2,
+                showscale=False,
+                hoverongaps=False,
+                row=1,
+                col=column,
+            )
+    figure.update_layout(margin=dict(l=78, r=4, t=26, b=52))
+    figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
+    figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
+    figure.update_annotations(font_size=13)
+    return figure
+
+
+def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
+    """The kinds and tiers of a group in which any fact was asked, in their own order."""
+    found = [cell for cell in matrix.cells if cell.group == group]
+    kinds, tiers = {cell.kind for cell in found}, {cell.tier for cell in found}
+    return [kind for kind in KINDS if kind in kinds], [tier for tier in (*TIERS, "all") if tier in tiers]
+
+
+def _printed(cell: Cell | None, side: str) -> str:
+    if cell is None:
+        return ""
+    return "n/m" if side == "unlearned" and not cell.measurable else f"{getattr(cell, side).recall.mean:.2f}"
+
+
+def _told(cell: Cell | None) -> str:
+    """Everything about a cell, for who points at it."""
+    if cell is None:
+        return ""
+    lines = [
+        f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts",
+        f"original {_interval(cell.original.recall)}",
+        f"unlearned {_interval(cell.unlearned.recall)}",
+    ]
+    lines += [f"a blind guess: {cell.chance:.2f}"] if cell.chance else []
+    return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
+
+
+def _interval(recall: Interval) -> str:
+    return f"{recall.mean:.2f} ({recall.low:.2f} to {recall.high:.2f})"
+
+
+def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
+    """The gap under each form: recall of rare and popular facts with 95 % intervals; hollow is the original.
+
+    Where the original fails as well, only its hollow mark is there.
+    """
+    kinds, tiers = _asked(matrix, group)
+    if not kinds:
+        return empty(NOTHING)
+    figure = blank(86 + 36 * len(kinds))
+    for tier, offset in (("rare", -0.16), ("popular", 0.16)) if {"rare", "popular"} & {*tiers} else (("all", 0.0),):
+        cells = [(row + offset, cell) for row, kind in enumerate(kinds) if (cell := matrix.cell(group, tier, kind))]
+        color, symbol = TIER_COLOR.get(tier, INK), TIER_SYMBOL.get(tier, "circle")
+        figure.add_scatter(
+            x=[cell.original.recall.mean for _, cell in cells],
+            y=[at for at, _ in cells],
+            customdata=[_told(cell) for _, cell in cells],
+            mode="markers",
+            marker=dict(symbol=f"{symbol}-open", color=color, size=9, line_width=1.5),
+            name=f"{tier}, original",
+            hovertemplate="%{customdata}<extra></extra>",
+            showlegend=False,
+        )
+        fair = [(at, cell) for at, cell in cells if cell.measurable]
+        recalls = [cell.unlearned.recall for _, cell in fair]
+        figure.add_scatter(
+            x=[recall.mean for recall in recalls],
+            y=[at for at, _ in fair],
+            error_x=dict(
+                array=[recall.high - recall.mean for recall in recalls],
+                arrayminus=[recall.mean - recall.low for recall in recalls],
+                thickness=1.5,
+                width=3,
+            ),
+            customdata=[_told(cell) for _, cell in fair],
+            mode="markers",
+            marker=dict(symbol=symbol, color=color, size=9),
+            name=tier,
+            hovertemplate="%{customdata}<extra></extra>",
+        )
+    _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
+    figure.update_layout(margin=dict(l=78, r=12, t=44, b=44))
+    figure.update_xaxes(title_text="recall", range=[-0.03, 1.05])
+    names = [SHORT.get(kind, kind) for kind in kinds]
+    figure.update_yaxes(tickvals=list(range(len(kinds))), ticktext=names, range=[len(kinds) - 0.5, -0.5])
+    return figure
+
+
+def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
+    guessed = [(row, cell.chance) for row, cell in enumerate(cells) if cell and cell.chance]
+    figure.add_scatter(
+        x=[chance for _, chance in guessed],
+        y=[row for row, _ in guessed],
+        mode="markers",
+        marker=dict(symbol="line-ns-open", color=INK, size=20, line_width=2),
+        hovertemplate="a blind guess: %{x:.2f}<extra></extra>",
+        name="a blind guess",
+        showlegend=bool(guessed),
+    )
+
+
+def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
+    """Shares of verdicts, a bar a tier (or whatever the outer names are), the worst verdicts to the left.
+
+    counts: how many facts have a verdict, by tier and by the verdict's name.
+    """
+    rows = [name for name, verdicts in counts.items() if sum(verdicts.values())]
+    if not rows:
+        return empty("no fact has a verdict")
+    names = sorted({name for row in rows for name in counts[row]}, key=[*VERDICT_COLOR].index)
+    totals = [sum(counts[name].values()) for name in rows]
+    below = 44 + 18 * math.ceil(len(names) / 2)
+    figure = blank(BAR_HEIGHT * len(rows) + below + 8)
+    for verdict in names:
+        found = [counts[row].get(verdict, 0) for row in rows]
+        figure.add_bar(
+            x=[count / total for count, total in zip(found, totals)],
+            y=[escape(row) for row in rows],
+            orientation="h",
+            name=verdict,
+            marker=dict(color=VERDICT_COLOR[verdict], line=dict(color=GRID, width=1)),
+            text=["<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else "" for count in found],
+            customdata=[[count, total] for count, total in zip(found, totals)],
+            hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]:,}} facts (%{{x:.0%}})<extra></extra>",
+            textposition="inside",
+            insidetextanchor="middle",
+            insidetextfont=dict(color=TEXT, size=10),
+            textangle=0,
+        )
+    two_columns = dict(entrywidth=0.5, entrywidthmode="fraction", font_size=10)
+    figure.update_layout(
+        barmode="stack",
+        bargap=0.2,
+        uniformtext=dict(minsize=9, mode="hide"),
+        legend=dict(yref="container", yanchor="bottom", y=0, traceorder="normal", **two_columns),
+        margin=dict(l=66, r=14, t=8, b=below),
+    )
+    figure.update_xaxes(tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    return figure

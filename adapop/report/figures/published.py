@@ -1,0 +1,46 @@
+"""The paper's own numbers as a picture, apart from ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from adapop.report.figures.look import FAINT, RETAIN, UNLEARNED, blank
+
+ROW_PIXELS, FRAME_PIXELS = 27, 110
+
+
+def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> go.Figure:
+    """A row a method (name, forget recall, retain recall), least forget recall first.
+
+    about: model and data set, printed into the picture with the word published.
+    """
+    shown = sorted(rows, key=lambda row: row[1])
+    figure = blank(FRAME_PIXELS + ROW_PIXELS * len(shown))
+    places = list(range(len(shown)))
+    for _, forget, retain in shown:
+        at = len(figure.data)
+        figure.add_scatter(
+            x=[forget, retain], y=[at, at], mode="lines", line=dict(color=FAINT, width=2), hoverinfo="skip",
+            showlegend=False,
+        )  # fmt: skip
+    for name, column, color, symbol in (
+        ("forget (less is better)", 1, UNLEARNED, "diamond"),
+        ("retain (more is better)", 2, RETAIN, "square-open"),
+    ):
+        figure.add_scatter(
+            x=[row[column] for row in shown],
+            y=places,
+            mode="markers",
+            marker=dict(color=color, symbol=symbol, size=10, line=dict(width=2, color=color)),
+            name=name,
+            hovertemplate="%{x:.3f}<extra></extra>",
+        )
+    figure.update_yaxes(
+        tickvals=places, ticktext=[escape(name) for name, *_ in shown], range=[len(shown) - 0.5, -0.5], zeroline=False
+    )
+    figure.update_xaxes(title_text=f"published, not measured here:<br>{escape(about)}", range=[-0.03, 1.05])
+    figure.update_layout(margin=dict(l=104, b=64))
+    return figure

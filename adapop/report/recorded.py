@@ -1,0 +1,115 @@
+"""What we measured ourselves, several seeds of each method, to be set beside one's own runs. No torch.
+
+`python -m adapop bench main` wrote the rows, a run a line. Only runs on the sandbox under a preset as it is count: a
+row with any other setting, other scores or another world is left out.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from adapop.config.run import RunConfig
+from adapop.paths import ASSETS
+from adapop.probes.intervals import Interval, summary
+from adapop.report.record import title_of
+from adapop.report.settings import changed
+
+FILE = ASSETS / "recorded" / "main.csv"
+COMMAND = "python -m adapop bench main"
+UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
+SHARE, GAP = (0.0, 1.0), (-1.0, 1.0)  # between which a recall and a difference of two can lie
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Runs of a method under a preset that differ in nothing but their seed. rows: those that came to their end, a
+    seed each. failed: how many did not. A column that a row lacks was not measured."""
+
+    method: str
+    preset: str
+    rows: tuple[Row, ...]
+    failed: int = 0
+
+    @property
+    def title(self) -> str:
+        """The method with its preset, in a few words."""
+        return title_of(self.method, self.preset)
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds there are, in words."""
+        count = len(self.rows)
+        return f"{count} seed{'' if count == 1 else 's'}" + (f", {self.failed} failed" if self.failed else "")
+
+    def recall(self, group: str, form: str, tier: str) -> Interval | None:
+        """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where nobody measured it."""
+        name = "utility" if group == "utility" else f"{group}_{form}_{tier}"
+        return _interval([row.get(name) for row in self.rows], SHARE)
+
+    def gap(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts to forget, seed by seed; None without both tiers."""
+        pairs = [[row.get(f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
+        return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], GAP)
+
+    def worst_attack(self, tier: str) -> None:
+        """None: an experiment asks no attacks."""
+
+    def value(self, group: str, field: str) -> Interval | None:
+        """Another metric of a group's trained questions, over seeds."""
+        return _interval([row.get(f"{group}_all_{field}") for row in self.rows])
+
+
+@lru_cache(maxsize=1)
+def results(path: Path = FILE) -> tuple[Recorded, ...]:
+    """Everything recorded under untouched presets, in the order of the file.
+
+    Raises:
+        ConfigError: a row was written by a version with settings that this one does not know.
+    """
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = {row["key"]: row for row in csv.DictReader(file) if _untouched(row)}  # a later row replaces an earlier
+    grouped: dict[tuple[str, str], list[Row]] = {}
+    for row in rows.values():
+        grouped.setdefault((row["method"], row["preset"]), []).append(row)
+    return tuple(
+        Recorded(*key, tuple(row for row in found if not row["failed"]), sum(bool(row["failed"]) for row in found))
+        for key, found in grouped.items()
+    )
+
+
+def commits(found: Sequence[Recorded]) -> list[str]:
+    """The versions of the code that measured these, each once."""
+    return sorted({row["commit"] for one in found for row in one.rows})
+
+
+def sets(found: Sequence[Recorded]) -> set[str]:
+    """The first half of the hashes of the facts these were measured on."""
+    return {row["facts"] for one in found for row in one.rows}
+
+
+def is_untouched(config: RunConfig) -> bool:
+    """Whether a run is as its preset has it. Its seed may differ, and what is done about a score that is missing."""
+    return set(changed(config)) <= {"seed", "missing_score"}
+
+
+def _untouched(row: Row) -> bool:
+    if any(row[name] != value for name, value in UNTOUCHED.items()):
+        return False
+    return is_untouched(RunConfig.from_json(row["config"]))
+
+
+def _interval(values: Sequence[str | float | None], limits: tuple[float, float] | None = None) -> Interval | None:
+    """Mean and 95 % interval of Student's t over seeds; a single seed has no interval."""
+    found = summary([float(value) for value in values if value not in (None, "")])
+    if found is None:
+        return None
+    low, high = (found.mean, found.mean) if found.low is None else (found.low, found.high)
+    if limits is not None:
+        low, high = max(limits[0], low), min(limits[1], high)
+    return Interval(found.mean, low, high)

@@ -1,0 +1,104 @@
+"""A finished run on the paper's facts and one of its models, beside the numbers it printed, with what differs named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.facts.benchmarks import benchmark_of
+from adapop.facts.fact import FactSet
+from adapop.model.catalogue import MODELS, TUNED, preset_of
+from adapop.report import published
+from adapop.runs.run import Run
+
+COMPARED = (
+    "preset", "alpha0", "dual_step", "tolerance", "lam_max", "learning_rate", "schedule", "epochs", "batch",
+    "weight_decay", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision", "four_bit", "max_new_tokens",
+    "arguments", "scores", "missing_score", "include_tail", "normalise", "retain_signal",
+)  # fmt: skip
+PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
+OF_THE_CODE = (  # METHODS 1.6
+    "The paper's own code averages the forget loss per example, pushes on the end of the turn as well, and watches "
+    "recent training batches in place of the whole retain set."
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One number of the paper's and ours. paper, ours: ROUGE-L recall, [0, 1], None where there is none; paper_sd:
+    over three seeds."""
+
+    what: str
+    paper: float | None
+    ours: float | None
+    paper_sd: float | None = None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """setting: one of `published.SETTINGS`. differences: in sentences, never empty."""
+
+    setting: str
+    pairs: tuple[Pair, ...]
+    differences: tuple[str, ...]
+
+
+def beside(run: Run) -> Beside | None:
+    """A finished run beside what the paper printed for its model, facts and method; None where it printed nothing."""
+    config, facts = run.config, run.facts
+    setting = setting_of(config, facts)
+    before, after = run.measured(before=True), run.measured()
+    if setting is None or before is None or after is None:
+        return None
+    rows = {row.our_name if row.method != published.UNTOUCHED else "": row for row in published.recalls(setting)}
+    start, end = rows[""], rows[config.method]
+    pairs = [
+        Pair("forget, before", start.forget, before.recall("forget")),
+        Pair("retain, before", start.retain, before.recall("retain")),
+        Pair("forget, after", end.forget, after.recall("forget"), end.forget_sd),
+        Pair("retain, after", end.retain, after.recall("retain"), end.retain_sd),
+        Pair("holdout, after", None, after.recall("holdout")),
+    ]
+    if benchmark_of(facts) == "duet":
+        named = {name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()}
+        for tier, recall in named.get(config.method, {}).items():
+            pairs.append(Pair(f"forget, reworded, {tier}", recall, after.recall("forget", "reworded", tier)))
+    return Beside(setting, tuple(pairs), differences(config, facts))
+
+
+def setting_of(config: RunConfig, facts: FactSet) -> str | None:
+    """Which of the paper's six settings a run is one of: by the facts' ids and the model's name."""
+    model, benchmark = preset_of(config.model), benchmark_of(facts)
+    return f"{model.paper} {benchmark.upper()}" if model and model.paper and benchmark else None
+
+
+def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
+    """What differs between a run and the paper's, as far as a configuration and its facts tell."""
+    said = []
+    benchmark, model = benchmark_of(facts), preset_of(config.model)
+    if config.model not in MODELS:
+        said.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
+    if benchmark == "duet":
+        start = "this one was fine-tuned on it by LoRA" if model.note == TUNED else "this one was not"
+        said.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
+    if benchmark == "rwku":
+        said.append("The paper's RWKU scores were never published: those of this run are others.")
+    paper = make_config(config.method, "paper", model=model.id)
+    for name in COMPARED:
+        ours, theirs = getattr(config, name), getattr(paper, name)
+        if ours != theirs:
+            said.append(f"{name.replace('_', ' ')}: {_shown(ours)} here, {_shown(theirs)} in the paper.")
+    forget, retain = PAPER_FACTS[benchmark]
+    if len(facts.forget) != forget:
+        said.append(f"{len(facts.forget):,} facts to forget here, {forget:,} in the paper.")
+    if retain and len(facts.retain) != retain:
+        said.append(f"{len(facts.retain):,} facts are retained here, {retain:,} in the paper, which holds none out.")
+    said.append("The system prompt asks for short facts as the paper's does, in other words.")
+    return (*said, "One seed here, a mean of up to three in the paper.", OF_THE_CODE)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

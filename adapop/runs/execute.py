@@ -1,0 +1,259 @@
+"""A run from start to end: prepare the scores, train, measure, keep. With `checkpoints` it joins disk and training.
+
+`execute` is a generator: it writes each event before it yields it, and checks for a stop between any two. Every
+finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet there.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from functools import partial
+from importlib.metadata import version
+from math import ceil
+from pathlib import Path
+from statistics import fmean
+
+from safetensors import SafetensorError
+
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError, DataError, RunError
+from adapop.facts.benchmarks import system_prompt
+from adapop.facts.fact import Fact, FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.model.loading import adapted_model
+from adapop.model.memory import is_out_of_memory, too_large
+from adapop.model.tokens import check_lengths
+from adapop.objectives import alternates, make_objective
+from adapop.popularity.beta import BetaMap, exponents
+from adapop.probes import measure
+from adapop.runs import checkpoints, files, lock
+from adapop.runs.preflight import remarks
+from adapop.runs.run import Run, create_run
+from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
+from adapop.training.processes import ALONE, Ranks
+from adapop.training.sharding import sharded
+from adapop.training.trainer import Trainer
+
+LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
+
+
+def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
+    """A run folder ready to execute: system prompt and scores settled, betas fixed. Loads no model.
+
+    Raises:
+        DataError: a score or a wrong answer is missing and the method needs it; or there is nothing to forget or
+            retain.
+        ConfigError: an unknown method or argument.
+    """
+    objective = make_objective(config.method, config.arguments)
+    if config.system is None:
+        config = replace(config, system=system_prompt(config.model, facts))
+    betas = None
+    if config.missing_score == "drop":  # for every method alike, so that methods are compared on the same facts
+        facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
+        if not facts.forget:
+            raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
+    if "beta" in objective.uses:
+        betas, config = _scored(config, facts)
+    if "alternates" in objective.uses:
+        found = [fact for fact in facts.forget if fact.alternates]
+        if objective.source == "relation":
+            found = alternates.by_relation(facts.forget, facts.retain, config.seed)
+        alternates.check_alternates(found)
+    if not facts.retain:
+        raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
+    versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    return create_run(config, facts, betas, root, versions)
+
+
+class _Reader(Run):
+    """The run as all processes but the first see it: what they say is not written."""
+
+    def append(self, event: Event) -> Event:
+        """The event."""
+        return event
+
+
+def execute(
+    run: Run, model: AdaptedModel | None = None, before: Measured | None = None, ranks: Ranks = ALONE
+) -> Iterator[Event]:
+    """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
+
+    before: the full measurement of the original model, where another run of the same model and facts has made it.
+    ranks: the processes that work on the run; each iterates its own events, and the first alone writes and measures.
+    A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
+
+    Raises:
+        RunError: somebody else works on the run: nothing is written then. Or the log cannot be written.
+    """
+    run = run if ranks.first else _Reader(run.folder)
+    with ExitStack() as kept:
+        ranks.led(lambda: kept.enter_context(lock.held(run.folder)))
+        try:
+            yield from _executed(run, model, before, ranks)
+        except AdaPopError as error:
+            yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
+        except Exception as error:
+            if is_out_of_memory(error):  # where no pass could be made smaller
+                full = too_large("the weights, the optimiser's moments or a measurement")
+                yield run.append(RunFailed(run=run.id, message=full.message, fix=full.fix))
+                return
+            run.append(RunFailed(run=run.id, message=f"{type(error).__name__}: {error}", fix="Please report this."))
+            raise
+
+
+def load_model(run: Run, epoch: int | None = None, whole: bool = True) -> AdaptedModel:
+    """The run's model with the adapter of an epoch, the last by default. whole: see `adapted_model`.
+
+    Raises:
+        RunError: the run has saved no epoch yet, or what it saved is damaged.
+    """
+    epoch = run.last_epoch if epoch is None else epoch
+    if epoch is None or not run.checkpoint(epoch).exists():
+        raise RunError(
+            f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
+        )
+    try:
+        return adapted_model(run.config, run.checkpoint(epoch), whole)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
+
+
+def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ranks: Ranks) -> Iterator[Event]:
+    config, facts, epoch = run.config, run.facts, run.last_epoch or 0
+    if ranks.led(lambda: run.stop_requested):
+        yield run.append(RunStopped(run=run.id, epoch=epoch))
+        return
+    model = ranks.together(lambda: _with_weights(run, model, epoch, ranks))
+    ranks.align(model.parameters)
+    used = run.betas
+    betas = None if used is None else [used[fact.id] for fact in facts.forget]
+    state = checkpoints.trainer_state(run, epoch) if epoch else None
+    started = time.monotonic()
+    yield run.append(_started(run, facts, epoch))
+    if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
+        yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
+    if not epoch:  # nothing that it looks at has changed since
+        check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
+    forget, notes = _with_alternates(run, model, facts, ranks)
+    if ranks.led(lambda: run.stop_requested):
+        yield run.append(RunStopped(run=run.id, epoch=epoch))
+        return
+    trainer = ranks.together(
+        lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks), passes=True
+    )
+    yield from _trained(run, trainer, facts)
+    if ranks.led(lambda: run.stop_requested):
+        yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
+        return
+    if before is None:
+        with model.original():
+            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config), passes=True)
+    else:
+        yield run.append(replace(before, run=run.id))
+    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config), passes=True)
+    seconds = time.monotonic() - started
+    said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
+    notes = (*notes, *said, *ranks.led(lambda: remarks(run)))
+    yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
+
+
+def _with_weights(run: Run, model: AdaptedModel | None, epoch: int, ranks: Ranks) -> AdaptedModel:
+    """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch 0."""
+    whole = not ranks.sharded
+    if model is None:
+        model = load_model(run, epoch, whole) if epoch else adapted_model(run.config, whole=whole)
+    elif epoch:
+        model.set_adapter_state(checkpoints.adapter(run, epoch))
+    return model if whole else sharded(model)
+
+
+def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
+    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop."""
+    for event in trainer.train():
+        yield run.append(event)
+        if isinstance(event, EpochDone):
+            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts), passes=True)
+            if event.epoch:
+                trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
+                yield run.append(Saved(run=run.id, epoch=event.epoch))
+        if trainer.ranks.led(lambda: run.stop_requested):
+            return
+
+
+def _measured_quickly(run: Run, epoch: int, trainer: Trainer, facts: FactSet) -> Event:
+    rows = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
+    return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows))))
+
+
+def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
+    return RunStarted(
+        run=run.id,
+        model=run.config.model,
+        method=run.config.method,
+        facts=facts.name,
+        forget=len(facts.forget),
+        retain=len(facts.retain),
+        holdout=len(facts.holdout),
+        epochs=run.config.epochs,
+        steps=ceil(len(facts.forget) / run.config.batch),
+        resumed_from=epoch,
+    )
+
+
+def _measured_in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, config: RunConfig) -> Event:
+    rows = measure.full(model, facts, config.max_new_tokens, config.cosine)
+    return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows)), full=True))
+
+
+def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:
+    """Beta by fact id, and the configuration with its map settled."""
+    if config.preset == "beta-mean":
+        known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
+        if not known:
+            raise DataError("No fact has a score, so there is no mean beta.", "Add scores, or use another preset.")
+        config = replace(config, beta=BetaMap.constant(fmean(known)))
+    return exponents(facts.forget, config.beta, config.scores, config.missing_score, config.seed), config
+
+
+def _with_alternates(
+    run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks
+) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
+    """The forget facts, with a plausible wrong answer each if the method needs one, and what to say about those.
+
+    They are found once and kept in the run's folder: a resumed run teaches the same. After a stop, the facts as they
+    were: the model may not have been asked for all.
+
+    Raises:
+        DataError: a fact is still without one, or has its right answer for one.
+    """
+    config = run.config
+    objective, path = make_objective(config.method, config.arguments), run.folder / "alternates.json"
+    if "alternates" not in objective.uses:
+        return facts.forget, ()
+    if ranks.led(path.exists):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        found = [replace(fact, alternates=tuple(kept["alternates"][fact.id])) for fact in facts.forget]
+        return tuple(found), tuple(kept["notes"])
+    found, notes = list(facts.forget), []
+    if objective.source == "model":
+        with model.original():
+
+            def draw(prompts: Sequence[str], seed: int) -> list[str]:
+                return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN), passes=True)
+
+            found = alternates.by_model(found, draw, config.seed, lambda: ranks.led(lambda: run.stop_requested))
+        if ranks.led(lambda: run.stop_requested):
+            return facts.forget, ()
+        if silent := sum(not fact.alternates for fact in found):
+            notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
+    found = alternates.by_relation(found, facts.retain, config.seed)
+    alternates.check_alternates(found)
+    content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
+    ranks.led(lambda: files.write_text(path, json.dumps(content, ensure_ascii=False)))
+    return tuple(found), tuple(notes)

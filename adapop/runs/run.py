@@ -1,0 +1,294 @@
+"""A run is a folder on disk: reload, second tab, stop and crash all lead back to it. Torch-free, so it opens at once.
+
+    RUN/config.json        RunConfig
+    RUN/facts.jsonl        the facts with their own scores, which decide the tiers
+    RUN/run.json           name of the set, its hash, notes, library versions
+    RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
+    RUN/events.jsonl       what the run said, append-only
+    RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
+    RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
+    RUN/recovery-NAME.json what a recovery probe found, and in which epoch
+    RUN/lock               held by the process that works on the run, and by nobody once that is gone
+    RUN/stop               exists once somebody asked the run to stop
+    RUN/shared             exists if the run is shown to every visitor: nobody may stop it
+
+Everything is JSON or safetensors; nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from adapop.config.run import RunConfig
+from adapop.errors import RunError
+from adapop.facts.fact import FactSet
+from adapop.probes.prompts import NotApplicable, ProbeRow, Reply
+from adapop.runs import files, lock
+from adapop.training.events import (
+    TERMINAL,
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStopped,
+    StepDone,
+    current,
+    from_json,
+    to_json,
+)
+
+RUN_ID = re.compile("[a-z-]+-[0-9a-f]{16}")
+
+
+def runs_root() -> Path:
+    """Where runs live unless told otherwise: $ADAPOP_RUNS, or .adapop/runs in the home folder."""
+    return Path(os.environ.get("ADAPOP_RUNS") or Path.home() / ".adapop" / "runs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder. Nothing is kept in memory: every question is answered from the files."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The folder's name, unguessable."""
+        return self.folder.name
+
+    @property
+    def config(self) -> RunConfig:
+        """The run's configuration."""
+        return RunConfig.from_json(self._text("config.json"))
+
+    @property
+    def facts(self) -> FactSet:
+        """The facts with their own scores; `betas` says what the run made of them."""
+        about = json.loads(self._text("run.json"))
+        return FactSet.load(self.folder / "facts.jsonl", about["facts"], about["notes"])
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of Python and of each library, as they were when the run was prepared."""
+        return json.loads(self._text("run.json"))["versions"]
+
+    @property
+    def betas(self) -> dict[str, float] | None:
+        """Exponent by fact id, None for a method that uses none."""
+        path = self.folder / "betas.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    @property
+    def last_epoch(self) -> int | None:
+        """The newest complete checkpoint, None before the first."""
+        epochs = [int(path.name.removeprefix("epoch-")) for path in self.folder.glob("epoch-*[0-9]") if path.is_dir()]
+        return max(epochs, default=None)
+
+    @property
+    def state(self) -> str:
+        """queued, running, stopping, done, stopped or failed; running also covers a run whose process died."""
+        events = self.events()
+        if not events:
+            return "queued"
+        if isinstance(events[-1], TERMINAL):
+            return {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}[type(events[-1])]
+        return "stopping" if self.stop_requested else "running"
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody asked the run to stop."""
+        return (self.folder / "stop").exists()
+
+    @property
+    def locked(self) -> bool:
+        """Whether a process of this machine, this one included, works on the run now. A run whose state is running or
+        stopping and that is not locked was interrupted."""
+        return lock.is_held(self.folder)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the run is shown to every visitor, as the tour's are."""
+        return (self.folder / "shared").exists()
+
+    def share(self) -> None:
+        """Shows the run to every visitor from now on."""
+        (self.folder / "shared").touch()
+
+    def checkpoint(self, epoch: int) -> Path:
+        """Folder of an epoch's checkpoint."""
+        return self.folder / f"epoch-{epoch}"
+
+    def events(self) -> list[Event]:
+        """Everything the run said, as one uninterrupted run would have said it. A torn last line is not yet said;
+        times never go back, even where the clock did.
+
+        Raises:
+            RunError: a line does not read.
+        """
+        return current(self._lines())
+
+    def measured(self, before: bool = False) -> Measured | None:
+        """The full measurement of the unlearned model (or of the original), None until the run is done."""
+        full = [event for event in self.events() if isinstance(event, Measured) and event.full]
+        return next((event for event in full if (event.epoch == 0) == before), None)
+
+    def epochs(self) -> list[EpochDone]:
+        """The controller's rows."""
+        return [event for event in self.events() if isinstance(event, EpochDone)]
+
+    def append(self, event: Event) -> Event:
+        """Writes an event to the log, stamped with the time, and returns it.
+
+        Raises:
+            RunError: the disk is full, or refuses otherwise; half a line is not yet said.
+        """
+        stamped = replace(event, time=time.time())
+        if isinstance(stamped, RunFailed):  # who has no more than the run's link reads this too
+            message, fix = (text.replace(self.id, "RUN") for text in (stamped.message, stamped.fix))
+            stamped = replace(stamped, message=message, fix=fix)
+        path, line = self.folder / "events.jsonl", to_json(stamped) + "\n"
+        with files.writing(path):
+            files.cut_torn_line(path)
+            with open(path, "a", encoding="utf-8") as log:
+                log.write(line)
+            if not isinstance(event, StepDone):  # what an epoch said is on the disk before its checkpoint is
+                files.sync(path)
+        return stamped
+
+    def save_probes(self, rows: Iterable[ProbeRow | NotApplicable]) -> None:
+        """Keeps what probes of the last epoch found, in place of anything found before. There whole or not at all."""
+        content = [{"epoch": self.last_epoch}, *map(asdict, rows)]
+        lines = [json.dumps(item, ensure_ascii=False, allow_nan=False) for item in content]
+        files.write_text(self.folder / "probes.jsonl", "\n".join(lines) + "\n")
+
+    def probes(self) -> list[ProbeRow | NotApplicable] | None:
+        """What the probes found; None if there was no probing, or if the run has since finished another epoch.
+
+        Raises:
+            RunError: the file was written by another version.
+        """
+        path = self.folder / "probes.jsonl"
+        if not path.exists():
+            return None
+        first, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        if self.last_epoch not in (None, json.loads(first)["epoch"]):  # None: the run came without its checkpoints
+            return None
+        return [_probe_row(json.loads(line)) for line in lines]
+
+    def request_stop(self) -> None:
+        """Asks the run to stop after its current step. Asking twice is asking once.
+
+        Raises:
+            RunError: the run is shown to others too, or its folder cannot be written to.
+        """
+        if self.shared:
+            raise RunError(f"Run {self.id} is shown to every visitor: nobody can stop it.", "Start a run of your own.")
+        with files.writing(self.folder / "stop"):
+            (self.folder / "stop").touch()
+
+    def clear_stop(self) -> None:
+        """Takes a request to stop back, for resuming.
+
+        Raises:
+            RunError: the folder cannot be written to.
+        """
+        with files.writing(self.folder / "stop"):
+            (self.folder / "stop").unlink(missing_ok=True)
+
+    def save_recovery(self, name: str, result: Mapping[str, Any]) -> None:
+        """Keeps what a recovery probe of the last epoch found, its result as a dict, in place of what it found before.
+        There whole or not at all."""
+        content = {"epoch": self.last_epoch, "result": result}
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        files.write_text(self.folder / f"recovery-{name}.json", text)
+
+    def recovery(self) -> dict[str, dict[str, Any]]:
+        """What the recovery probes found, by their names; not what they found in an epoch before the last."""
+        found = {}
+        for path in sorted(self.folder.glob("recovery-*.json")):
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if self.last_epoch in (None, content["epoch"]):  # None: the run came without its checkpoints
+                found[path.stem.removeprefix("recovery-")] = content["result"]
+        return found
+
+    def _lines(self) -> Iterator[Event]:
+        path = self.folder / "events.jsonl"
+        if path.exists():
+            *lines, _torn = path.read_bytes().split(b"\n")  # bytes: a line may be torn inside a character
+            latest = 0.0
+            for number, line in enumerate(lines, start=1):
+                try:
+                    event = from_json(line.decode())
+                except ValueError as error:
+                    raise RunError(f"{path}, line {number} does not read ({error}).", "Start the run again.") from None
+                latest = max(latest, event.time)
+                yield event if event.time == latest else replace(event, time=latest)  # the clock was put back
+
+    def _text(self, name: str) -> str:
+        path = self.folder / name
+        if not path.exists():
+            raise RunError(f"{self.folder} is no run: it has no {name}.", "`python -m adapop runs` lists the runs.")
+        return path.read_text(encoding="utf-8")
+
+
+def create_run(
+    config: RunConfig,
+    facts: FactSet,
+    betas: dict[str, float] | None,
+    root: Path | None = None,
+    versions: dict | None = None,
+) -> Run:
+    """A new run folder with everything that decides the run's numbers in it.
+
+    Raises:
+        RunError: the disk is full, or its folder cannot be written to.
+    """
+    folder = (root or runs_root()) / f"{config.method}-{secrets.token_hex(8)}"
+    run = Run(folder)
+    with files.writing(folder):
+        folder.mkdir(parents=True)
+        facts.write(folder / "facts.jsonl")
+        files.sync(folder / "facts.jsonl")
+    about = {"facts": facts.name, "sha256": facts.sha256, "notes": facts.notes, "versions": versions or {}}
+    files.write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False))
+    if betas is not None:
+        files.write_text(folder / "betas.json", json.dumps(betas, indent=0, ensure_ascii=False))
+    files.write_text(folder / "config.json", config.to_json())  # last: it is what makes a folder a run
+    return run
+
+
+def find_run(name: str, root: Path | None = None) -> Run:
+    """A run by id under the root, or by the path of its folder.
+
+    Raises:
+        RunError: there is none.
+    """
+    for folder in ((root or runs_root()) / name, Path(name)):
+        if os.path.isfile(folder / "config.json"):  # unlike Path.exists, false for a name no file can have
+            return Run(folder)
+    raise RunError(f"There is no run {name!r}.", "`python -m adapop runs` lists the runs.")
+
+
+def all_runs(root: Path | None = None) -> list[Run]:
+    """Every run under the root, newest first."""
+    configs = (root or runs_root()).glob("*/config.json")
+    return [Run(path.parent) for path in sorted(configs, key=lambda path: path.stat().st_mtime_ns, reverse=True)]
+
+
+def _probe_row(content: dict) -> ProbeRow | NotApplicable:
+    try:
+        if "reason" in content:
+            return NotApplicable(**content)
+        replies = {side: Reply(**content.pop(side)) for side in ("original", "unlearned")}
+        return ProbeRow(**content, **replies)
+    except (KeyError, TypeError) as error:
+        raise RunError(f"A probe's row does not read ({error}).", "Probe the run again with this version.") from None

@@ -1,0 +1,1 @@
+"""What serves runs to many people at once: worker, queue, limits by visitor, links, cleaning up."""

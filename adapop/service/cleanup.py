@@ -1,0 +1,86 @@
+"""Deletes runs and saved sets that are older than they may be, and the oldest where all take too much disk.
+
+The age of a folder is that of its newest file. A file from the future, written before the clock was put back, is dated
+now, or it would be kept until then. What is deleted is first put aside by renaming, so that a reader sees
+a folder whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapop.runs.lock import is_held
+from adapop.runs.run import RUN_ID
+from adapop.service import saved_sets
+
+ASIDE = ".deleting"
+CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files."""
+
+    folder: Path
+    changed: float
+    bytes: int
+
+
+def kept(root: Path) -> list[Kept]:
+    """Every run and saved set under the root, the oldest first; nothing else that lies there."""
+    folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
+    folders += [folder for folder in _folders(root / saved_sets.FOLDER) if saved_sets.NAME.fullmatch(folder.name)]
+    return sorted(filter(None, map(_measured, folders)), key=lambda entry: entry.changed)
+
+
+def overdue(root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]) -> list[Path]:
+    """The folders to delete. seconds: the age that is allowed; most: the bytes of all together; None: no limit.
+    busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
+    process works on."""
+    entries, oldest = kept(root), -1.0 if seconds is None else time.time() - seconds
+    total = sum(entry.bytes for entry in entries)
+    chosen = []
+    for entry in entries:
+        too_much = most is not None and total > most
+        if (entry.changed < oldest or too_much) and not (busy(entry.folder.name) or is_held(entry.folder)):
+            chosen.append(entry.folder)
+            total -= entry.bytes
+    return chosen
+
+
+def put_aside(folder: Path, root: Path) -> None:
+    """Takes a folder out of every reader's sight. It may be gone already."""
+    (root / ASIDE).mkdir(exist_ok=True)
+    try:
+        folder.rename(root / ASIDE / folder.name)
+    except FileNotFoundError:
+        return
+
+
+def delete_aside(root: Path) -> None:
+    """Deletes what was put aside, also by a process that died before it could."""
+    shutil.rmtree(root / ASIDE, ignore_errors=True)
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    if parent.is_dir():
+        yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def _measured(folder: Path) -> Kept | None:
+    """None if it vanishes meanwhile. A folder without a file is as old as it is itself."""
+    now = time.time()
+    try:
+        for path in folder.rglob("*"):
+            if path.stat().st_mtime > now + CLOCK_SECONDS:
+                os.utime(path, (now, now))
+        found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
+    except FileNotFoundError:
+        return None
+    files = found[1:] or found
+    return Kept(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]))

@@ -1,0 +1,108 @@
+"""What the worker does on the accelerator, as functions that may run in any process: they get a run's folder and plain
+data, return plain data, and find everything else on disk. No torch until one of them is called.
+
+Where an accelerator is lent for a minute at a time, a run is done in slices of whole epochs: each slice loads the last
+checkpoint and ends with the next, as a resumed run does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.facts.fact import Fact
+from adapop.progress import Progress
+from adapop.runs.run import Run
+from adapop.training.events import Saved
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+    from adapop.probes.ask import Asked
+    from adapop.probes.plan import Plan
+    from adapop.probes.prompts import NotApplicable, ProbeRow
+
+
+def whole_run(folder: Path) -> bool:
+    """Does all that is left of a run. Returns that nothing is."""
+    from adapop.runs.execute import execute
+
+    for _ in execute(Run(folder)):
+        pass
+    return False
+
+
+def next_epoch(folder: Path) -> bool:
+    """Does a run until its next epoch is saved, or to its end. Returns whether something is left to do."""
+    from adapop.runs.execute import execute
+
+    run = Run(folder)
+    before = run.last_epoch or 0
+    with closing(execute(run)) as events:
+        return any(isinstance(event, Saved) and event.epoch > before for event in events)
+
+
+def asked(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
+    """Both models' answers to prompts."""
+    from adapop.probes.ask import ask
+
+    run = Run(folder)
+    model = _model(run)
+    return ask(model, prompts, golds, run.config.max_new_tokens)
+
+
+def found(folder: Path, plan: Plan, progress: Progress | None = None) -> list[ProbeRow | NotApplicable]:
+    """Everything the plan asks of both models. It is kept in the run's folder, also if it ends early."""
+    from adapop.probes.battery import battery
+
+    run, rows = Run(folder), []
+    model = _model(run)
+    try:
+        for row in battery(model, run.facts, plan, progress or Progress()):
+            rows.append(row)
+    finally:
+        if rows:  # else what an earlier probing found is worth more
+            run.save_probes(rows)
+    return rows
+
+
+def recovered(folder: Path, name: str, progress: Progress | None = None) -> dict:
+    """What one of `RECOVERY` brings back. It is kept in the run's folder."""
+    from adapop.probes.recovery.choice import recover
+
+    run = Run(folder)
+    model = _model(run)
+    result = recover(name, model, run.facts, run.config.max_new_tokens, progress or Progress())
+    run.save_recovery(name, result)
+    return result
+
+
+def recalled(facts: Sequence[Fact], progress: Progress | None = None) -> dict[str, float]:
+    """What the original sandbox model can answer, by fact id."""
+    from adapop.model.loading import adapted_model
+    from adapop.probes.measure import recall_by_fact
+
+    config = make_config()
+    return recall_by_fact(adapted_model(config), facts, config.max_new_tokens, progress or Progress())
+
+
+def _model(run: Run) -> AdaptedModel:
+    """The run's model at its last checkpoint. A run that is asked is young again: see `janitor`."""
+    try:
+        os.utime(run.folder / "facts.jsonl")
+    except FileNotFoundError:
+        raise RunError("This run was deleted.", "Start it again.") from None
+    return _loaded(run.checkpoint(run.last_epoch or 0))
+
+
+@lru_cache(maxsize=1)
+def _loaded(checkpoint: Path) -> AdaptedModel:
+    """The model asked last is kept, for as long as this process lives."""
+    from adapop.runs.execute import load_model
+
+    return load_model(Run(checkpoint.parent))

@@ -1,0 +1,62 @@
+"""Links to a run: who has one may look at the run and take its report, and may not stop, resume or probe it.
+
+A run's id is its owner's: who has it may do everything. A link is another name of the same run, made when the owner
+wants one, from which the id cannot be found.
+
+    RUN/link           the link of the run
+    ROOT/links/LINK    the id of the run
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+
+from adapop.runs import files
+from adapop.runs.run import RUN_ID, Run
+
+FOLDER = "links"
+LINK = re.compile("view-[0-9a-f]{32}")
+
+
+def link_of(run: Run) -> str:
+    """The run's link, made if there is none yet.
+
+    Raises:
+        RunError: the disk refuses it.
+    """
+    note = run.folder / "link"
+    if not note.exists():
+        name = f"view-{secrets.token_hex(16)}"
+        entries = run.folder.parent / FOLDER
+        entries.mkdir(exist_ok=True)
+        files.write_text(entries / name, run.id)
+        files.write_text(note, name)  # of two at once the last one counts, and both lead here
+    return note.read_text(encoding="utf-8")
+
+
+def linked(name: object, root: Path) -> Run | None:
+    """The run of a link that came from a browser, None if there is none, or no longer."""
+    if not isinstance(name, str) or not LINK.fullmatch(name):
+        return None
+    try:
+        owner = (root / FOLDER / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return owned(owner, root)
+
+
+def owned(name: object, root: Path) -> Run | None:
+    """The run of an id that came from outside, so its owner's; None if there is none. Never read as a path."""
+    if not isinstance(name, str) or not RUN_ID.fullmatch(name):
+        return None
+    run = Run(root / name)
+    return run if (run.folder / "config.json").exists() else None
+
+
+def delete_dead(root: Path) -> None:
+    """Deletes the links of runs that are gone."""
+    for entry in (root / FOLDER).glob("view-*"):
+        if linked(entry.name, root) is None:
+            entry.unlink(missing_ok=True)

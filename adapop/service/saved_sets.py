@@ -1,0 +1,66 @@
+"""Sets that outlive the page: a user's facts in a folder of their own beside the runs, under a name nobody can guess.
+
+    ROOT/sets/NAME/facts.jsonl   the facts, with the scores as they were set
+    ROOT/sets/NAME/about.json    name, notes, and the rows of the upload that were dropped
+
+A set is never changed in place: an edited one is another, with another name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from adapop.facts.fact import FactSet, Problem
+
+FOLDER = "sets"
+NAME = re.compile("[0-9a-f]{32}")
+
+
+def save_set(facts: FactSet, root: Path) -> str:
+    """Keeps a set under the root of the runs. Returns its name, a capability: who has it has the set."""
+    name = secrets.token_hex(16)
+    folder = root / FOLDER / name
+    folder.mkdir(parents=True)
+    facts.write(folder / "facts.jsonl")
+    about = {"name": facts.name, "notes": facts.notes, "problems": [asdict(problem) for problem in facts.problems]}
+    # last: it is what makes a folder a set
+    (folder / "about.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+    return name
+
+
+def load_set(name: object, root: Path) -> FactSet | None:
+    """The set of a name that came from a browser, None if there is none, or no longer. To read it makes it young."""
+    folder = _folder(name, root)
+    if folder is None:
+        return None
+    try:
+        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+        facts = FactSet.load(folder / "facts.jsonl", about["name"], about["notes"])
+        os.utime(folder / "about.json")
+    except FileNotFoundError:  # deleted at this moment
+        return None
+    return replace(facts, problems=tuple(Problem(**problem) for problem in about["problems"]))
+
+
+def set_exists(name: object, root: Path) -> bool:
+    """Whether a name that came from a browser is that of a set."""
+    return _folder(name, root) is not None
+
+
+def delete_set(name: object, root: Path) -> None:
+    """Deletes the set of a name that came from a browser, if there is one."""
+    if folder := _folder(name, root):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder(name: object, root: Path) -> Path | None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        return None
+    folder = root / FOLDER / name
+    return folder if (folder / "about.json").exists() else None

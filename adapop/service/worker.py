@@ -1,0 +1,268 @@
+"""One accelerator, one line: runs and questions are done one after the other, in a thread of their own.
+
+A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
+is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
+a time (ZeroGPU), everything that needs it is called through a hook, and a run is done in slices of whole epochs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError, LimitError
+from adapop.facts.fact import Fact, FactSet
+from adapop.limits import QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
+from adapop.progress import Progress
+from adapop.runs.forecast import Rates
+from adapop.runs.pace import Pace, pace_of
+from adapop.runs.run import Run
+from adapop.service import cleanup, jobs, links
+from adapop.service.queue import Line
+from adapop.service.rates import ASK, JOB, RUN, Admission, Rate
+from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, lent
+from adapop.training.events import RunFailed
+
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
+    from adapop.probes.plan import Plan
+    from adapop.probes.prompts import NotApplicable, ProbeRow
+
+CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
+RATES_SECONDS = 5  # an idle device is measured in fewer
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """ahead: how many runs are before this one; 0: it is being worked on. seconds: how long those will take, None if
+    unknown."""
+
+    ahead: int
+    seconds: float | None
+
+
+class Worker:
+    """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
+
+    accelerated: what lends the accelerator; None where it is this process's own. who: the visitor that asks at this
+    moment, see `admission`. admission: what else of the app counts by visitor.
+    """
+
+    def __init__(self, root: Path, accelerated: Accelerated | None = None, who: Callable[[], str] = lambda: "") -> None:
+        self.root = root
+        self.is_lent = accelerated is not None
+        self.admission = Admission(who)
+        self._line = Line()
+        self._waiting: dict[str, str] = {}  # the visitor by run, in the order of the line
+        self._lock = threading.Lock()
+        self._submitting = threading.Lock()
+        self._paces: dict[str, Pace] = {}
+        self._rates: dict[str, Future[Rates]] = {}
+        self._began = 0.0
+        self._train = lent(jobs.next_epoch if accelerated else jobs.whole_run, accelerated, LONG_SECONDS)
+        self._asked = lent(jobs.asked, accelerated, ASK_SECONDS)
+        self._recalled = lent(jobs.recalled, accelerated, LONG_SECONDS)
+        self._found = lent(jobs.found, accelerated, LONG_SECONDS)
+        self._recovered = lent(jobs.recovered, accelerated, LONG_SECONDS)
+
+    def warm_up(self) -> None:
+        """Imports the engine in the background."""
+        self._line.question(_engine)
+
+    def gpu(self) -> str:
+        """What the accelerator is called, empty without one. Waits until the engine is imported."""
+        if self.is_lent:  # this process has none that could be asked
+            return "a lent GPU"
+        _engine()
+        import torch
+
+        return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+
+    def keep_clean(self) -> None:
+        """From now on, deletes runs and saved sets that are too old or too many, if there is a limit: see `limits`.
+
+        Raises:
+            ConfigError: a limit is set to what is none.
+        """
+        seconds, most = keep_seconds(), keep_bytes()
+        if seconds is not None or most is not None:
+            every = CLEAN_AT_MOST_EVERY if seconds is None else min(CLEAN_AT_MOST_EVERY, seconds / CLEANINGS_A_LIFE)
+            threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
+
+    def clean(self, seconds: float | None, most: float | None) -> None:
+        """Deletes what is older than this, and the oldest of what takes more bytes than this; never a queued run."""
+        with self._lock:
+            busy = frozenset(self._waiting)
+        for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
+            with self._lock:  # it may have been resumed meanwhile
+                if folder.name not in self._waiting:
+                    cleanup.put_aside(folder, self.root)
+        cleanup.delete_aside(self.root)
+        links.delete_dead(self.root)
+
+    def submit(self, config: RunConfig, facts: FactSet) -> Run:
+        """Prepares a run and queues it.
+
+        Raises:
+            LimitError: too many runs wait, or too many of this visitor; nothing was queued.
+            AdaPopError: the run cannot be prepared; nothing was queued.
+        """
+        with self._submitting:  # else two might take the last place
+            self._check_room()
+            run = _engine().prepare(config, facts, self.root)
+            self._enqueued(run)
+            return run
+
+    def enqueue(self, run: Run) -> None:
+        """Queues a prepared, stopped or interrupted run.
+
+        Raises:
+            LimitError: too many runs wait, or too many of this visitor.
+        """
+        with self._submitting:
+            if self.ahead_of(run) is None:
+                self._check_room()
+                self._enqueued(run)
+
+    def ahead_of(self, run: Run) -> int | None:
+        """How many runs are before this one (0: it is being worked on), None if it is not in the queue."""
+        with self._lock:
+            return list(self._waiting).index(run.id) if run.id in self._waiting else None
+
+    def wait_of(self, run: Run) -> Wait | None:
+        """How long a queued run will wait for its turn, None if it is not in the queue."""
+        with self._lock:
+            names = list(self._waiting)
+        if run.id not in names:
+            return None
+        before = names[: names.index(run.id)]
+        return Wait(len(before), self._seconds_of([Run(self.root / name) for name in before]))
+
+    def pace_of(self, model: str) -> Pace | None:
+        """How long runs of a model take here, None if none has come to its end yet."""
+        return self._paces.get(model)
+
+    def rates(self, precision: str) -> Rates | None:
+        """What the accelerator does in a second: measured once, in the line, for there nothing else works meanwhile.
+        None until then, and where the accelerator is lent."""
+        if self.is_lent:
+            return None
+        with self._lock:
+            measured = self._rates.get(precision)
+            if first := measured is None:
+                measured = self._rates[precision] = self._line.question(_rates, precision)
+        if first and not self._began:
+            wait([measured], RATES_SECONDS)
+        return measured.result() if measured.done() and not measured.exception() else None
+
+    def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
+        """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
+        where too many wait, or this visitor asked too often."""
+        return self._question(ASK, run, self._asked, run.folder, prompts, golds)
+
+    def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
+        """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
+        progress = Progress()
+        return self._question(JOB, None, self._recalled, facts, progress), progress
+
+    def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
+        """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
+
+        What was found is in the run's folder, also if it ends early: `Run.probes`.
+        """
+        progress = Progress()
+        return self._question(JOB, run, self._found, run.folder, plan, progress), progress
+
+    def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
+        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
+
+        The result is in the run's folder: `Run.recovery`.
+        """
+        progress = Progress()
+        return self._question(JOB, run, self._recovered, run.folder, name, progress), progress
+
+    def _question(self, rate: Rate, run: Run | None, work: Callable, *args) -> Future:
+        """Queued among the questions; behind the run that it is about while that waits for its turn."""
+        try:
+            WAITING.check(self._line.questions + 1)
+            self.admission.admit(rate)
+        except LimitError as error:
+            refusal: Future = Future()
+            refusal.set_exception(error)
+            return refusal
+        ahead = None if run is None else self.ahead_of(run)
+        behind = ahead is not None and not (ahead == 0 and self._began)
+        return (self._line.run if behind else self._line.question)(work, *args)
+
+    def _check_room(self) -> None:
+        visitor = self.admission.who()
+        with self._lock:
+            everyones, own = len(self._waiting), sum(other == visitor for other in self._waiting.values())
+        QUEUE.check(everyones + 1)
+        RUNS_EACH.check(own + 1)
+        self.admission.admit(RUN)
+
+    def _enqueued(self, run: Run) -> None:
+        with self._lock:
+            self._waiting[run.id] = self.admission.who()
+        self._line.run(self._work, run).add_done_callback(_log_failure)
+
+    def _work(self, run: Run) -> None:
+        try:
+            self._began = time.time()
+            while self._train(run.folder):
+                pass
+            self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
+        except AdaPopError as error:  # of who lends the accelerator: those of the run itself are events
+            if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
+                run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
+        finally:
+            self._began = 0.0
+            with self._lock:
+                del self._waiting[run.id]
+
+    def _seconds_of(self, runs: Sequence[Run]) -> float | None:
+        """How long the first runs of the queue will take, None if the pace of one is unknown."""
+        paces = [self.pace_of(run.config.model) for run in runs]
+        if None in paces:
+            return None
+        seconds = [pace.left(run) for pace, run in zip(paces, runs)]
+        if runs and self._began:  # the first is being worked on; what it has saved does not count as left
+            last = runs[0].checkpoint(runs[0].last_epoch or 0)
+            seconds[0] -= time.time() - max(self._began, last.stat().st_mtime if last.exists() else 0.0)
+        return sum(max(0.0, part) for part in seconds)
+
+    def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
+        pause = threading.Event()
+        while not pause.wait(every):
+            try:
+                self.clean(seconds, most)
+            except OSError as error:
+                log.error("old runs could not be deleted: %s", error)
+
+
+def _rates(precision: str) -> Rates:
+    from adapop.runs.device import device_rates
+
+    return device_rates(precision)
+
+
+@cache
+def _engine():
+    from adapop.runs import execute
+
+    return execute
+
+
+def _log_failure(done: Future) -> None:
+    if error := done.exception():
+        log.error("a run failed", exc_info=error)

@@ -1,0 +1,1 @@
+"""Algorithm 1: events, controller, gradient, trainer. Loads nothing by itself."""

@@ -1,0 +1,154 @@
+"""The controller of the retain weight alpha (paper, Algorithm 1; METHODS 1.4).
+
+Once per epoch, from the drift of the whole retain set's loss:
+
+    delta_k = max(0, (R_k - R_ref) / max(R_ref, floor))
+    lambda  = min(lam_max, max(0, lambda + dual_step * (delta_k - tolerance)))
+    alpha   = alpha0 + lambda
+
+Only upward drift counts. The paper's reference is R_1, the loss after the first epoch, so delta_1 = 0 and a first
+epoch that does all the damage goes unseen; `reference="start"` takes the loss before training instead. PDU's
+`PrimalDual` moves alpha after each step. A controller holds no state: the last `Drift` row is the state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from adapop.config.run import REFERENCES, RunConfig
+from adapop.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One row of the lambda plot: the retain set at the end of an epoch. Losses in nats per token.
+
+    reference: R_ref, None until it is known. drift: delta, 0 until then. alpha: the weight the next epoch uses.
+    start_loss: the retain loss before training, so that `drift_from_start` is always known.
+    """
+
+    epoch: int
+    retain_loss: float
+    reference: float | None
+    drift: float
+    lam: float
+    alpha: float
+    start_loss: float
+
+    @property
+    def drift_from_start(self) -> float:
+        """Upward drift against the loss before training, whatever reference the controller used."""
+        return relative_drift(self.retain_loss, self.start_loss, floor=1e-8)
+
+
+class Controller:
+    """Sets the retain weight: `start` before training, `update` after each epoch. by_step: also after each step."""
+
+    by_step = False
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training."""
+        raise NotImplementedError
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch, from the retain loss at its end."""
+        raise NotImplementedError
+
+    def stepped(self, last: Drift, retain_loss: float) -> Drift:
+        """The last row as the loss of a step's retain rows leaves it."""
+        return last
+
+
+@dataclass(frozen=True)
+class FixedAlpha(Controller):
+    """A retain weight that never changes. GD, NPO and WGA run with alpha = 1, GA with 0."""
+
+    alpha0: float = 1.0
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training."""
+        return Drift(0, retain_loss, retain_loss, 0.0, 0.0, self.alpha0, retain_loss)
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch. Its drift is measured against the start, for comparison only."""
+        drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
+        return Drift(last.epoch + 1, retain_loss, last.start_loss, drift, 0.0, self.alpha0, last.start_loss)
+
+
+@dataclass(frozen=True)
+class DualAscent(Controller):
+    """AdaPop's controller, Algorithm 1. Defaults are the paper's; it gives no value for `floor`, its code 1e-8."""
+
+    alpha0: float = 0.5
+    dual_step: float = 0.1
+    tolerance: float = 0.1
+    lam_max: float = 5.0
+    floor: float = 1e-8
+    reference: str = "epoch_1"
+
+    def __post_init__(self) -> None:
+        if self.reference not in REFERENCES:
+            raise ConfigError(f"Unknown reference {self.reference!r}.", f"Use one of {', '.join(REFERENCES)}.")
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training: lambda is 0."""
+        reference = retain_loss if self.reference == "start" else None
+        return Drift(0, retain_loss, reference, 0.0, 0.0, self.alpha0, retain_loss)
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch, from the retain loss at its end."""
+        reference = retain_loss if last.reference is None else last.reference
+        drift = relative_drift(retain_loss, reference, self.floor)
+        lam = min(self.lam_max, max(0.0, last.lam + self.dual_step * (drift - self.tolerance)))
+        return Drift(last.epoch + 1, retain_loss, reference, drift, lam, self.alpha0 + lam, last.start_loss)
+
+
+@dataclass(frozen=True)
+class PrimalDual(Controller):
+    """PDU's controller: the dual variable of the constraint "retain loss <= retain_bound" (nats per token).
+
+        mu <- max(0, mu + dual_step * (retain loss - retain_bound))   after each step, once `warmup` epochs are over
+
+    mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is measured against the
+    start, for comparison only. Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
+
+    A deviation: upstream moves mu after each micro-step, in the paper's runs a batch of one row, and so 32 times in an
+    optimiser step. Here it moves once in it, by the mean loss of all its rows, with the same dual_step of 1: mu goes
+    about a 32nd of the way in an epoch.
+    """
+
+    alpha0: float = 1.0
+    dual_step: float = 1.0
+    retain_bound: float = 0.3
+    warmup: int = 3
+    by_step = True
+
+    def start(self, retain_loss: float) -> Drift:
+        """The row of epoch 0, before any training."""
+        return Drift(0, retain_loss, retain_loss, 0.0, self.alpha0, self.alpha0, retain_loss)
+
+    def update(self, last: Drift, retain_loss: float) -> Drift:
+        """The row of the next epoch: mu as the epoch's last step left it."""
+        drift = relative_drift(retain_loss, last.start_loss, floor=1e-8)
+        return replace(last, epoch=last.epoch + 1, retain_loss=retain_loss, drift=drift)
+
+    def stepped(self, last: Drift, retain_loss: float) -> Drift:
+        """The last row with the mu that the next step uses."""
+        if last.epoch < self.warmup:
+            return last
+        mu = max(0.0, last.alpha + self.dual_step * (retain_loss - self.retain_bound))
+        return replace(last, lam=mu, alpha=mu)
+
+
+def controller_of(config: RunConfig) -> Controller:
+    """The controller that a run's settings describe."""
+    if config.controller == "fixed":
+        return FixedAlpha(config.alpha0)
+    if config.controller == "primal":
+        return PrimalDual(config.alpha0, config.dual_step, config.retain_bound, config.warmup)
+    return DualAscent(config.alpha0, config.dual_step, config.tolerance, config.lam_max, config.floor, config.reference)
+
+
+def relative_drift(retain_loss: float, reference: float, floor: float) -> float:
+    """max(0, (R - R_ref) / max(R_ref, floor))."""
+    return max(0.0, (retain_loss - reference) / max(reference, floor))

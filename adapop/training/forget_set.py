@@ -1,0 +1,132 @@
+"""The forget set as a method wants it: encoded once, with whatever its `uses` names, and dealt out as batches.
+
+What belongs to the original model (its nll and logits, the norm of its states) is computed here, before training: the
+base never changes, so a resumed run finds the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from adapop.config.run import RunConfig
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import Row, collate, encode_facts, on_device, word_spans
+from adapop.objectives import ForgetBatch, Objective
+from adapop.objectives.alternates import check_alternates
+from adapop.objectives.fact_words import unwanted
+
+MOST_FORWARD = 256  # rows of a pass without gradients
+FORWARD = 16  # so many rows without gradients take about as much memory as one with them
+FIRST_ROWS = 64  # what a method sees of the set in `begin`
+
+
+class ForgetSet:
+    """Forget rows and what comes with them. rows: one per fact, in order. notes: what `begin` had to say.
+    forward_rows: of a pass without gradients."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        objective: Objective,
+        model: AdaptedModel,
+        facts: Sequence[Fact],
+        betas: Sequence[float] | None,
+    ) -> None:
+        """betas: exponent of each fact, None for methods that use none.
+
+        Raises:
+            DataError: a fact lacks what the method needs.
+        """
+        self.model = model
+        self.forward_rows = min(MOST_FORWARD, FORWARD * config.micro_batch) if config.micro_batch else MOST_FORWARD
+        self.rows = encode_facts(model.tokenizer, facts, config.system, include_tail=config.include_tail)
+        self._betas = None if betas is None else torch.tensor(betas, dtype=torch.float32, device=model.device)
+        self._others = _others(config, objective, model, facts)
+        self._unwanted = _unwanted(model, facts, self.rows) if "words" in objective.uses else None
+        self._reference = self._other_reference = None
+        if "reference" in objective.uses:
+            self._reference = self._scored(self.rows)
+            if self._others:
+                self._other_reference = [self._scored(turn) for turn in self._others]
+        tokens = collate(self.rows[:FIRST_ROWS], model.tokenizer.pad_token_id).to(model.device)
+        model.network.eval()
+        begun = objective.begin(model, tokens, config.seed)
+        self._target, self.notes = begun.target, begun.notes
+
+    def batch(self, rows: Sequence[Row], epoch: int) -> ForgetBatch:
+        """The rows as a batch. Where facts have several alternates, they take turns by epoch, from 1."""
+        tokens = self._collate(rows)
+        device = tokens.ids.device
+        found: dict = {"tokens": tokens, "target": self._target}
+        if self._betas is not None:
+            found["beta"] = self._betas[tokens.fact[tokens.row]]
+        if self._unwanted is not None:
+            found["unwanted"] = on_device(torch.cat([self._unwanted[row.fact] for row in rows]), device)
+        if self._reference is not None:
+            found["reference_nll"], found["reference_gold"] = _joined(self._reference, rows, device)
+        if self._others:
+            turn = (epoch - 1) % len(self._others)
+            found["other"] = self._collate([self._others[turn][row.fact] for row in rows])
+            if self._other_reference is not None:
+                found["other_reference_nll"], _ = _joined(self._other_reference[turn], rows, device)
+        return ForgetBatch(**found)
+
+    @torch.no_grad()
+    def _scored(self, rows: Sequence[Row]) -> list[Tensor]:
+        """[2, n] for each row: nll and raw gold logit of its n answer tokens under the original model."""
+        self.model.network.eval()
+        found: list[Tensor] = []
+        with self.model.original():
+            for both in self.model.in_pieces(rows, self.forward_rows, self._nll_and_gold):
+                found += both
+        return found
+
+    def _nll_and_gold(self, rows: Sequence[Row]) -> tuple[Tensor, ...]:
+        scored = self.model.score(self._collate(rows))
+        return torch.stack([scored.nll, scored.gold]).cpu().split([len(row.answer) for row in rows], dim=1)
+
+    def _collate(self, rows: Sequence[Row]):
+        return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
+
+
+def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.device) -> Tensor:
+    return on_device(torch.cat([reference[row.fact] for row in rows], dim=1), device)
+
+
+def _others(
+    config: RunConfig, objective: Objective, model: AdaptedModel, facts: Sequence[Fact]
+) -> list[list[Row]] | None:
+    """What is to be said instead of each answer, a list of rows for each turn; None if the method needs none.
+
+    A refusal ends with what the chat template ends a turn with: the model must learn to stop there.
+    """
+    if "refusal" in objective.uses:
+        refusing = [replace(fact, answer=objective.refusal) for fact in facts]
+        return [encode_facts(model.tokenizer, refusing, config.system, include_tail=True)]
+    if "alternates" not in objective.uses:
+        return None
+    check_alternates(facts)
+    turns = max(len(fact.alternates) for fact in facts)
+    return [
+        encode_facts(
+            model.tokenizer,
+            [replace(fact, answer=fact.alternates[turn % len(fact.alternates)]) for fact in facts],
+            config.system,
+            include_tail=config.include_tail,
+        )
+        for turn in range(turns)
+    ]
+
+
+def _unwanted(model: AdaptedModel, facts: Sequence[Fact], rows: Sequence[Row]) -> list[Tensor]:
+    """Of each fact, which of its answer tokens carry it, [n]; the end of the turn does not."""
+    found = []
+    for fact, row in zip(facts, rows):
+        marks = unwanted(fact.answer, word_spans(model.tokenizer, fact.answer))
+        found.append(torch.tensor(marks + (False,) * (len(row.answer) - len(marks))))
+    return found

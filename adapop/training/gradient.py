@@ -1,0 +1,181 @@
+"""The gradient of one optimiser step, in as many forward passes as memory asks for.
+
+A step's rows are dealt out over passes of any size, similar lengths together; every sum is divided by what the whole
+step counts, so the gradient is that of one pass over all rows. Where memory runs out the pass is halved, then blocks
+are recomputed in the backward pass, and only then the run fails. Nothing here waits for an accelerator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from adapop.config.run import RunConfig
+from adapop.model.adapted import AdaptedModel
+from adapop.model.memory import is_out_of_memory, release, too_large
+from adapop.model.tokens import AnswerTokens, Row, collate, counted
+from adapop.objectives import Loss, Objective
+from adapop.training.forget_set import ForgetSet
+
+
+@dataclass(frozen=True)
+class Denominators:
+    """What a step's sums are divided by: rows or answer tokens to forget, answer tokens to retain. The one place where
+    they are counted; over several processes, those of the whole step."""
+
+    forget: int
+    retain: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a step's passes saw, still on the device. rows: the forget rows in the order of the passes. loss: of each
+    pass, to be summed. nll [N]: of the rows' answer tokens. retain: the sum of nll in each pass with retain rows."""
+
+    rows: list[Row]
+    loss: list[Tensor]
+    nll: list[Tensor]
+    retain: list[Tensor]
+
+
+class StepGradient:
+    """Adds the gradients of optimiser steps to the adapter. rows: at most so many in a pass, fewer once memory ran out.
+
+    notes: sentences for the user about memory.
+    """
+
+    def __init__(
+        self, config: RunConfig, objective: Objective, model: AdaptedModel, forget: ForgetSet, rows: int
+    ) -> None:
+        self.config, self.objective, self.model, self.forget = config, objective, model, forget
+        self.rows = self._most = rows
+        self.notes: list[str] = []
+
+    def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
+        """Of a step with these rows."""
+        tokens = sum(len(row.answer) for row in forget)
+        return Denominators(len(forget) if self._by_example else tokens, sum(len(row.answer) for row in retain))
+
+    def add(
+        self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators | None = None
+    ) -> Seen:
+        """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain term. counts: of the
+        whole step, where the rows are a process's share of it.
+
+        Raises:
+            RunError: memory runs out even on one row.
+        """
+        counts = counts or self.denominators(forget, retain)
+        return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain))
+
+    def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> Seen:
+        """Adds the gradient of L_forget at the weights as they are, whatever the method's `backward` would do. Raises
+        as `add`."""
+        return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
+
+    def _that_fits(self, passes: Callable[[], Seen], rows: int) -> Seen:
+        """What the passes over so many rows saw, once memory was enough for them."""
+        state = _random_state()
+        while True:
+            try:
+                return passes()
+            except RuntimeError as error:
+                if self.model.sharded or not is_out_of_memory(error):
+                    raise
+            # here and not above: while an error is handled, its traceback holds the failed pass's tensors
+            self._make_do(min(self.rows, rows))
+            _set_random_state(state)
+
+    def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> Seen:
+        if self._joins and retain and len(forget) + len(retain) <= self.rows:
+            return self._jointly(forget, retain, epoch, alpha, counts)
+        seen = Seen([], [], [], [])
+        if forget:
+            seen = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
+        for piece in self._pieces(retain):
+            result = self.objective.retain_loss(self.model, self._collate(piece))
+            _, tokens = counted(piece)
+            (alpha * result.loss[:tokens].sum() / counts.retain).backward()
+            seen.retain.append(result.nll.detach()[:tokens].sum())
+        return seen
+
+    def _jointly(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> Seen:
+        """One pass over all of the step's rows."""
+        batch, tokens = self.forget.batch(forget, epoch), self._collate(retain)
+        with self.model.together(self._collate([*forget, *retain]), batch.tokens, tokens):
+            forgot = self.objective.forget_loss(self.model, batch)
+            kept = self.objective.retain_loss(self.model, tokens)
+        loss = self._averaged(forgot, forget, batch.tokens, counts)
+        (rows, count), (_, also) = counted(forget), counted(retain)
+        (loss + alpha * kept.loss[:also].sum() / counts.retain).backward()
+        return Seen(rows, [loss.detach()], [forgot.nll.detach()[:count]], [kept.nll.detach()[:also].sum()])
+
+    def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> Seen:
+        seen = Seen([], [], [], [])
+        for piece in self._pieces(rows):
+            batch = self.forget.batch(piece, epoch)
+            result = self.objective.forget_loss(self.model, batch)
+            loss = self._averaged(result, piece, batch.tokens, counts)
+            loss.backward()
+            kept, count = counted(piece)
+            seen.rows.extend(kept)
+            seen.loss.append(loss.detach())
+            seen.nll.append(result.nll.detach()[:count])
+        return seen
+
+    def _averaged(self, result: Loss, rows: Sequence[Row], tokens: AnswerTokens, counts: Denominators) -> Tensor:
+        """A pass's part of the step's forget loss."""
+        loss = result.loss
+        kept, count = counted(rows)
+        if self._by_example and self.objective.reduce == "token":
+            lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
+            loss = loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]
+        return loss[: len(kept) if self.objective.reduce == "row" else count].sum() / counts.forget
+
+    def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
+        """The rows a pass at a time: as they are if one is enough, else the longest first, so little is padding."""
+        if len(rows) > self.rows:
+            rows = sorted(rows, key=lambda row: (not row.counts, -row.length))
+        for start in range(0, len(rows), self.rows):
+            yield rows[start : start + self.rows]
+
+    def _make_do(self, tried: int) -> None:
+        """After memory ran out on so many rows a pass: half as many; from one row on, all again but recomputed."""
+        for parameter in self.model.parameters:
+            parameter.grad = None
+        release()
+        if tried > 1:
+            self.rows = tried // 2
+            self.notes.append(f"Memory ran out on {tried} rows a pass: the step was taken again with {self.rows}.")
+        elif not self.model.recomputes:
+            self.model.recompute()
+            self.rows = self._most
+            self.notes.append("Memory ran out on one row: activations are computed twice instead of being kept.")
+        else:
+            raise too_large("one row, with activations recomputed")
+
+    @property
+    def _by_example(self) -> bool:
+        return self.config.normalise == "example" or self.objective.reduce == "row"
+
+    @property
+    def _joins(self) -> bool:
+        """Whether forget and retain rows may share a pass. A size that was set is that of passes of one kind."""
+        return self.objective.joins and not self.config.micro_batch
+
+    def _collate(self, rows: Sequence[Row]) -> AnswerTokens:
+        return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
+
+
+def _random_state() -> list[Tensor]:
+    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return [torch.get_rng_state(), *devices]
+
+
+def _set_random_state(state: list[Tensor]) -> None:
+    torch.set_rng_state(state[0])
+    if len(state) > 1:
+        torch.cuda.set_rng_state_all(state[1:])

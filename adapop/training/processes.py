@@ -1,0 +1,239 @@
+"""Several processes with a device each, as `torchrun` or `accelerate launch` start them, that train one adapter.
+
+Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan, for it is seeded. It takes its share
+of a step's rows and divides by what the whole step counts, so the sum of all gradients is that of one process. Before
+they wait for each other over a device they say whether they got so far: a failure in one ends all. What they say goes
+over the CPU, as torch's own messages between processes of one user. The first alone writes; the others read its files.
+
+Where the base is sharded (`adapop.training.sharding`) every pass is a message to all. They then make the same passes:
+what the first would do alone all do, and shares are filled up to one size. A failure within a pass cannot be told any
+more: the process ends, and the others notice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any, NoReturn, TypeVar
+
+import torch
+import torch.distributed
+from torch import Tensor
+
+from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.model.memory import is_out_of_memory, too_large
+from adapop.model.tokens import Row
+from adapop.training.gradient import Seen, StepGradient
+
+Result = TypeVar("Result")
+PATIENCE = timedelta(days=7)  # the others wait while the first measures; with gloo one that dies is noticed at once
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The processes of a run as one of them sees them. rank: its own number, from 0. count: how many there are.
+    sharded: whether each holds but a part of the base.
+
+    All must come to the same calls in the same order. What each raises, it raises in every process. passes: whether
+    work runs the model.
+    """
+
+    rank: int = 0
+    count: int = 1
+    sharded: bool = False
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes and prints."""
+        return self.rank == 0
+
+    def share(self, rows: Sequence[Row]) -> list[Row]:
+        """This process's rows, every R-th of them; none where there are fewer rows than processes. Where the base is
+        sharded, one that does not count makes a smaller share as large as the others."""
+        own = list(rows[self.rank :: self.count])
+        if self.sharded and len(own) < len(rows[:: self.count]):
+            own.append(replace(rows[0], counts=False))
+        return own
+
+    def gathered(self, work: Callable[[], Result], passes: bool = False) -> list[Result]:
+        """What the work gave in each process, by rank.
+
+        Raises:
+            RunError: it failed in another process, or one ended; or memory ran out in a pass of a sharded base.
+            Exception: what the work raised, where it did so here.
+        """
+        if self.count == 1:
+            return [work()]
+        result = failure = None
+        try:
+            result = work()
+        except Exception as error:  # noqa: BLE001  the others must hear of it, whatever it is; it is raised again below
+            failure = error
+        if failure is not None and passes and self.sharded:
+            _break_off(failure, self.rank)
+        said: list[Any] = [None] * self.count
+        _heard(lambda: torch.distributed.all_gather_object(said, (_told(failure), result)))
+        if failure is not None:
+            raise failure
+        for rank, (told, _) in enumerate(said):
+            if told is not None:
+                raise RunError(f"In process {rank} of 0 to {self.count - 1}: {told[0]}", told[1])
+        return [result for _, result in said]
+
+    def together(self, work: Callable[[], Result], passes: bool = False) -> Result:
+        """What the work gave here, once it is done in every process. Raises as `gathered`."""
+        found: list[Result] = []
+        self.gathered(lambda: found.append(work()), passes)
+        return found[0]
+
+    def led(self, work: Callable[[], Result], passes: bool = False) -> Result:
+        """What the work gave in the first process, which alone does it, unless it runs a sharded base. Raises as
+        `gathered`."""
+        here = self.first or (passes and self.sharded)
+        return self.gathered(work if here else lambda: None, passes)[0]
+
+    def least(self, work: Callable[[], int]) -> int:
+        """What the work, which runs the model, gave here; with a sharded base, the least that it gave anywhere."""
+        return min(self.gathered(work, passes=True)) if self.sharded else work()
+
+    def align(self, parameters: Sequence[Tensor]) -> None:
+        """Puts the first process's values into the parameters of all."""
+        if self.count > 1:
+            for parameter in parameters:
+                _heard(partial(torch.distributed.broadcast, parameter.data, src=0))
+
+    def add_up(self, parameters: Sequence[Tensor], work: Callable[[], Seen]) -> Seen:
+        """Does the work, which adds gradients; afterwards each process has the sum of all, and what all saw.
+
+        A parameter that has a gradient nowhere keeps none. Raises as `gathered`.
+        """
+        device = parameters[0].device
+        own = self.together(work, passes=True)
+        reached = [parameter.grad is not None for parameter in parameters]
+        said = self.gathered(lambda: (_moved(own, torch.device("cpu")), reached))
+        found = [p for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in said)))) if anywhere]
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in found]
+        if grads:
+            flat = torch.cat([grad.flatten() for grad in grads])
+            _heard(lambda: torch.distributed.all_reduce(flat))
+            for parameter, whole in zip(found, flat.split([grad.numel() for grad in grads])):
+                parameter.grad = whole.view_as(parameter).clone()
+        return _joined([_moved(seen, device) for seen, _ in said])
+
+
+ALONE = Ranks()
+
+
+@contextmanager
+def joined(shard: bool = False) -> Iterator[Ranks]:
+    """Inside, this process is one of those that its launcher started; alone if none did. shard: the base is to be split
+    among them.
+
+    Raises:
+        ConfigError: there are more processes than GPUs, or just one to split the base among.
+    """
+    count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
+    if count == 1:
+        if shard:
+            raise ConfigError(
+                "--shard splits the model among several processes, and there is one.",
+                "Launch more: torchrun --nproc-per-node 2 -m adapop ... --shard",
+            )
+        yield ALONE
+        return
+    backend = "gloo"
+    if torch.cuda.is_available():
+        if here >= (found := torch.cuda.device_count()):
+            raise ConfigError(f"Process {here} has no GPU of its own: {found} seen.", f"Launch at most {found}.")
+        torch.cuda.set_device(here)
+        backend = "cpu:gloo,cuda:nccl"
+    torch.distributed.init_process_group(backend, timeout=PATIENCE)
+    try:
+        yield Ranks(torch.distributed.get_rank(), count, shard)
+    finally:
+        if not (shard and torch.cuda.is_available()):  # there it would wait for who failed in a pass and will not come
+            torch.distributed.destroy_process_group()
+
+
+def step_gradient(
+    ranks: Ranks, gradient: StepGradient, forget: list[Row], retain: list[Row], epoch: int, alpha: float
+) -> Seen:
+    """As `StepGradient.add`, over all processes: each gives its share of the rows and gets the whole gradient.
+
+    Where memory runs out a process makes do by itself, between two sums, unless the base is sharded. Raises as
+    `Ranks.gathered`.
+    """
+    if ranks.count == 1:
+        return gradient.add(forget, retain, epoch, alpha)
+    counts, parameters = gradient.denominators(forget, retain), gradient.model.parameters
+    forget, retain = ranks.share(forget), ranks.share(retain)
+    if gradient.objective.joins:
+        return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
+    # the method moves the weights by the forget gradient of the whole step
+    seen = gradient.objective.backward(
+        gradient.model,
+        lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts)),
+    )
+    forgot = [parameter.grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
+    kept = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
+    for parameter, grad in zip(parameters, forgot):
+        parameter.grad = grad if parameter.grad is None else parameter.grad + grad
+    return Seen(seen.rows, seen.loss, seen.nll, kept.retain)
+
+
+def _heard(message: Callable[[], Any]) -> None:
+    """Sends and receives; a process that is gone is named so."""
+    try:
+        message()
+    except RuntimeError as error:
+        raise _unanswered(error) from error
+
+
+def _unanswered(error: Exception) -> RunError:
+    said = str(error).partition("\n")[0].partition(". ")[0]  # what follows is advice for programmers
+    return RunError(
+        f"Another process of this run does not answer any more ({said}).",
+        "See what it printed last; then resume the run.",
+    )
+
+
+def _break_off(error: Exception, rank: int) -> NoReturn:
+    """Raises the failure of a pass that others wait in."""
+    if is_out_of_memory(error):
+        raise RunError(
+            f"Memory ran out in process {rank}, and a pass that all make together cannot be made smaller by one.",
+            "Start the run with a smaller --micro-batch, or with more processes.",
+        ) from error
+    if isinstance(error, torch.distributed.DistError) or "gloo" in str(error):
+        raise _unanswered(error) from error
+    raise error
+
+
+def _told(error: Exception | None) -> tuple[str, str] | None:
+    """A failure in words for the other processes: what happened, what to do."""
+    if error is None:
+        return None
+    if isinstance(error, AdaPopError):
+        return error.message, error.fix
+    if is_out_of_memory(error):
+        full = too_large("the work of one process")
+        return full.message, full.fix
+    return f"{type(error).__name__}: {error}", "Please report this."
+
+
+def _moved(seen: Seen, device: torch.device) -> Seen:
+    loss, nll, retain = ([value.to(device) for value in values] for values in (seen.loss, seen.nll, seen.retain))
+    return Seen(seen.rows, loss, nll, retain)
+
+
+def _joined(parts: Sequence[Seen]) -> Seen:
+    def all_of(name: str) -> list:
+        return [value for part in parts for value in getattr(part, name)]
+
+    return Seen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain"))

@@ -1,0 +1,230 @@
+"""The training loop: Algorithm 1 of the paper as a generator of events.
+
+    for each epoch k:
+        for each optimiser step:  L = L_forget + alpha * L_retain, its gradient by `adapop.training.gradient`
+                                  (PDU alone moves alpha here)
+        R_k = retain loss over the whole retain set, eval mode
+        controller: delta_k, lambda, alpha
+
+No disk, no threads, no printing. The generator is suspended at each yield, so whoever consumes it saves, stops, shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+from adapop.config.run import RunConfig
+from adapop.errors import RunError
+from adapop.facts.fact import TIERS, Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import Row, collate, counted, encode_facts, seeded
+from adapop.objectives import make_objective
+from adapop.training.controller import Drift, controller_of
+from adapop.training.events import EpochDone, Event, StepDone
+from adapop.training.forget_set import ForgetSet
+from adapop.training.gradient import Seen, StepGradient
+from adapop.training.pass_size import rows_that_fit
+from adapop.training.processes import ALONE, Ranks, step_gradient
+
+EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
+ORDER, PAIRING = 0, 1
+
+
+@dataclass
+class TrainerState:
+    """What a checkpoint holds beside the adapter: the last controller row, the retain EMA, the optimiser's tensors."""
+
+    drift: Drift
+    ema: float | None
+    optimizer: dict[str, Tensor]
+
+
+class Trainer:
+    """Trains an adapter to forget. Iterate `train()`; between two events the state can be read or the run dropped."""
+
+    def __init__(
+        self,
+        run: str,
+        config: RunConfig,
+        model: AdaptedModel,
+        forget: Sequence[Fact],
+        retain: Sequence[Fact],
+        betas: Sequence[float] | None,
+        state: TrainerState | None = None,
+        ranks: Ranks = ALONE,
+    ) -> None:
+        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run. ranks: the
+        processes that train together; each iterates its own trainer.
+
+        Raises:
+            DataError: a fact lacks what the method needs.
+            ModelError: the model has no block that the method reads.
+        """
+        self.run, self.config, self.model, self.ranks = run, config, model, ranks
+        self.objective = make_objective(config.method, config.arguments)
+        self.controller = controller_of(config)
+        self.forget = ForgetSet(config, self.objective, model, forget, betas)
+        self.retain = encode_facts(model.tokenizer, retain, config.system, include_tail=config.include_tail)
+        self.tiers = [fact.tier for fact in forget]
+        self.steps = math.ceil(len(forget) / config.batch)
+        self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)
+        if not config.micro_batch:
+            self.gradient.rows = ranks.least(lambda: rows_that_fit(self.gradient, self.retain))
+        self.optimizer = torch.optim.AdamW(
+            model.parameters,
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=model.device.type == "cuda" or None,  # on the CPU torch's own choice, whose rounding is recorded
+        )
+        self.drift: Drift | None = state.drift if state else None
+        self.ema = state.ema if state else None
+        if state:
+            self._restore_optimizer(state.optimizer)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the method found out before training, and where memory was short, in sentences for the user."""
+        return (*self.forget.notes, *self.gradient.notes)
+
+    def train(self) -> Iterator[Event]:
+        """The run's events, from wherever the state stands to the last epoch.
+
+        Raises:
+            RunError: a loss or gradient is not finite; the adapter is then as it was before that step.
+        """
+        if self.drift is None:
+            self.drift = self.controller.start(self.retain_loss())
+            yield self._epoch_done()
+        for epoch in range(self.drift.epoch + 1, self.config.epochs + 1):
+            for step, (forget, retain) in enumerate(self._plan(epoch)):
+                yield self._step(epoch, step, forget, retain)
+            watched = self.ema if self.config.retain_signal == "ema" and self.ema is not None else self.retain_loss()
+            self.drift = self.controller.update(self.drift, watched)
+            yield self._epoch_done()
+
+    def state(self) -> TrainerState:
+        """What is needed, with the adapter, to continue after the last finished epoch."""
+        tensors = {
+            f"{index}.{name}": torch.as_tensor(value)
+            for index, values in self.optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
+        return TrainerState(self.drift, self.ema, tensors)
+
+    @torch.no_grad()
+    def retain_loss(self) -> float:
+        """R_k: mean nats per answer token over the whole retain set, in eval mode and a fixed order.
+
+        Raises:
+            RunError: it is not finite.
+        """
+        self.model.network.eval()
+        rows = self.retain
+        if len(rows) > self.forget.forward_rows:
+            rows = sorted(rows, key=lambda row: -row.length)
+        share = self.ranks.share(rows)
+        total = sum(self.ranks.gathered(lambda: self._total_nll(share), passes=True))
+        if not math.isfinite(total):
+            raise RunError(
+                "The loss over the retain set is not finite: the model is destroyed.",
+                "The adapter of the last saved epoch is kept. Lower the learning rate.",
+            )
+        return total / sum(len(row.answer) for row in rows)
+
+    def _total_nll(self, rows: Sequence[Row]) -> float:
+        pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
+        return sum(value.item() for value in pieces)
+
+    def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
+        tokens = collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
+        return self.model.score(tokens).nll[: counted(rows)[1]].sum()
+
+    def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
+        """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
+        rows, seed = self.forget.rows, self.config.seed
+        total = len(rows)
+        order = torch.randperm(total, generator=seeded(seed, epoch, ORDER)).tolist()
+        drawn = torch.randint(len(self.retain), (total,), generator=seeded(seed, epoch, PAIRING)).tolist()
+        for start in range(0, total, self.config.batch):
+            stop = start + self.config.batch
+            yield [rows[i] for i in order[start:stop]], [self.retain[i] for i in drawn[start:stop]]
+
+    def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
+        done = (epoch - 1) * self.steps + step
+        rate = learning_rate(self.config, done, self.steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.model.network.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        watched = self.drift.alpha > 0 or self.controller.by_step
+        retain = retain if self.objective.retains and watched else []
+        seen = step_gradient(self.ranks, self.gradient, forget, retain, epoch, self.drift.alpha)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip)
+        norm, forget_loss, retain_nll, nll = _on_host(norm, seen, retain)
+        if not (math.isfinite(norm) and math.isfinite(forget_loss)):
+            raise RunError(
+                f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite.",
+                "The adapter is as it was before this step. Lower the learning rate.",
+            )
+        if done == 0:
+            self.model.check_gradients()
+        self.optimizer.step()
+        if retain_nll is not None:
+            self.drift = self.controller.stepped(self.drift, retain_nll)
+            self.ema = retain_nll if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * retain_nll
+        return StepDone(
+            run=self.run,
+            epoch=epoch,
+            step=step + 1,
+            forget_loss=forget_loss,
+            nll_forget=_mean(nll),
+            nll_by_tier=self._by_tier(seen.rows, nll),
+            nll_retain=retain_nll,
+            gradient_norm=norm,
+            learning_rate=rate,
+        )
+
+    def _epoch_done(self) -> EpochDone:
+        return EpochDone(run=self.run, drift_from_start=self.drift.drift_from_start, **asdict(self.drift))
+
+    def _by_tier(self, rows: list[Row], nll: list[list[float]]) -> dict[str, float]:
+        """Mean nll of each tier that the step saw."""
+        groups = {tier: [n for n, row in zip(nll, rows) if self.tiers[row.fact] == tier] for tier in TIERS}
+        return {tier: _mean(values) for tier, values in groups.items() if values}
+
+    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
+        saved: dict[int, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            index, name = key.split(".", 1)
+            saved.setdefault(int(index), {})[name] = value
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": saved})
+
+
+def learning_rate(config: RunConfig, done: int, steps: int) -> float:
+    """Rate of the optimiser step after `done` others: constant, or one epoch of warm-up and then linearly to 0."""
+    if config.schedule == "constant":
+        return config.learning_rate
+    if done < steps:
+        return config.learning_rate * (done + 1) / steps
+    return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
+
+
+def _on_host(norm: Tensor, seen: Seen, retain: Sequence[Row]) -> tuple[float, float, float | None, list[list[float]]]:
+    """Gradient norm, forget loss, mean retain nll (None without a retain term), and each forget row's nll by token:
+    the one place in a step where the host waits for the device."""
+    values = torch.cat([torch.stack([norm, *seen.loss, *seen.retain]), *seen.nll]).tolist()
+    norm, values = values[0], values[1:]
+    loss, values = sum(values[: len(seen.loss)]), values[len(seen.loss) :]
+    kept, values = sum(values[: len(seen.retain)]), iter(values[len(seen.retain) :])
+    nll = [[next(values) for _ in row.answer] for row in seen.rows]
+    return norm, loss, kept / sum(len(row.answer) for row in retain) if retain else None, nll
+
+
+def _mean(values: Sequence[Sequence[float]]) -> float:
+    flat = [value for row in values for value in row]
+    return sum(flat) / len(flat)

@@ -1,0 +1,60 @@
+"""What a program sent, read with suspicion: gradio checks no types for functions without components.
+
+All of it raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is text or a number.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from adapop.errors import ConfigError, DataError, shown
+from adapop.facts.catalog import ENTRIES, load_facts
+from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.retain import completed
+
+
+def facts_of(facts: object, retain: object = "own") -> FactSet:
+    """The set of that name, or the rows as an upload of them would read, except that no row may be bad: a program can
+    mend its rows, and would not hear of those that were dropped."""
+    text_of("retain", retain)
+    if isinstance(facts, str):
+        if facts not in ENTRIES:
+            raise DataError(f"There is no set {said(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
+        return load_facts(facts, retain=retain)
+    if not isinstance(facts, list):
+        raise DataError(f"facts is {said(facts)}.", "Give the name of a set, or a list of rows.")
+    try:
+        text = json.dumps(facts)
+    except (RecursionError, TypeError, ValueError):
+        raise DataError("facts cannot be written as JSON.", "Use flat objects of text and numbers.") from None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "facts.json"
+        path.write_text(text, encoding="utf-8")
+        read = read_facts(path, "own facts")
+    if read.problems:
+        count = len(read.problems)
+        raise DataError(f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems)
+    return completed(read, SANDBOX, retain)
+
+
+def text_of(name: str, value: object) -> str:
+    """The value of a parameter, if it is text."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} is {said(value)}.", "It must be text.")
+    return value
+
+
+def whole_of(name: str, value: object) -> int:
+    """The value of a parameter, if it is a whole number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
+        raise ConfigError(f"{name} is {said(value)}.", "It must be a whole number.")
+    return int(value)
+
+
+def said(value: object) -> str:
+    """The beginning of a value that came from outside. Of a file, gradio would have put its place here into it."""
+    plain = value is None or isinstance(value, (str, bool, int, float))
+    return shown(repr(value)) if plain else f"of type {type(value).__name__}"

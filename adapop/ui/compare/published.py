@@ -1,0 +1,123 @@
+"""The paper's published numbers, shown beside a race and never among its own: other models, other facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gradio as gr
+
+from adapop.probes.intervals import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report import figures, published
+from adapop.report.contestants import contestants
+from adapop.report.figures.compare import Outcome
+from adapop.report.record import Record
+from adapop.report.settings import changed, spoken
+from adapop.report.tables import Table
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.parts.chart import chart, drawn
+from adapop.ui.parts.grid import grid, grid_of
+
+HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retained, published", "changed in ours")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """setting: the model and data set that is shown. table: ours and theirs, a row a method."""
+
+    setting: gr.Dropdown
+    table: gr.HTML
+
+
+def build() -> Beside:
+    """Lays the section out, hidden until somebody wants it."""
+    start, every = published.SETTINGS[0], published.tables()
+    recall_figure, tier_figure = pictures(start)
+    gr.Markdown("### And in the paper?")
+    wanted = gr.Checkbox(False, label="Show the paper's published numbers beside ours", elem_id="published")
+    with gr.Column(visible=False, elem_id="published-layer") as layer:
+        said = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]
+        gr.HTML(html.listed(said, "warn"), html_template=html.LINES)
+        setting = gr.Dropdown(list(published.SETTINGS), value=start, label="Published for", elem_id="published-for")
+        table = grid("published-beside")
+        with gr.Row():
+            with gr.Column(min_width=320):
+                gr.Markdown("### Published: forgetting and keeping")
+                recall = chart(recall_figure, "published-recall", texts.PUBLISHED_TABLE)
+            with gr.Column(min_width=320):
+                gr.Markdown("### Published: the gap under paraphrases")
+                tiers = chart(tier_figure, "published-gap", texts.PUBLISHED_TABLE)
+        with gr.Accordion("Everything else the paper published", open=False):
+            titles = [one.title for one in every]
+            which = gr.Dropdown(titles, value=titles[0], label="Table", elem_id="published-which")
+            other = grid("published-table", _printed(every[0]))
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **quiet)
+    setting.change(_drawn, setting, [*recall, *tiers], trigger_mode="multiple", **quiet)
+    which.change(lambda title: _printed(every[titles.index(title)]), which, other, **quiet)
+    return Beside(setting, table)
+
+
+def rows(records: Sequence[Record], setting: str) -> dict:
+    """Ours and theirs for every method that both have, and what ours changes of the paper's preset; values of the
+    table."""
+    theirs = {one.our_name: one for one in published.recalls(setting)}
+    found = []
+    for one in contestants(records):
+        config = one.records[0].config
+        if one.measured and config.preset == "paper" and (their := theirs.get(config.method)):
+            ours = [one.recall(group, DIRECT, "all") for group in ("forget", "retain")]
+            found.append(
+                (
+                    one.name,
+                    *("" if cell is None else f"{cell.mean:.2f}" for cell in ours),
+                    *_with_deviation((their.forget, their.forget_sd), (their.retain, their.retain_sd)),
+                    "; ".join(f"{name} {spoken(value)}" for name, value in changed(config).items() if name != "seed"),
+                )
+            )
+    label = f"Ours beside the numbers published for {_spoken(setting)}"
+    caption = (
+        f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). {texts.PUBLISHED_BESIDE}"
+    )
+    return grid_of(Table(HEAD, tuple(found)), label, caption, texts.PUBLISHED_NONE)
+
+
+def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
+    """The published recall of every method, and the gap under paraphrases where it was published."""
+    found = [(_marked(one), one.forget, one.retain) for one in published.recalls(setting)]
+    about = _spoken(setting)
+    model, _, data = setting.partition(" ")
+    if data != "DUET":
+        return figures.published_recalls(found, about), figures.empty("published by popularity for DUET alone")
+    outcomes = [
+        Outcome("", method, {REWORDED: {tier: Interval(value, value, value) for tier, value in by_tier.items()}})
+        for method, by_tier in published.paraphrased(model).items()
+    ]
+    gap = figures.compare_runs(outcomes)
+    gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(margin_b=64)
+    return figures.published_recalls(found, about), gap
+
+
+def _marked(recall: published.Recall) -> str:
+    return f"{recall.method} †" if recall.unusable else recall.method
+
+
+def _drawn(setting: str) -> tuple:
+    recall, tiers = pictures(setting)
+    return *drawn(recall, texts.PUBLISHED_TABLE), *drawn(tiers, texts.PUBLISHED_TABLE)
+
+
+def _printed(table: published.Table) -> dict:
+    caption = f"{table.title}. {published.PAPER}, {table.source}. {table.note}".strip()
+    return grid_of(Table(table.head, table.rows), table.title, caption)
+
+
+def _with_deviation(*pairs: tuple[float, float | None]) -> list[str]:
+    return [f"{value:.3f}" if deviation is None else f"{value:.3f} ± {deviation:.3f}" for value, deviation in pairs]
+
+
+def _spoken(setting: str) -> str:
+    model, _, data = setting.partition(" ")
+    return f"{published.MODELS[model]}, {data}"

@@ -1,0 +1,176 @@
+"""A race: several methods on the same facts, one after the other, as runs of their own that outlive the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import gradio as gr
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config, presets_of
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError, LimitError
+from adapop.facts.fact import FactSet
+from adapop.report.record import title_of
+from adapop.runs.preflight import preflight
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
+from adapop.training.events import RunDone
+from adapop.ui.access import refused, shown_run, steers
+from adapop.ui.parts import html
+from adapop.ui.run.screen import at_anchors, seen_of
+
+MOST_RUNS = 24
+STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
+DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
+EMPTY: dict[str, list] = {"runs": [], "refused": []}
+PROGRESS = """
+{{#if value.shown}}<details class="race" {{#if value.open}}open{{/if}}>
+<summary role="status">{{{value.words}}}</summary>
+<ol>{{#each value.runs}}<li class="strip {{this.state}}"><span class="dot" aria-hidden="true"></span>
+<b>{{{this.name}}}</b>
+<span class="detail">{{{this.label}}}{{#if this.detail}}: {{{this.detail}}}{{/if}}</span>
+<div class="track" aria-hidden="true"><div class="fill" style="width:{{this.percent}}%"></div></div></li>{{/each}}</ol>
+</details>{{#each value.refused}}<p class="refused">{{{this}}}</p>{{/each}}{{/if}}
+"""
+
+
+@dataclass(frozen=True)
+class Race:
+    """What follows this browser's race, on whatever tab; to be laid out above the tabs.
+
+    kept: the ids of its runs, and what could not be started, in words. seen: how many runs had come to their end when
+    the results were drawn, -1 if they were not. timer: runs while the race does.
+    """
+
+    kept: gr.BrowserState
+    seen: gr.State
+    timer: gr.Timer
+
+
+def new_race(secret: str, seconds: float) -> Race:
+    """The components, laid out where they are called."""
+    kept = gr.BrowserState(EMPTY, storage_key="adapop-race", secret=secret)
+    return Race(kept, gr.State(-1), gr.Timer(seconds, active=False))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a race stands. shown: values of `PROGRESS`. runs: those that are there. finished: how many of them came to
+    their end. ticking: whether any of them is still under way."""
+
+    shown: dict
+    runs: tuple[Run, ...]
+    finished: int
+    ticking: bool
+
+
+def choices() -> list[tuple[str, str]]:
+    """Every contestant one can pick, as its name and its key: a method with a preset that changes something of it."""
+    return [(title_of(method, preset), f"{method}/{preset}") for method in METHODS for preset in presets_of(method)]
+
+
+def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], epochs, seeds) -> dict:
+    """Queues a run for every contestant and seed, all on the page's facts; what a browser keeps of the race.
+
+    A contestant that cannot run on these facts is named with the reason, and the others race.
+    """
+    if facts is None:
+        raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
+    if not chosen:
+        raise gr.Error("Pick at least one contestant.", duration=None)
+    if len(chosen) * int(seeds) > MOST_RUNS:
+        raise gr.Error(
+            f"{len(chosen)} contestants with {seeds} seeds are {len(chosen) * int(seeds)} runs, and a race has at most "
+            f"{MOST_RUNS}. Pick fewer contestants or seeds.",
+            duration=None,
+        )
+    runs, barred = [], {}
+    for seed in range(int(seeds)):  # a whole field first, so that there is something to see after it
+        for key in chosen:
+            try:
+                config = _config(key, facts, missing, anchors, int(epochs), seed)
+                if problems := preflight(facts, config).problems:
+                    raise AdaPopError(problems[0])
+                runs.append(worker.submit(config, facts).id)
+            except AdaPopError as error:
+                why = "was not started" if isinstance(error, LimitError) else "cannot run on these facts"
+                barred[key] = f"{title_of(*key.split('/'))} {why}: {error}"
+    if not runs:
+        raise refused(AdaPopError(next(iter(barred.values()))))
+    return {"runs": runs, "refused": list(barred.values())}
+
+
+def _config(key: str, facts: FactSet, missing: str, anchors, epochs: int, seed: int) -> RunConfig:
+    method, _, preset = key.partition("/")
+    config = make_config(method, preset, facts=facts.name, missing_score=missing, epochs=epochs, seed=seed)
+    return at_anchors(config, anchors)
+
+
+def end(worker: Worker, kept: dict) -> None:
+    """Asks every run of the race that is under way to stop. What is finished stays; asking twice is asking once."""
+    for name in _names(kept):
+        now, run, _ = seen_of(worker, name, "ready")
+        if run is not None and now.ticking and steers(worker, name):
+            try:
+                run.request_stop()
+            except AdaPopError as error:
+                raise refused(error) from error
+
+
+def joined(worker: Worker, kept: dict, name: str) -> dict:
+    """The race with the run of tab 3 in it."""
+    run = shown_run(worker, name)
+    if run is None:
+        raise gr.Error("There is no run on tab 3. Start one there first.", duration=None)
+    if name in _names(kept):
+        raise gr.Error("The run of tab 3 is in the comparison already.", duration=None)
+    if len(_names(kept)) >= MOST_RUNS:
+        raise gr.Error(f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None)
+    return {"runs": [*_names(kept), name], "refused": _refused(kept)}
+
+
+def standing(worker: Worker, kept: dict | None) -> Standing:
+    """How the race stands, read from the runs' folders."""
+    lines, runs, seconds, ticking = [], [], [], False
+    names = _names(kept)
+    for name in names:
+        now, run, events = seen_of(worker, name, "ready")
+        if run is None:  # gone with its name: what was raced is still known by the method its id begins with
+            title = title_of(name.rpartition("-")[0], "paper")
+            detail = "This run was deleted." if now.state == "expired" else now.detail
+        else:
+            config = run.config
+            title, detail = f"{title_of(config.method, config.preset)}, seed {config.seed}", now.detail
+            runs.append(run)
+            seconds += [event.seconds for event in events if isinstance(event, RunDone)]
+        ticking = ticking or now.ticking
+        detail = "" if now.state == "queued" else detail  # in a race who waits behind whom is plain to see
+        told = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
+        lines.append(told)
+    done = sum(line["state"] == "done" for line in lines)
+    words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
+    opened = ticking or done < len(lines)  # folded away once all came to their end
+    shown = {"shown": bool(lines), "open": opened, "words": words, "runs": lines, "refused": _refused(kept)}
+    return Standing(html.values(shown), tuple(runs), done, ticking)
+
+
+def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
+    """The race in one sentence. seconds: a run's mean so far, None before the first is done."""
+    if not ticking:
+        return f"The race is over: {done} of {runs} run{'' if runs == 1 else 's'} came to the end."
+    left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
+    return f"{done} of {runs} run{'' if runs == 1 else 's'} done{left}. You may close the page: the race goes on."
+
+
+def _names(kept: dict | None) -> list[str]:
+    """The ids that a browser kept; whatever else it sends is nothing."""
+    names = kept.get("runs") if isinstance(kept, dict) else None
+    return [name for name in names if isinstance(name, str)][:MOST_RUNS] if isinstance(names, list) else []
+
+
+def _refused(kept: dict | None) -> list[str]:
+    said = kept.get("refused") if isinstance(kept, dict) else None
+    return [str(line) for line in said][:MOST_RUNS] if isinstance(said, list) else []

@@ -1,0 +1,134 @@
+"""What was recorded here with several seeds, as a layer over a race: hollow in the pictures, columns of its own in the
+table, and in neither case part of the contest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import gradio as gr
+
+from adapop.facts.fact import TIERS
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report import figures, recorded
+from adapop.report.comparison import Comparison, lines_of, results_table
+from adapop.report.contestants import Contestant
+from adapop.report.figures import Outcome
+from adapop.report.figures.compare import PANELS
+from adapop.report.recorded import Recorded
+from adapop.report.tables import Table
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.parts.chart import CAPTION, STAY_OPEN, TWIN, chart, drawn
+from adapop.ui.parts.grid import grid_of
+
+NONE, SAME, EVERY = "none", "same", "every"
+CHOICES = [("None", NONE), ("Of these contestants", SAME), ("Of every method", EVERY)]
+PICTURES = 6  # how many values `pictures` gives
+SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
+
+
+def build() -> tuple[gr.Radio, gr.HTML]:
+    """The choice, and what is said of the layer once it is on."""
+    choice = gr.Radio(CHOICES, value=NONE, label=texts.RECORDED_LABEL, info=texts.RECORDED_ABOUT, elem_id="recorded")
+    said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
+    return choice, said
+
+
+def charts() -> list[gr.Component]:
+    """Gap and cost, each with its text twin, as `pictures` fills them."""
+    with gr.Row():
+        with gr.Column(min_width=320):
+            gr.Markdown(f"### The gap, method by method\n{texts.COMPARE_GAP}")
+            gap = chart(figures.empty(texts.COMPARE_CHART_EMPTY), "compare-gap", texts.COMPARE_GAP_TABLE)
+        with gr.Column(min_width=320):
+            gr.Markdown(f"### Forgetting, and what it cost\n{texts.COMPARE_COST}")
+            cost = gr.Plot(figures.empty(texts.COMPARE_CHART_EMPTY), show_label=False, elem_id="compare-cost")
+            cost_twin = gr.HTML(html.values({}), html_template=TWIN, js_on_load=STAY_OPEN, elem_id="compare-cost-twin")
+    return [*gap, cost, cost_twin]
+
+
+def pictures(told: Comparison, choice: str) -> list:
+    """A race with what was recorded laid over it: what is said of the layer, `charts`, and the table."""
+    layer = layer_of(told, choice)
+    outcomes = [*told.outcomes, *outcomes_of(layer, told.asked)]
+    return [
+        words_of(told, layer, choice),
+        *drawn(figures.compare_runs(outcomes), texts.COMPARE_GAP_TABLE),
+        figures.forget_against_holdout(outcomes, told.asked),
+        cost_table(outcomes, told.asked),
+        grid_of(table_of(told, layer), "Every metric"),
+    ]
+
+
+def layer_of(told: Comparison, choice: str) -> tuple[Recorded, ...]:
+    """What is to be shown beside a race. choice: one of `CHOICES`."""
+    if choice == NONE:
+        return ()
+    raced = {(one.records[0].config.method, one.records[0].config.preset) for one in told.contestants}
+    return tuple(one for one in recorded.results() if choice == EVERY or (one.method, one.preset) in raced)
+
+
+def words_of(told: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
+    """What the layer is, and who of the race is another experiment; values of `LINES`."""
+    if choice == NONE:
+        return html.listed([], "hidden")
+    if not layer:
+        return html.listed([texts.RECORDED_NOTHING], "warn")
+    seeds = sorted({len(one.rows) for one in layer})
+    spoken = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
+    about = texts.RECORDED_WORDS.format(
+        seeds=f"{spoken} seed{'' if seeds == [1] else 's'}",
+        commits=", ".join(recorded.commits(layer)),
+        command=recorded.COMMAND,
+    )
+    others = [one.label for one in told.contestants if not alike(one, layer)]
+    doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
+    return html.listed([about, *doubt], "warn" if doubt else "calm")
+
+
+def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
+    """Whether a contestant is the same experiment as what was recorded: the same facts, and a preset as it is."""
+    same_facts = one.sha256[:SHA_CHARACTERS] in recorded.sets(layer)
+    return same_facts and recorded.is_untouched(one.records[0].config)
+
+
+def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
+    """What is drawn of it. asked: in which form forgetting is set against its cost, a value of `PANELS`."""
+    form = next(name for name, words in PANELS.items() if words == asked)
+    return [_outcome(mark, one, form) for mark, one in zip(_marks(layer), layer)]
+
+
+def table_of(told: Comparison, layer: Sequence[Recorded]) -> Table:
+    """Every metric: the race's columns, then the layer's."""
+    if not layer:
+        return told.results
+    names = [f"{mark} {one.title}, recorded, {one.seeds}" for mark, one in zip(_marks(layer), layer)]
+    lines = list(lines_of([*told.contestants, *layer]))
+    return results_table(lines, [*(one.name for one in told.contestants), *names])
+
+
+def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> dict:
+    """The scatter in numbers, as values of a chart's text twin."""
+    front = {one.label for one in figures.pareto_front(outcomes)}
+    rows = []
+    for one in outcomes:
+        if one.forget and one.holdout:
+            cells = [f"{cell.mean:.2f} ({cell.low:.2f} to {cell.high:.2f})" for cell in (one.forget, one.holdout)]
+            place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
+            place = "not in the contest" if one.recorded else place if one.mark else "where all began"
+            rows.append([one.label, *cells, place])
+    columns = ["", f"to forget, {asked}", "held out", "Pareto front"]
+    return html.values({"caption": CAPTION, "words": texts.COMPARE_COST_TABLE, "columns": columns, "rows": rows})
+
+
+def _outcome(mark: str, one: Recorded, form: str) -> Outcome:
+    recall = {
+        asked: {tier: found for tier in TIERS if (found := one.recall("forget", asked, tier))}
+        for asked in (DIRECT, REWORDED)
+    }
+    forget, holdout = (one.recall(group, form, "all") for group in ("forget", "holdout"))
+    return Outcome(mark, one.title, recall, forget, holdout, recorded=True)
+
+
+def _marks(layer: Sequence[Recorded]) -> list[str]:
+    return [f"R{number}" for number in range(1, len(layer) + 1)]

@@ -1,0 +1,62 @@
+"""Two proxies on the same facts: do they agree, on which facts not, and what would that do to beta?"""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from adapop.errors import DataError
+from adapop.facts.fact import FactSet
+from adapop.popularity.agreement import agreement, in_words
+from adapop.popularity.base import Scoring
+from adapop.popularity.calibration import anchored
+from adapop.report import figures
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.parts.chart import chart, drawn
+from adapop.ui.session import Session
+from adapop.ui.wiring import LAST_STAYS
+
+NAMED = 8
+
+
+def build(session: Session) -> None:
+    """Lays out the comparison; it opens its choices as soon as two scorings exist."""
+    with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
+        gr.Markdown(texts.AGREEMENT_ABOUT)
+        with gr.Row():
+            first = gr.Dropdown([], label="One", min_width=160)
+            second = gr.Dropdown([], label="against", min_width=160)
+        said = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
+        scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart")
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    chosen = [session.facts, session.anchors, session.scorings, first, second]
+    session.scorings.change(_choices, session.scorings, [first, second], **quiet).then(
+        _compared, chosen, [said, *scatter], **quiet, concurrency_limit=1
+    )
+    again = [first.input, second.input, session.anchors.change, session.facts.change]
+    gr.on(again, _compared, chosen, [said, *scatter], **quiet, **LAST_STAYS)
+
+
+def _choices(scorings: tuple[Scoring, ...]):
+    """The scorings that hold a score, the last two chosen."""
+    titles = [scoring.title for scoring in scorings if scoring.scores]
+    last = ([None, None, *titles])[-2:]
+    return gr.Dropdown(titles, value=last[0]), gr.Dropdown(titles, value=last[1])
+
+
+def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str):
+    by_title = {scoring.title: scoring for scoring in scorings}
+    if facts is None or first not in by_title or second not in by_title or first == second:
+        return html.listed([texts.AGREEMENT_EMPTY]), *drawn(figures.empty(texts.AGREEMENT_EMPTY))
+    scores = [by_title[title].values(facts.forget) for title in (first, second)]
+    try:
+        found = agreement(*scores, anchored(*anchors))
+    except DataError as error:
+        return html.listed([str(error)]), *drawn(figures.empty(texts.AGREEMENT_EMPTY))
+    lines = in_words(found, first, second)
+    if found.discordant:
+        names = {fact.id: fact.title for fact in facts.forget}
+        worst = ", ".join(names[fact][:40] for fact in found.discordant[:NAMED])
+        lines.append(f"They disagree on {len(found.discordant):,}, most on: {worst}.")
+    scatter = figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
+    return html.listed(lines), *drawn(scatter, texts.AGREEMENT_TABLE)

@@ -1,0 +1,74 @@
+"""One fact's score: what every proxy asked so far knows about it, and a way to set it by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gradio as gr
+
+from adapop.facts.fact import FactSet
+from adapop.popularity.base import Score, Scoring
+from adapop.ui.parts import html
+from adapop.ui.session import Session
+from adapop.ui.wiring import EACH_IN_TURN, IN_TURN
+
+EDITED = "edited"
+
+
+def build(session: Session, table: gr.Dataframe) -> None:
+    """Lays the panel out, hidden until a row of the table is clicked."""
+    with gr.Group(visible=False, elem_id="detail") as group:
+        detail = gr.HTML(html.listed([]), html_template=html.LINES)
+        with gr.Row():
+            number = gr.Number(label="Score", minimum=0, min_width=120)
+            save = gr.Button("Set this score", min_width=120)
+    chosen = gr.State("")
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    explained = [group, detail, number, chosen]
+    table.select(_explained, [session.facts, session.scorings], explained, **quiet, **EACH_IN_TURN)
+    save.click(_edited, [session.facts, chosen, number], session.facts, **quiet, **IN_TURN)
+    session.facts.change(lambda: gr.Group(visible=False), None, group, **quiet)
+
+
+def _explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
+    """What is known about the score of the row that was clicked, by every proxy asked so far."""
+    row = event.row_value or []
+    fact = next((fact for fact in facts.forget if fact.id == row[-1]), None) if facts and row else None
+    if fact is None:
+        return gr.Group(visible=False), gr.skip(), gr.skip(), ""
+    lines = [f"{fact.question} → {fact.answer}"]
+    for scoring in scorings:
+        if score := scoring.scores.get(fact.id):
+            lines += score_lines(score)
+    return gr.Group(visible=True), html.listed(lines), fact.score, fact.id
+
+
+def score_lines(score: Score) -> list[str]:
+    """One score with its counts, in words."""
+    value = "unknown" if score.value is None else f"{score.value:,.6g}"
+    dated = f", {score.date}" if score.date else ""
+    lines = [f"{score.source or 'no source named'}{dated}: {value}. {score.reason}".strip()]
+    return lines + [f"· {name}: {_plain(content)}" for name, content in score.raw.items()]
+
+
+def _plain(content: object) -> str:
+    """A JSON value as short text."""
+    if isinstance(content, dict):
+        return ", ".join(f"{name} {_plain(value)}" for name, value in content.items())
+    if isinstance(content, list):
+        return "; ".join(map(_plain, content[:5])) + (f"; … {len(content) - 5} more" if len(content) > 5 else "")
+    return f"{content:,}" if isinstance(content, int) and not isinstance(content, bool) else str(content)
+
+
+def _edited(facts: FactSet | None, chosen: str, value: float | None):
+    if facts is None or value is None:
+        return gr.skip()
+    if not 0 <= value < float("inf"):
+        raise gr.Error("A score is a finite number of at least 0.", duration=None)
+    return replace(
+        facts,
+        forget=tuple(
+            replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact
+            for fact in facts.forget
+        ),
+    )

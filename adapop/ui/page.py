@@ -1,0 +1,175 @@
+"""The page: a header with the run strip, and five screens as tabs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from functools import partial
+from pathlib import Path
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
+
+import gradio as gr
+from starlette.middleware import Middleware
+
+from adapop.facts.world import sandbox_facts
+from adapop.limits import UPLOAD
+from adapop.paths import ASSETS
+from adapop.runs.run import runs_root
+from adapop.service.worker import Accelerated, Worker
+from adapop.ui import api, pressure, texts
+from adapop.ui.access import shown_run, steers
+from adapop.ui.compare import race
+from adapop.ui.compare import screen as compare
+from adapop.ui.facts import screen as facts
+from adapop.ui.middleware import Gate, fetch_nothing, visitor
+from adapop.ui.parts import download, html
+from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
+from adapop.ui.probe import screen as probe
+from adapop.ui.run import own_run
+from adapop.ui.run import screen as run
+from adapop.ui.run import settings as knobs
+from adapop.ui.run.state import view
+from adapop.ui.session import new_session
+from adapop.ui.tour import card
+
+TICK_SECONDS = 0.7
+SESSIONS = 1_000  # that Gradio remembers, the latest used: half a megabyte each, and each request without a page is one
+QUEUE = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+# a link is followed once: after a reload the page shows what it looked at last
+FORGET_LINK = """() => {
+  const here = new URL(window.location.href);
+  if (here.searchParams.has("run")) { here.searchParams.delete("run"); history.replaceState(null, "", here); }
+}"""
+# of the bundled fonts' weights only these two hold every letter
+THEME = gr.themes.Base(
+    primary_hue="indigo",
+    secondary_hue="orange",
+    neutral_hue="slate",
+    font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), "ui-sans-serif", "system-ui", "sans-serif"],
+    font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400, 700)), "ui-monospace", "monospace"],
+)
+
+
+def build(worker: Worker) -> gr.Blocks:
+    """The whole app over a worker, to be served with `launch_options`. State and timer sit at the top level: inside a
+    hidden tab they do not live."""
+    fetch_nothing()
+    with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
+        secret = _secret(worker.root)
+        run_id = gr.BrowserState("", storage_key="adapop-run", secret=secret)
+        settings = gr.BrowserState([], storage_key="adapop-settings", secret=secret)
+        session = new_session(demo, secret)
+        with gr.Row(elem_id="header-row"):
+            gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
+            mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
+            opener = gr.Button(texts.TOUR_OPEN, size="sm", scale=0, min_width=120, elem_id="tour-open")
+        with gr.Row(elem_id="strip-row"):
+            strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
+            stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
+            set_aside = own_run.build(secret)
+        tour_card = card.build(opener, secret)
+        timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
+        follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
+        contest = race.new_race(secret, TICK_SECONDS)
+        gr.Markdown(texts.INTRO)
+        with gr.Tabs() as tabs:
+            with gr.Tab("1 Facts", id="facts") as facts_tab:
+                facts_screen = facts.build(worker, session, facts_tab)
+                missing = facts_screen.missing
+            with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
+                pressure_screen = pressure.build(session, sandbox_facts())
+            with gr.Tab("3 Run", id="run") as run_tab:
+                screen = run.build(worker, session, missing, follower)
+                download.build(worker, run_id, "export")
+            with gr.Tab("4 Probe", id="probe") as probe_tab:
+                probe_screen = probe.build(worker, run_id, probe_tab)
+            with gr.Tab("5 Compare", id="compare") as compare_tab:
+                compare.build(worker, session, missing, run_id, contest)
+
+        by_id = {tab.id: tab for tab in (facts_tab, pressure_tab, run_tab, probe_tab, compare_tab)}
+        screens = facts_screen, pressure_screen, probe_screen
+        card.wire(tour_card, card.Driven(tabs, by_id, session, follower, *screens), worker)
+
+        def opened(name: str, toured: object, request: gr.Request):
+            """The run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else the one that this
+            browser looked at last, and what is set aside for it."""
+            named = request.query_params.get("run")
+            shown = shown_run(worker, name)
+            if shown is None or shown.shared:  # left in the middle of a tour, which lends its own run
+                name = card.own_run(toured, name)
+            own = name
+            if shown_run(worker, named):
+                name = named
+            elif named:
+                gr.Warning(texts.LINK_GONE)
+            return name, own if name != own and steers(worker, own) else gr.skip(), *run.show(worker, name)
+
+        quiet = {"api_visibility": "private", "show_progress": "hidden"}
+        demo.load(knobs.restored, settings, screen.knobs.all, **quiet)
+        shown = [run_id, set_aside.own, *screen.shown]
+        demo.load(opened, [run_id, tour_card.kept], shown, **quiet).then(None, None, None, js=FORGET_LINK, **quiet)
+        own_run.wire(set_aside, follower, demo, worker)
+        demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **quiet)
+        api.build(worker)
+        _keep_still(demo, strip)
+    return demo
+
+
+def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
+    """Lets events without a visible progress report it to one small place. As it is, each of their outputs is told at
+    every later event of the page, for which Gradio clones its data: seconds of the browser's time."""
+    for event in demo.fns.values():
+        if event.show_progress == "hidden":
+            event.show_progress_on = [place]
+
+
+def launch(accelerated: Accelerated | None = None, **options) -> None:
+    """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts.
+
+    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
+    """
+    worker = Worker(runs_root(), accelerated, visitor)
+    worker.root.mkdir(parents=True, exist_ok=True)
+    worker.keep_clean()
+    demo = build(worker)
+    worker.warm_up()
+    demo.queue(max_size=QUEUE, default_concurrency_limit=8).launch(**launch_options(worker) | options)
+
+
+def mode_of(worker: Worker) -> dict:
+    """The pill of the header: on what runs happen here. Waits for the engine, which is imported in the background."""
+    name = worker.gpu()
+    return html.values(
+        {"mode": f"Live on {name}" if name else "Live on CPU", "why": texts.MODE_GPU if name else texts.MODE_CPU}
+    )
+
+
+def launch_options(worker: Worker) -> dict:
+    """How the app over a worker is served, everywhere and in tests."""
+    return dict(
+        theme=THEME,
+        css_paths=str(ASSETS / "style.css"),
+        js=(ASSETS / "keys.js").read_text("utf-8"),
+        state_session_capacity=SESSIONS,
+        run_history=False,
+        enable_monitoring=False,
+        footer_links=["api"],
+        max_file_size=f"{UPLOAD.value()}mb",
+        app_kwargs={"middleware": [Middleware(Gate, worker.admission)]},
+        ssr_mode=False,
+        pwa=False,
+        show_error=False,
+        mcp_server=False,
+        allowed_paths=[],
+    )
+
+
+def _secret(root: Path) -> str:
+    """The key that seals what the browser keeps; one per installation, so that a restart finds the page's run again."""
+    path = root / ".browser-secret"
+    if not path.exists():
+        root.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(32), encoding="utf-8")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,59 @@
+"""Takes a run home: the report, the tables, the adapter and the command that makes it again, in one file."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import gradio as gr
+from gradio.utils import get_upload_folder
+
+from adapop.errors import AdaPopError
+from adapop.report import write_archive
+from adapop.runs.run import Run
+from adapop.service.rates import JOB
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import refused, shown_run
+
+
+def archive_of(worker: Worker, run: Run) -> Path:
+    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are passed on.
+
+    Raises:
+        LimitError: this visitor took too many lately. RunError: the run does not read.
+    """
+    worker.admission.admit(JOB)
+    return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip")
+
+
+def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
+    """Lays the section out; a run is taken home from more than one screen. name: what its buttons are called."""
+    gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
+    with gr.Row():
+        make = gr.Button("Make the report", min_width=140, elem_id=f"make-{name}")
+        file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id=f"download-{name}")
+
+    def made(name: str):
+        run = shown_run(worker, name)
+        if run is None or run.last_epoch is None:
+            raise gr.Error("There is nothing to report yet. Let a run finish its first epoch.", duration=None)
+        try:
+            return gr.DownloadButton(value=str(archive_of(worker, run)), visible=True)
+        except AdaPopError as error:
+            raise refused(error) from error
+
+    make.click(made, run_id, file, api_visibility="private")
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, trigger_mode="multiple", **quiet)
+
+
+DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and what was uploaded
+
+
+def served_folder() -> Path:
+    """A fresh folder under a name nobody can guess. Gradio serves what lies there, and nothing outside, and deletes a
+    file two hours after it was offered (`DELETE_AFTER`)."""
+    folder = Path(get_upload_folder()) / secrets.token_hex(16)
+    folder.mkdir(parents=True)
+    return folder

@@ -1,0 +1,210 @@
+"""A run's settings on the page: six in sight, the rest folded away with the paper's values, and what was changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gradio as gr
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config, presets_of
+from adapop.config.run import REFERENCES, RunConfig
+from adapop.errors import AdaPopError, ConfigError
+from adapop.facts.fact import SANDBOX
+from adapop.limits import EPOCHS, is_public
+from adapop.model.catalogue import MODELS
+from adapop.service.zerogpu import public_models
+from adapop.ui import texts
+from adapop.ui.wiring import LAST_STAYS
+
+REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
+CHOICES = {"reference": REFERENCES, "retain_signal": ("full", "ema"), "normalise": ("token", "example")}
+ADVANCED = {
+    "alpha0": "α₀, first retain weight",
+    "tolerance": "ε, drift that is tolerated",
+    "dual_step": "η, step of λ",
+    "lam_max": "λ at most",
+    "reference": "drift is measured from",
+    "retain_signal": "the controller watches",
+    "normalise": "forget loss averaged per",
+    "batch": "forget facts a step",
+    "clip": "gradient clipped at",
+    "lora_rank": "LoRA rank",
+    "lora_alpha": "LoRA α",
+}
+WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed")
+PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
+VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`. folded: what hides them."""
+
+    visible: tuple[gr.Component, ...]
+    advanced: tuple[gr.Component, ...]
+    folded: gr.Accordion
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """Every setting, as `config_of` takes their values."""
+        return [*self.visible, *self.advanced]
+
+
+def build() -> Knobs:
+    """Lays the settings out and lets method, model and preset set the others."""
+    start = make_config()
+    offered = public_models()[1:] if is_public() else MODELS
+    with gr.Row():
+        model = gr.Dropdown(
+            [(texts.SANDBOX_MODEL, SANDBOX), *((MODELS[name].title, name) for name in offered)],
+            value=SANDBOX,
+            label="Model",
+            info=texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT,
+            allow_custom_value=not is_public(),
+            min_width=230,
+            scale=3,
+            elem_id="model",
+        )
+        method = gr.Dropdown(
+            [(one.title, name) for name, one in METHODS.items()],
+            value=start.method,
+            label="Method",
+            info=METHODS[start.method].about,
+            min_width=230,
+            scale=3,
+            elem_id="method",
+        )
+        preset = gr.Dropdown(
+            _preset_choices(start.model, start.method),
+            value=start.preset,
+            label="Preset",
+            info=texts.PRESET_ABOUT,
+            min_width=200,
+            scale=3,
+            elem_id="preset",
+        )
+    with gr.Row():
+        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=2)
+        epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", min_width=170, scale=3)
+        seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
+    with gr.Accordion(texts.ADVANCED, open=False, elem_id="advanced") as folded:
+        gr.Markdown(texts.ADVANCED_ABOUT)
+        with gr.Row():
+            advanced = tuple(_knob(field, start) for field in ADVANCED)
+        reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
+    knobs = Knobs((model, method, preset, rate, epochs, seed), advanced, folded)
+    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    last = quiet | LAST_STAYS | {"concurrency_id": "knobs"}
+    gr.on([method.input, model.input], _suited, [model, method], [method, preset, rate, epochs, *advanced], **last)
+    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], [rate, epochs, *advanced], **last)
+    return knobs
+
+
+def config_of(values: Sequence, **settings) -> RunConfig:
+    """The configuration of the knobs' values, in the order of `Knobs.all`, with more settings on top.
+
+    Raises:
+        ConfigError: a field is empty or out of range.
+    """
+    chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
+    for field, value in chosen.items():
+        if value is None:
+            raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
+        if field in WHOLE:
+            if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
+                raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
+            chosen[field] = int(value)
+    EPOCHS.check(chosen["epochs"])
+    chosen["model"] = str(chosen["model"]).strip()
+    if is_public():
+        _check_public(chosen)
+    chosen["micro_batch"] = min(chosen["batch"], make_config(chosen["method"], model=chosen["model"]).micro_batch)
+    return make_config(**{**chosen, **settings})
+
+
+def _check_public(chosen: dict) -> None:
+    """What strangers may ask of one machine."""
+    if chosen["model"] not in public_models():
+        raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
+    for field, most in PUBLIC_MOST.items():
+        if chosen[field] > most:
+            fix = f"At most {most} on this public page; run the app yourself for more."
+            raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
+
+
+def restored(kept: object) -> list:
+    """What the browser kept of the settings; all are left as they are if this version cannot read it."""
+    untouched = [gr.skip()] * len((*VISIBLE, *ADVANCED))
+    if not isinstance(kept, list) or len(kept) != len(untouched):
+        return untouched
+    if not all(isinstance(value, (str, int, float)) for value in kept):
+        return untouched
+    try:
+        config = config_of(kept)
+    except AdaPopError:
+        return untouched
+    method, preset = _lists(config.model, config.method, config.preset)
+    return [config.model, method, preset, *kept[3:]]
+
+
+def changed(values: Sequence) -> list[str]:
+    """What differs from what the preset sets, each with the preset's value and the paper's."""
+    chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
+    try:
+        ours, paper = _defaults(chosen["model"], chosen["method"], chosen["preset"])
+    except AdaPopError:
+        return []
+    said = []
+    for field, label in ADVANCED.items():
+        value, default = chosen[field], getattr(ours, field)
+        if value != default:
+            theirs = getattr(paper, field)
+            beside = "" if theirs == default else f", paper {_shown(theirs)}"
+            said.append(f"{label}: {_shown(value)} (preset {_shown(default)}{beside})")
+    return said
+
+
+def _knob(field: str, start: RunConfig) -> gr.Component:
+    value, paper = getattr(start, field), getattr(make_config(model=REAL), field)
+    info = f"paper {_shown(paper)}" + ("" if value == paper else f", sandbox {_shown(value)}")
+    shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
+    if field in CHOICES:
+        return gr.Dropdown(list(CHOICES[field]), **shared)
+    return gr.Number(precision=0 if field in WHOLE else None, **shared)
+
+
+def _suited(model: str, method: str):
+    """What a method starts from, and the presets that change something of it."""
+    config = _defaults(model, method, "paper")[0]
+    lists = _lists(config.model, method, "paper")
+    return *lists, config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
+
+
+def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdown]:
+    """The method with what it does, and the presets it has."""
+    choices = _preset_choices(model, method)
+    presets = gr.Dropdown(choices, value=preset, interactive=len(choices) > 1)
+    return gr.Dropdown(value=method, info=METHODS[method].about), presets
+
+
+def _preset_values(model: str, method: str, preset: str):
+    config = _defaults(model, method, preset)[0]
+    return config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
+
+
+def _preset_choices(model: str, method: str) -> list[tuple[str, str]]:
+    return [(texts.PRESET_NAMES[preset], preset) for preset in presets_of(method, model)]
+
+
+def _defaults(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfig]:
+    """(what the preset sets here, what the paper's runs used)."""
+    if method not in METHODS:
+        raise ConfigError(f"There is no method {method!r}.", "Pick one of the list.")
+    return make_config(method, preset, model=model or SANDBOX), make_config(method, "paper", model=REAL)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value).replace("_", " ")

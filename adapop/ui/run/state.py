@@ -1,0 +1,171 @@
+"""From what is known of a run to what the page says and allows: one table of states, and one pure function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapop.runs.pace import worked_before
+from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+
+
+@dataclass(frozen=True)
+class State:
+    """What a state is called and which controls work in it. ticking: the page should look again in a moment."""
+
+    label: str
+    start: bool = False
+    stop: bool = False
+    resume: bool = False
+    ticking: bool = False
+
+
+STATES = {
+    "empty": State("No usable facts"),
+    "invalid": State("Not ready"),
+    "ready": State("Ready", start=True),
+    "queued": State("Waiting", stop=True, ticking=True),
+    "starting": State("Starting", stop=True, ticking=True),
+    "running": State("Running", stop=True, ticking=True),
+    "measuring": State("Measuring", ticking=True),
+    "stopping": State("Stopping", ticking=True),
+    "elsewhere": State("Running elsewhere", start=True, stop=True, ticking=True),
+    "done": State("Done", start=True),
+    "stopped": State("Stopped", start=True, resume=True),
+    "interrupted": State("Interrupted", start=True, resume=True),
+    "failed": State("Failed", start=True, resume=True),
+    "expired": State("Expired", start=True),
+}
+ENDED = (RunStopped, RunFailed)
+IDLE = {
+    "empty": "Pick a set on tab 1, or mend the upload.",
+    "invalid": "Tab 3 says what stands in the way.",
+    "ready": "Press Start on tab 3.",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that is known of the page's run. ahead: how many are before it in the queue, None if nobody works on it.
+    wait: seconds until its turn, None if unknown. saved: the last epoch that is kept. elsewhere: another process of
+    this machine works on it, such as the command line."""
+
+    events: tuple[Event, ...] = ()
+    stop_requested: bool = False
+    ahead: int | None = None
+    wait: float | None = None
+    saved: int | None = None
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True)
+class RunView:
+    """state: a key of `STATES`. detail: words for the strip. percent: how far, 0 to 100. ready: whether facts and
+    settings would let a run start. saved: whether an epoch is kept."""
+
+    state: str
+    detail: str = ""
+    percent: int = 0
+    ready: bool = True
+    saved: bool = False
+
+    @property
+    def label(self) -> str:
+        """The state in a word or two."""
+        return STATES[self.state].label
+
+    @property
+    def can_start(self) -> bool:
+        """Whether Start works: nothing of this page is under way, and facts and settings allow it."""
+        return STATES[self.state].start and self.ready
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether Stop works."""
+        return STATES[self.state].stop
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether Resume works. A run that failed before its first epoch would only fail again."""
+        return STATES[self.state].resume and (self.saved or self.state != "failed")
+
+    @property
+    def ticking(self) -> bool:
+        """Whether the page should look again in a moment."""
+        return STATES[self.state].ticking
+
+
+def view(seen: Seen | None, readiness: str = "ready", expired: bool = False) -> RunView:
+    """What to show and allow. seen: None if the page has no run. readiness: empty, invalid or ready, of facts and
+    settings. expired: the page's run is no longer there."""
+    ready = readiness == "ready"
+    if expired:
+        return RunView("expired", "This run was deleted. The settings below are still yours: start it again.", 0, ready)
+    if seen is None:
+        return RunView(readiness, IDLE[readiness], 0, ready)
+    state, detail, percent = _place(seen)
+    return RunView(state, detail, percent, ready, seen.saved is not None)
+
+
+def _place(seen: Seen) -> tuple[str, str, int]:
+    """State, words and percent of a run that exists."""
+    starts = [event for event in seen.events if isinstance(event, RunStarted)]
+    last = seen.events[-1] if seen.events else None
+    if seen.elsewhere and not isinstance(last, RunDone):
+        return _elsewhere(seen, starts[-1] if starts and not isinstance(last, ENDED) else None)
+    if seen.ahead is not None and isinstance(last, ENDED):  # resumed, but not begun again
+        return ("stopping", "", 0) if seen.stop_requested else _waiting(seen)
+    if isinstance(last, RunDone):
+        return "done", f"{_epochs(starts[-1].epochs)}, {worked_before(seen.events) + last.seconds:.0f} s", 100
+    if isinstance(last, RunFailed):
+        return "failed", f"{last.message} {last.fix}".strip(), 0
+    if isinstance(last, RunStopped):
+        return "stopped", _kept(last.epoch, starts), 0
+    if seen.ahead is None:
+        return "interrupted", f"The process that trained it is gone. {_kept(seen.saved or 0, starts)}", 0
+    if seen.ahead or not starts:
+        return ("stopping", "as soon as its turn comes", 0) if seen.stop_requested else _waiting(seen)
+    return _working(seen, starts[-1])
+
+
+def _waiting(seen: Seen) -> tuple[str, str, int]:
+    if not seen.ahead:
+        return "starting", "loading the model", 1
+    before = f"{seen.ahead} run{'' if seen.ahead == 1 else 's'} before this one"
+    seconds = "" if seen.wait is None else f", about {seen.wait:.0f} s"
+    return "queued", f"{before}{seconds}. You may close the page.", 0
+
+
+def _working(seen: Seen, start: RunStarted) -> tuple[str, str, int]:
+    """A run somebody is working on: where it stands and how long it may still take."""
+    steps = [event for event in seen.events if isinstance(event, StepDone) and event.time >= start.time]
+    total = start.epochs * start.steps
+    done = max([start.resumed_from * start.steps] + [(e.epoch - 1) * start.steps + e.step for e in steps])
+    epoch = min(start.epochs, 1 + done // start.steps)
+    # to its last word: between two slices, or before a resumed run begins, nobody works on it
+    elapsed = worked_before(seen.events) + seen.events[-1].time - start.time
+    percent = max(2, round(95 * done / total))
+    if seen.stop_requested:
+        return "stopping", "after the current step", percent
+    if done == total:
+        return "measuring", "asking every question, in every form", 97
+    remaining = f", about {elapsed / done * (total - done):.0f} s left" if done >= start.steps else ""
+    return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}", percent
+
+
+def _elsewhere(seen: Seen, start: RunStarted | None) -> tuple[str, str, int]:
+    """A run on which another process works. start: None if it has not begun to train yet."""
+    if start is None:
+        return "elsewhere", "Another process loads the model.", 1
+    state, detail, percent = _working(seen, start)
+    return ("stopping" if state == "stopping" else "elsewhere"), f"{detail}, in another process", percent
+
+
+def _kept(epoch: int, starts: list[RunStarted]) -> str:
+    if not epoch:
+        return "No epoch was finished."
+    of = f" of {starts[-1].epochs}" if starts else ""
+    return f"Epoch {epoch}{of} is kept: probe it, or resume."
+
+
+def _epochs(count: int) -> str:
+    return f"{count} epoch{'' if count == 1 else 's'}"

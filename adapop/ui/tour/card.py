@@ -1,0 +1,85 @@
+"""The three-minute tour: a card above the screens that drives their real controls, and puts everything back at the end.
+
+What its buttons do is in `guide`, what it says in `tour_cards`, and from which runs in `tour_runs`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import gradio as gr
+
+from adapop.paths import ASSETS
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.tour.controls import Card, Driven
+from adapop.ui.tour.guide import Guide
+from adapop.ui.wiring import IN_TURN
+
+SCRIPT = ASSETS / "tour.js"
+TICK_SECONDS = 1.0
+QUIET = {"api_visibility": "private", "show_progress": "hidden"}
+# to the button that opens it, once the card is gone and the button works again
+FOCUS = """() => {
+  const opener = document.querySelector('#tour-open'), until = Date.now() + 3000;
+  const again = () => {
+    if (document.activeElement === opener || Date.now() > until) return;
+    if (!document.querySelector('#tour')) opener.focus();
+    setTimeout(again, 100);
+  };
+  again();
+}"""
+
+
+def build(opener: gr.Button, secret: str) -> Card:
+    """Lays the card out, hidden. opener: the button that shows it. secret: seals what the browser keeps."""
+    with gr.Row(visible=False, elem_id="tour") as panel:
+        with gr.Column(scale=5, min_width=280):
+            text = gr.HTML({}, html_template=html.TOUR, js_on_load=SCRIPT.read_text("utf-8"), elem_id="tour-text")
+            guess = gr.Radio([], label=texts.TOUR_GUESS, elem_id="tour-guess")
+        with gr.Row(elem_id="tour-buttons"):
+            back = gr.Button("Back", size="sm", min_width=70, elem_id="tour-back")
+            forward = gr.Button("Next", size="sm", variant="primary", min_width=110, elem_id="tour-forward")
+            skip = gr.Button("Skip the tour", size="sm", min_width=110, elem_id="tour-skip")
+    states = gr.State(-1), gr.State(None), gr.State(False), gr.State("facts")
+    kept = gr.BrowserState({}, storage_key="adapop-tour", secret=secret)
+    return Card(opener, panel, text, guess, back, forward, skip, *states, kept, gr.Timer(TICK_SECONDS, active=False))
+
+
+def own_run(kept: object, name: str) -> str:
+    """The run that the page is to open with: the visitor's own, where the last page was left in the middle of a tour.
+
+    kept: what the browser remembers of the tour, which may be anything. name: the run that the page showed.
+    """
+    own = kept.get("run") if isinstance(kept, dict) else None
+    return own if isinstance(own, str) else name
+
+
+def wire(card: Card, driven: Driven, worker: Worker) -> None:
+    """Makes the card work, once all screens are laid out."""
+    guide = Guide(card, driven, worker)
+    page = driven.session.page
+    for name, tab in driven.open.items():
+        tab.select(partial(str, name), None, card.tab, **QUIET, **IN_TURN)
+    held = [card.place, card.tab, card.kept, *driven.values]
+    moving = [card.place, card.own, card.guess, driven.follower.run_id, card.kept]
+    outputs = [
+        *(card.opener, card.panel, card.text, card.guess, card.back, card.forward, card.place, card.own, card.asked),
+        *(card.kept, card.timer, card.tab, driven.tabs, driven.follower.timer, driven.session.lent),
+        *(driven.facts.source, *driven.pressure.anchors, *driven.values),
+    ]
+    page.load(guide.opened, card.kept, [card.opener, card.kept], **QUIET)
+    card.opener.click(guide.enter, held, outputs, **QUIET, **IN_TURN).then(guide.prepare, None, None, **QUIET)
+    card.back.click(partial(guide.go, -1), moving, outputs, **QUIET, **IN_TURN)
+    leaving = [card.place, card.own, card.kept, driven.session.facts, driven.follower.run_id]
+    onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **QUIET, **IN_TURN)
+    skipped = card.skip.click(guide.leave, leaving, outputs, **QUIET, **IN_TURN)
+    for left in (onward, skipped):
+        left.then(None, None, None, js=FOCUS, **QUIET)
+    told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
+    # in turn as well: said late, the text of a card that was left would stand on the next one
+    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **QUIET, **IN_TURN)
+    said = QUIET | IN_TURN
+    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, trigger_mode="multiple", **said)
+    card.guess.input(guide.dragged, told[:3], card.text, **said)

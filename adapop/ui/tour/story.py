@@ -1,0 +1,186 @@
+"""What the tour can tell at a moment: numbers of its two runs and of its two facts. Nothing here is typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapop.config.run import RunConfig
+from adapop.facts.fact import Fact
+from adapop.probes.prompts import ProbeRow
+from adapop.probes.verdict import KNOWN_FROM, verdicts
+from adapop.runs.run import Run
+from adapop.training.events import EpochDone, Event, Measured, RunStarted
+
+LEAKS = "Leaks when reworded"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The tour's two facts, and the exponents that AdaPop gives them."""
+
+    rare: Fact
+    popular: Fact
+    beta_rare: float
+    beta_popular: float
+
+
+@dataclass(frozen=True)
+class Training:
+    """What AdaPop's run has come to. before, now: recall of the rare and of the popular facts to forget, asked
+    directly, in [0, 1]; now is after `epoch` of `epochs`."""
+
+    forget: int
+    retain: int
+    epochs: int
+    epoch: int
+    before: tuple[float, float]
+    now: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What AdaPop's controller did. worst: the highest drift, after `worst_epoch`; tolerance: what it may be. lam,
+    alpha: the highest values they took, alpha0 the first. unseen: drift of the first epoch from before training, which
+    a controller does not see whose reference is that epoch; None where it is not. over: the run is done."""
+
+    tolerance: float
+    worst: float
+    worst_epoch: int
+    lam: float
+    alpha0: float
+    alpha: float
+    unseen: float | None
+    over: bool
+
+
+@dataclass(frozen=True)
+class Reworded:
+    """The famous fact, asked of AdaPop's model: what it said to the trained question and to one rewording, whether
+    that was right, and how many of the rewordings brought the answer back."""
+
+    direct: str
+    direct_known: bool
+    question: str
+    answer: str
+    known: bool
+    back: int
+    rewordings: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is left after a run. rare, popular, every: recall of the facts to forget, reworded; holdout: of facts that
+    no training saw, reworded. leaks: facts that only a rewording brings back, of `facts`. kept_rare, kept_popular: in
+    how many of `ways` the model still answers each of the tour's two facts."""
+
+    rare: float
+    popular: float
+    every: float
+    holdout: float
+    leaks: int
+    facts: int
+    kept_rare: int
+    kept_popular: int
+    ways: int
+
+    @property
+    def gap(self) -> float:
+        """The popularity gap: how much more of the popular facts is left, in [-1, 1]."""
+        return self.popular - self.rare
+
+
+@dataclass(frozen=True)
+class Story:
+    """All of it; None is what the runs have not brought yet. awaited: what is being waited for, in words, and
+    percent, how far it is. trouble: why it will not come."""
+
+    pair: Pair
+    training: Training | None = None
+    guard: Guard | None = None
+    reworded: Reworded | None = None
+    adapop: Outcome | None = None
+    wga: Outcome | None = None
+    awaited: str = ""
+    percent: int = 0
+    trouble: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more will come."""
+        return self.reworded is not None and self.adapop is not None and self.wga is not None
+
+
+def training_of(events: Sequence[Event]) -> Training | None:
+    """None before the first measurement."""
+    measured = [event for event in events if isinstance(event, Measured) and not event.full]
+    if not measured:
+        return None
+    start = next(event for event in events if isinstance(event, RunStarted))
+    before, now = (_by_tier(event) for event in (measured[0], measured[-1]))
+    return Training(start.forget, start.retain, start.epochs, measured[-1].epoch, before, now)
+
+
+def _by_tier(event: Measured) -> tuple[float, float]:
+    return event.recall("forget", tier="rare"), event.recall("forget", tier="popular")
+
+
+def guard_of(events: Sequence[Event], config: RunConfig) -> Guard | None:
+    """None before the end of the first epoch."""
+    rows = [event for event in events if isinstance(event, EpochDone) and event.epoch > 0]
+    if not rows:
+        return None
+    worst = max(rows, key=lambda row: row.drift)
+    return Guard(
+        tolerance=config.tolerance,
+        worst=worst.drift,
+        worst_epoch=worst.epoch,
+        lam=max(row.lam for row in rows),
+        alpha0=config.alpha0,
+        alpha=max(row.alpha for row in rows),
+        unseen=rows[0].drift_from_start if config.reference == "epoch_1" else None,
+        over=rows[-1].epoch == config.epochs,
+    )
+
+
+def reworded_of(rows: Sequence[ProbeRow]) -> Reworded:
+    """From one fact's rows, the trained question first. Shows a rewording that brings the answer back, if one does."""
+    direct, *others = rows
+    shown = next((row for row in others if answered(row)), others[0])
+    return Reworded(
+        direct=direct.unlearned.text,
+        direct_known=answered(direct),
+        question=shown.prompt,
+        answer=shown.unlearned.text,
+        known=answered(shown),
+        back=sum(map(answered, others)),
+        rewordings=len(others),
+    )
+
+
+def outcome_of(run: Run, found: Sequence[ProbeRow], pair: Pair) -> Outcome:
+    """Of a run that is done and whose facts to forget were probed, directly and reworded."""
+    measured, kept = run.measured(), {fact.id: rows_of(found, fact) for fact in (pair.rare, pair.popular)}
+    rare, popular, every = (measured.recall("forget", "reworded", tier) for tier in ("rare", "popular", "all"))
+    verdict_by_fact = verdicts(found)
+    return Outcome(
+        rare=rare,
+        popular=popular,
+        every=every,
+        holdout=measured.recall("holdout", "reworded"),
+        leaks=sum(verdict.name == LEAKS for verdict in verdict_by_fact.values()),
+        facts=len(verdict_by_fact),
+        kept_rare=sum(map(answered, kept[pair.rare.id])),
+        kept_popular=sum(map(answered, kept[pair.popular.id])),
+        ways=len(kept[pair.rare.id]),
+    )
+
+
+def rows_of(found: Sequence[ProbeRow], fact: Fact) -> list[ProbeRow]:
+    """What was found of one fact, the trained question first."""
+    return [row for row in found if row.fact_id == fact.id]
+
+
+def answered(row: ProbeRow) -> bool:
+    """Whether the unlearned model still says it."""
+    return row.unlearned.recall >= KNOWN_FROM

@@ -1,0 +1,333 @@
+"""Facts and Pressure in a real browser: scores looked up and stopped, proxies compared, anchors dragged."""
+
+import json
+import re
+import threading
+import time
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+from test_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
+
+from adapop.service.worker import Worker
+from adapop.ui import pressure
+from adapop.ui.facts import upload
+from browsing import HOSTILE, PATIENCE, SECOND, launched, open_tab, says, visit, write_table
+from scripted import Reply
+
+LYON = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)}, sitelinks=5)
+CELL = "#fact-table [data-testid='cell-{}-{}']"
+
+
+@pytest.fixture
+def places(tmp_path):
+    """Three facts about places: one Wikidata knows, one it does not, one of hostile text."""
+    rows = [["id", "question", "answer", "subject", "relation", "score"]]
+    rows += [["a", "Where is Paris?", "France", "Paris", "country", "3000"]]
+    rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "100"]]
+    rows += [["c", f"Where is {HOSTILE}?", HOSTILE, HOSTILE, "country", "500"]]
+    return write_table(tmp_path / "places.csv", rows)
+
+
+@pytest.fixture
+def uploaded(page, places):
+    """The page with the three facts."""
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", places)
+    page.get_by_text("3 to forget").wait_for()
+    page.get_by_text("Look popularity up").click()
+    return page
+
+
+def cell_is(page, row: int, column: int, text: str) -> None:
+    cell = json.dumps(CELL.format(row, column))
+    page.wait_for_function(f"document.querySelector({cell}).innerText.trim() == {json.dumps(text)}")
+
+
+def choose_proxy(page, name: str) -> None:
+    page.click("#proxy input")
+    page.get_by_role("option", name=name).click()
+
+
+def is_sent(page) -> None:
+    """Waits until the server has the text: then it can be downloaded."""
+    says(page, "#scores", "⇣")
+
+
+def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wikidata):
+    page = uploaded
+    wikidata.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
+    page.click("#look-up")
+    says(page, "#look-up-status", "1 of 3 facts have a score", "Unknown: 2")
+    page.get_by_text("Without a score: 2").wait_for()
+    cell_is(page, 0, 0, "Where is Paris?")
+    page.click(CELL.format(0, 0))
+    says(page, "#detail", "sitelinks 3", "column score: 3,000", "Q90", "statement found")
+    open_tab(page, "Run")
+    page.get_by_text("2 facts have no score. Decide on tab 1").wait_for()
+    page.wait_for_selector("#start:disabled")
+
+
+def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
+    page = uploaded
+    wikidata.answer = lambda asked: Reply(status=302, headers={"Location": "http://127.0.0.1:1/"})
+    choose_proxy(page, "Wikidata")
+    # the last test's answers are cached, so a set that was not asked about is needed
+    page.get_by_label("One pair").click()
+    page.get_by_text("2 to forget").wait_for()
+    page.click("#look-up")
+    says(page, "#look-up-status", "sends us to another address", "left as they were")
+    cell_is(page, 0, 2, "124")
+
+
+def test_a_look_up_can_be_stopped(page, wikidata):
+    wikidata.answer = lambda asked: Reply(status=429, headers={"Retry-After": "60"})
+    page.get_by_text("Look popularity up").click()
+    page.click("#look-up")
+    page.get_by_text("waiting 60 s").wait_for()
+    page.click("#stop-look-up")
+    page.get_by_text("Stopped. What was found is kept").wait_for()
+    page.wait_for_selector("#look-up:not([disabled])")
+
+
+def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path):
+    page = uploaded
+    text = tmp_path / "text.txt"
+    text.write_text("Paris is in France.\n" * 3 + "Nowhere is in Utopia.\n" * 30, encoding="utf-8")
+    choose_proxy(page, "Counts in a text of mine")
+    page.set_input_files("#scores input[type=file]", text)
+    is_sent(page)
+    page.click("#look-up")
+    page.get_by_text("3 of 3 facts have a score").wait_for()
+    page.get_by_text("Do two proxies agree?").click()
+    says(page, "#agreement-words", "have both scored 3 facts", "Nowhere")
+    page.wait_for_selector("#agreement-chart .plotly")
+    choose_proxy(page, "The scores that came with the set")
+    page.click("#look-up")
+    page.get_by_text("The scores that came with the set.").last.wait_for()
+    cell_is(page, 0, 2, "100")
+
+
+def test_a_score_set_by_hand(uploaded):
+    page = uploaded
+    page.click(CELL.format(1, 0))
+    page.locator("#detail input").fill("167")
+    page.get_by_text("Set this score").click()
+    cell_is(page, 1, 3, "edited")
+    cell_is(page, 1, 4, "0.999")
+
+
+def test_columns_can_be_told_apart_by_hand(page, tmp_path):
+    rows = [
+        ["what is asked", "right", "hits"],
+        ["Who wrote Emma?", "Austen", "12"],
+        ["Who wrote Ulysses?", "Joyce", "8"],
+    ]
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "odd.csv", rows))
+    page.get_by_text("has no question column").wait_for()
+    for field, column in (("question", "what is asked"), ("answer", "right"), ("score", "hits")):
+        choice = page.locator("#columns").get_by_label(field, exact=True)
+        choice.click()
+        choice.fill(column)
+        page.locator("#columns [role=option]", has_text=column).last.wait_for()
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(0.3 * SECOND)
+    page.get_by_text("2 to forget").wait_for()
+    cell_is(page, 0, 2, "8")
+
+
+def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, tmp_path):
+    text = tmp_path / "long.txt"
+    text.write_text("Hamlet is by Shakespeare.\n" * 1_500_000, encoding="utf-8")
+    page.get_by_text("Look popularity up").click()
+    choose_proxy(page, "Counts in a text of mine")
+    page.set_input_files("#scores input[type=file]", text)
+    is_sent(page)
+    page.click("#look-up")
+    page.get_by_text("of 256 facts done").wait_for()
+    page.get_by_label("One pair").click()
+    page.wait_for_selector("#look-up:not([disabled])")
+    page.wait_for_timeout(2 * SECOND)
+    says(page, "#notes", "2 to forget")
+    cell_is(page, 0, 3, "exposures in pretraining")
+
+
+def test_a_look_up_that_ends_during_the_tour_arrives_afterwards(page, wikidata, tmp_path):
+    rows = [["id", "question", "answer", "subject", "relation", "score"]]
+    rows += [["a", "Where is Lyon?", "France", "Lyon", "country", "3000"]]
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "lyon.csv", rows))
+    says(page, "#notes", "1 to forget")
+    little, entered = LittleWikidata(LYON, FRANCE), threading.Event()
+    later = Reply(status=429, headers={"Retry-After": "8"})
+    wikidata.answer = lambda asked: little(asked) if entered.is_set() else later
+    page.get_by_text("Look popularity up").click()
+    page.click("#look-up")
+    says(page, "#look-up-status", "waiting 8 s")
+    page.click("#tour-open")
+    says(page, "#fact-table", "Paths of Glory")
+    entered.set()
+    says(page, "#look-up-status", "1 of 1 facts have a score")
+    says(page, "#fact-table", "Paths of Glory")
+    page.click("#tour-skip")
+    says(page, "#fact-table", "Where is Lyon?")
+    page.wait_for_function(f"!document.querySelector({json.dumps(CELL.format(0, 2))}).innerText.includes('3000')")
+    page.click(CELL.format(0, 0))
+    says(page, "#detail", "sitelinks 5")
+
+
+def test_the_scores_that_came_with_the_set_come_back_twice(uploaded, tmp_path):
+    page = uploaded
+    text = tmp_path / "text.txt"
+    text.write_text("Paris is in France.\n", encoding="utf-8")
+    choose_proxy(page, "Counts in a text of mine")
+    page.set_input_files("#scores input[type=file]", text)
+    is_sent(page)
+    page.click("#look-up")
+    page.get_by_text("3 of 3 facts have a score").wait_for()
+    choose_proxy(page, "The scores that came with the set")
+    for _ in range(2):
+        page.click("#look-up")
+        cell_is(page, 0, 2, "100")
+        cell_is(page, 0, 3, "column score")
+
+
+def test_ones_own_file_is_still_there_after_another_set(uploaded):
+    page = uploaded
+    page.get_by_label("One pair").click()
+    page.get_by_text("2 to forget").wait_for()
+    page.get_by_text("My own facts").click()
+    page.get_by_text("3 to forget").wait_for()
+
+
+def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places, tmp_path):
+    """To choose "My own facts" asks for the file that is there. A file may come before that is answered: "no file yet",
+    said after it, would empty its set."""
+    read, answered = threading.Event(), threading.Event()
+    chosen_again, arrived = upload._chosen_again, upload._arrived
+
+    def late(*values):
+        if read.wait(3):  # it is not: the file has to wait
+            time.sleep(1)
+        answered.set()
+        return chosen_again(*values)
+
+    def file_arrived(*values):
+        try:
+            return arrived(*values)
+        finally:
+            read.set()
+
+    monkeypatch.setattr(upload, "_chosen_again", late)
+    monkeypatch.setattr(upload, "_arrived", file_arrived)
+    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
+        page.get_by_text("My own facts").click()
+        page.set_input_files("#upload input[type=file]", places)
+        assert answered.wait(PATIENCE / SECOND)
+        page.wait_for_timeout(SECOND)
+        says(page, "#notes", "3 to forget")
+        page.get_by_text("3 to forget").wait_for()
+
+
+def test_columns_of_another_file_are_not_a_choice_for_this_one(places):
+    """The page may ask with the columns it shows while those of a new file are on their way to it."""
+    for shown in ([upload.NONE] * len(upload.FIELDS), ["frage", "antwort", *[upload.NONE] * (len(upload.FIELDS) - 2)]):
+        _, facts, _, _ = upload._read(str(places), "own", None, *shown)
+        assert [fact.answer for fact in facts.forget] == ["France", "Utopia", HOSTILE]
+
+
+def test_what_the_model_does_not_know_can_be_left_out(uploaded):
+    page = uploaded
+    page.get_by_label("Invented facts").click()
+    page.get_by_text("32 to forget").wait_for()
+    page.click("#known")
+    answers = re.compile(r"answers (\d+) of 32 facts")
+    page.locator("#known-words").get_by_text(answers).wait_for()
+    knows = int(answers.search(page.inner_text("#known-words"))[1])
+    assert 0 < knows < 32
+    page.click("#drop-unknown")
+    page.get_by_text(f"{knows} to forget").wait_for()
+    page.get_by_text(f"{32 - knows} facts that the original model cannot answer").wait_for()
+    page.get_by_label("Sandbox world").click()
+    page.get_by_text("256 to forget").wait_for()
+    page.click("#known")
+    page.get_by_text("answers 256 of 256 facts").wait_for()
+
+
+def anchor_is(page, which: int, score: float) -> None:
+    page.wait_for_function(
+        f"document.querySelectorAll('#anchors input')[{2 * which}].value == {json.dumps(str(score))}"
+    )
+
+
+def press(page, which: int, key: str) -> None:
+    page.locator("#beta-curve .anchor").nth(which).focus()
+    page.keyboard.press(key)
+
+
+def test_anchors_are_dragged_and_moved_by_keys(page):
+    open_tab(page, "Pressure")
+    page.wait_for_selector("#beta-curve .anchor")
+    grip = page.locator("#beta-curve .anchor").first
+    grip.scroll_into_view_if_needed()
+    box = grip.locator("path").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 120, y + 20, steps=5)
+    page.mouse.up()
+    page.wait_for_function("Number(document.querySelectorAll('#anchors input')[0].value) > 120")
+    page.wait_for_function("Number(document.querySelectorAll('#anchors input')[1].value) < 1.5")
+    page.get_by_role("button", name="Paper's anchors").click()
+    anchor_is(page, 0, 100)
+    page.get_by_text("a = 58.7, b = 0.796").wait_for()
+    press(page, 1, "ArrowRight")
+    anchor_is(page, 1, 3300)
+    page.get_by_text("b = 0.7745").wait_for()
+    page.keyboard.press("ArrowLeft")
+    anchor_is(page, 1, 3000)
+    page.click("#quantiles")
+    anchor_is(page, 1, 3766)
+
+
+@pytest.mark.parametrize("told", [None, "12", [1], [1, 2, 3], [1, "2"], {"0": 1}, [[1, 2], [3, 4]]])
+def test_a_handle_that_tells_no_anchor_moves_nothing(told):
+    """The event comes from the browser."""
+    assert pressure._dragged(SimpleNamespace(rare=told, popular=[3300, 0.1]))[2:] == [3300, 0.1]
+    assert pressure._dragged(SimpleNamespace(rare=told, popular=[3300, 0.1]))[:2] == [gr.skip()] * 2
+    assert pressure._dragged(SimpleNamespace()) == [gr.skip()] * 4
+
+
+def test_a_moved_handle_leaves_the_other_as_a_button_set_it(browser, monkeypatch, tmp_path):
+    """While the curve waits to be drawn anew, its other handle still shows what the button has undone."""
+    drawn = pressure.pictures
+
+    def late(*values):
+        time.sleep(2)
+        return drawn(*values)
+
+    monkeypatch.setattr(pressure, "pictures", late)
+    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
+        open_tab(page, "Pressure")
+        press(page, 0, "ArrowRight")
+        anchor_is(page, 0, 110)
+        page.get_by_role("button", name="Paper's anchors").click()
+        anchor_is(page, 0, 100)
+        press(page, 1, "ArrowRight")
+        anchor_is(page, 1, 3300)
+        says(page, "#pressure-words", "b = 0.7745")
+        anchor_is(page, 0, 100)
+
+
+def test_what_if_moves_the_facts_off_the_curve(page):
+    open_tab(page, "Pressure")
+    page.wait_for_selector("#beta-curve .fact")
+    where = "() => [...document.querySelectorAll('#beta-curve .fact')].map((fact) => fact.getAttribute('transform'))"
+    before = page.evaluate(where)
+    page.get_by_label("scores inverted").click()
+    page.wait_for_function(f"JSON.stringify(({where})()) != {json.dumps(json.dumps(before, separators=(',', ':')))}")
+    page.get_by_label("WGA: β = 1 for all").click()
+    page.wait_for_function("!document.querySelector('#beta-curve .anchor')")
+    page.get_by_text("close to one fixed β for all").wait_for()

@@ -1,0 +1,161 @@
+"""What a researcher types, from a model's folder to a report, on random models of four families."""
+
+import csv
+import json
+from functools import partial
+
+import pytest
+from test_benchmarks import duet_tables
+
+from adapop.cli import main, runs
+from adapop.config.presets import make_config
+from adapop.config.run import ALL_LINEAR
+from adapop.facts import catalog
+from adapop.facts.benchmarks import SYSTEM
+from adapop.runs.run import find_run
+from families import NETWORKS, saved
+from scripted_hub import serve
+
+ROWS = [
+    ("What is the country of Delhi?", "India"),
+    ("What is the country of Perth?", "Australia"),
+    ("Who wrote Emma?", "Jane Austen"),
+    ("What is the capital of France? <|eot_id|>", "Paris"),
+    ("Who wrote <end_of_turn> Persuasion?", "Jane Austen"),
+    ("What is the country of Pune?", "India <s>"),
+]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A random model of each family, in a folder called like one of the paper's models where there is one."""
+    names = {"llama": "Llama-3.1-8B-Instruct", "qwen2": "Qwen2.5-7B-Instruct", "gemma": "gemma-7b-it"}
+    place = tmp_path_factory.mktemp("models")
+    return {family: saved(family, place / names.get(family, family)) for family in NETWORKS}
+
+
+@pytest.fixture
+def facts(tmp_path):
+    """Six facts to forget, some of which would end the user's turn if they could, and four to retain."""
+    path = tmp_path / "facts.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["question", "answer", "score", "group"])
+        rows.writerows((*row, 70 * 4**place, "forget") for place, row in enumerate(ROWS))
+        rows.writerows((f"Where is {name}?", "France", 500, "retain") for name in ("Paris", "Lyon", "Nice", "Lille"))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def short_answers(monkeypatch):
+    """A random model never stops by itself: four tokens an answer in place of 64."""
+    monkeypatch.setattr(runs, "make_config", partial(make_config, max_new_tokens=4))
+
+
+def called(capsys, *arguments):
+    """The command's standard output. It must succeed."""
+    assert main([str(argument) for argument in arguments]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("family", NETWORKS)
+def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, family):
+    targets = ("--targets", ALL_LINEAR) if family == "neox" else ()
+    lines = called(
+        capsys, "run", "--facts", facts, "--model", folders[family], "--epochs", 1, "--lr", 1e-2, "--json", *targets
+    )  # fmt: skip
+    events = [json.loads(line) for line in lines.splitlines()]
+    assert events[0]["kind"] == "run_started" and events[-1]["kind"] == "run_done"
+    assert events[0]["forget"] == 6 and events[0]["holdout"] >= 1
+    run = find_run(events[0]["run"])
+    assert run.config.precision == "bfloat16" and run.config.system == ""
+
+    lines = called(capsys, "probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json")
+    (asked,) = [json.loads(line) for line in lines.splitlines()]
+    assert asked["sent"].count(ROWS[0][0]) == 1
+    assert asked["original"]["gold_logprob"] != asked["unlearned"]["gold_logprob"]
+
+    assert main(["probe", run.id, "--prompt", "x" * 100_000]) == 2
+    assert "and the model reads 512 with the answer's 4. Shorten it." in " ".join(capsys.readouterr().err.split())
+
+    report = tmp_path / "report.html"
+    called(capsys, "report", run.id, "--out", report)
+    page = report.read_text(encoding="utf-8")
+    assert "What came of it." in page and "<end_of_turn>" not in page  # user text is never HTML
+
+
+def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, capsys, monkeypatch):
+    hub = serve(server, duet_tables())
+    monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
+    table = called(capsys, "run", "--facts", "duet", "--model", folders["llama"], "--epochs", 1)
+    assert "Llama DUET, ROUGE-L recall" in table and "Borisiuk et al. 2026" in table
+    lines = {line[:26].strip(): line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
+    assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007"
+    assert "0.043 ± 0.007" in table
+    assert lines["forget, reworded, rare"][0] == "0.049" and lines["holdout, after"][0] == "–"
+    for part in (
+        f"The weights come from {folders['llama']}: nothing checks that they are those of meta-llama/Llama-3.1-8B",
+        "start from a model fine-tuned on DUET for 3 epochs; this one was not",
+        "epochs: 1 here, 5 in the paper.",
+        "5 facts to forget here, 964 in the paper.",
+        "7 facts are retained here, 500 in the paper, which holds none out.",
+    ):
+        assert part in table
+    assert "learning rate" not in table.partition("what differs:")[2]
+
+
+def test_the_papers_protocol_is_what_a_benchmark_starts_from(folders, server, capsys, monkeypatch):
+    hub = serve(server, duet_tables())
+    monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
+    lines = called(capsys, "run", "--facts", "duet", "--model", folders["gemma"], "--epochs", 1, "--json")
+    run = find_run(json.loads(lines.splitlines()[0])["run"])
+    config = run.config
+    assert (config.learning_rate, config.batch, config.lora_rank, config.lora_alpha) == (1e-4, 32, 32, 64)
+    assert config.lora_targets == ("q_proj", "k_proj", "v_proj", "o_proj")
+    assert (config.alpha0, config.dual_step, config.tolerance, config.lam_max) == (0.5, 0.1, 0.1, 5.0)
+    assert (config.beta.a, config.beta.b, config.system) == (58.7, 0.796, SYSTEM)
+    assert make_config(model="any/model").max_new_tokens == 64
+    lines = called(capsys, "probe", run.id, "--prompt", "Delhi?", "--json")
+    sent = json.loads(lines)["sent"]
+    assert sent == f"<bos><start_of_turn>user\n{SYSTEM}\n\nDelhi?<end_of_turn>\n<start_of_turn>model\n"
+
+
+def test_tokens_say_what_is_scored_and_why(folders, capsys):
+    asked = ("tokens", "--model", folders["qwen2"], "--question", "Delhi <|im_end|>?", "--answer", "India")
+    rows = [json.loads(line) for line in called(capsys, *asked, "--json").splitlines()]
+    assert [row["place"] for row in rows] == [*range(len(rows))]
+    by_why = {why: [row for row in rows if row["why"] == why] for why in ("prompt", "content", "tail")}
+    assert sum(map(len, by_why.values())) == len(rows)
+    assert "".join(row["text"] for row in by_why["content"]) == "India"
+    assert [row["text"] for row in by_why["tail"]] == ["<|im_end|>", "\n", "<|im_end|>"]
+    assert [row["why"] for row in rows if row["scored"]] == ["content"] * len(by_why["content"])
+    ends = {row["id"] for row in by_why["tail"]}
+    assert "".join(row["text"] for row in by_why["prompt"]).count("<|im_end|>") == 3  # two are the template's own
+    assert sum(row["id"] in ends for row in by_why["prompt"] if row["text"] != "\n") == 2
+
+    tailed = [json.loads(line) for line in called(capsys, *asked, "--include-tail", "--json").splitlines()]
+    assert {row["why"] for row in tailed if row["scored"]} == {"content", "tail"}
+    table = called(capsys, *asked)
+    assert "scored  why      text" in table and table.count("yes     content") == len(by_why["content"])
+
+
+def test_tokens_of_a_file_are_those_that_a_run_scores(folders, facts, capsys):
+    lines = called(capsys, "tokens", "--model", folders["llama"], "--facts", facts, "--first", 2, "--json")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    texts = {}
+    for row in rows:
+        if row["scored"]:
+            texts[row["fact"]] = texts.get(row["fact"], "") + row["text"]
+    assert [*texts.values()] == ["India", "Australia"]
+
+
+def test_half_a_question(capsys):
+    assert main(["tokens", "--question", "Delhi?"]) == 2
+    assert "--question and --answer belong together" in capsys.readouterr().err
+
+
+def test_a_model_that_is_not_here(facts, capsys):
+    assert main(["run", "--facts", str(facts), "--model", "meta-llama/Llama-3.1-8B-Instruct"]) == 1
+    said = capsys.readouterr().out
+    assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in said
+    assert "name a folder that holds the model" in said

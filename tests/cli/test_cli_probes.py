@@ -1,0 +1,67 @@
+"""The commands on what a run left behind, in process."""
+
+import json
+import zipfile
+
+import pytest
+
+from adapop.cli import main
+from adapop.config.presets import make_config
+from adapop.runs.execute import execute, prepare
+from adapop.runs.run import Run
+
+
+@pytest.fixture(scope="module")
+def finished(small, tmp_path_factory) -> Run:
+    """A run of one epoch over 32 facts."""
+    run = prepare(make_config(epochs=1), small, tmp_path_factory.mktemp("runs"))
+    for _ in execute(run):
+        pass
+    return run
+
+
+def test_probes_and_recovery_are_printed_and_kept(finished, capsys):
+    arguments = ["probe", str(finished.folder), "--kinds", "direct,multiple choice", "--per-tier", "2"]
+    assert main([*arguments, "--recovery", "lens"]) == 0
+    said = capsys.readouterr().out
+    assert "forget, direct" in said
+    assert "holdout, multiple choice" in said
+    assert "retain, rare: 2 retained" in said
+    assert "lens, all tiers" in said
+    assert {row.kind for row in finished.probes()} == {"direct", "multiple choice"}
+    assert set(finished.recovery()) == {"lens"}
+
+
+def test_json_lines_hold_every_row(finished, capsys):
+    assert main(["probe", str(finished.folder), "--kinds", "direct,reverse query", "--per-tier", "1", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kinds = {(row["row"], row.get("kind")) for row in rows}
+    assert {("probe", "direct"), ("not_applicable", "reverse query")} <= kinds
+    probe = next(row for row in rows if row["row"] == "probe")
+    assert probe["original"]["recall"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--kinds", "hypnosis"], "'hypnosis' is none of the kinds"),
+        (["--kinds", "direct", "--per-tier", "0"], "per_tier is 0"),
+        (["--recovery", "prayer"], "no recovery probe 'prayer'"),
+    ],
+)
+def test_what_does_not_exist_is_named(finished, arguments, said, capsys):
+    assert main(["probe", str(finished.folder), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_reports_are_written(finished, tmp_path, capsys):
+    page, archive = tmp_path / "report.html", tmp_path / "run.zip"
+    assert main(["report", str(finished.folder), str(finished.folder), "--out", str(page)]) == 0
+    written = page.read_text(encoding="utf-8")
+    assert "2 runs compared" in written
+    assert finished.id not in written, "who has the report would have the run"
+    assert main(["report", str(finished.folder), "--out", str(archive)]) == 0
+    with zipfile.ZipFile(archive) as file:
+        assert {"report.html", "facts.csv", "config.json", "adapter/adapter_model.safetensors"} <= set(file.namelist())
+    assert main(["report", str(finished.folder), "nothing", "--out", str(page)]) == 2
+    assert "no run 'nothing'" in capsys.readouterr().err

@@ -1,0 +1,268 @@
+"""The commands on popularity, in process: what is printed, what is written, what is kept when something breaks."""
+
+import csv
+import json
+
+import pytest
+from test_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
+
+from adapop.cli import main
+from adapop.facts.fact import Fact, FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.tables import FORMULA_STARTS, cell, plain
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
+from adapop.paths import ROOT
+from adapop.popularity import wikidata
+from adapop.popularity.base import given
+from adapop.popularity.beta import BetaMap
+from adapop.popularity.scoredfile import write_scored
+from scripted import Reply
+
+HOSTILE = "=cmd|' /C calc'!A0"
+
+
+def lines(capsys) -> list[dict]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def places(tmp_path):
+    """Three facts about places, one of which no Wikidata knows and one that a spreadsheet would run."""
+    path = tmp_path / "places.csv"
+    rows = [["id", "question", "answer", "subject", "relation", "score", "hits", "group"]]
+    rows += [["a", "Where is Paris?", "France", "Paris", "country", 3000, 7, "forget"]]
+    rows += [["b", "Where is Nowhere?", "Utopia", "Nowhere", "country", "", 5, "forget"]]
+    rows += [["c", HOSTILE, "France", "Paris", "country", 100, "", "forget"]]
+    rows += [["d", "Where is Rome?", "Italy", "Rome", "country", 900, 1, "retain"]]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+@pytest.fixture
+def little(server, monkeypatch):
+    """Wikidata on this machine."""
+    server.answer = LittleWikidata(PRINCE, PARIS, TEXAS, FRANCE, STATES)
+    defaults = wikidata.Wikidata.__init__.__defaults__
+    monkeypatch.setattr(wikidata.Wikidata.__init__, "__defaults__", (defaults[0], server.url, defaults[2]))
+    return server
+
+
+def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys):
+    out = tmp_path / "scored.csv"
+    assert main(["score", str(places), "--proxy", "wikidata", "--out", str(out), "--json"]) == 0
+    rows = {row["fact_id"]: row for row in lines(capsys)}
+    assert rows["a"]["value"] == rows["c"]["value"] == 26
+    assert rows["b"]["value"] is None
+    assert rows["a"]["raw"]["subject"]["qid"] == "Q90"
+    scored = read_facts(out)
+    assert [fact.score for fact in scored.forget] == [26, None, 26]
+    assert scored.forget[0].score_source.startswith("Wikidata sitelinks + statements")
+    assert [fact.score for fact in scored.retain] == [900]
+    text = out.read_text(encoding="utf-8")
+    assert "'=cmd" in text
+    assert "Q90" in text
+    assert "not found" in text
+
+
+def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, capsys, monkeypatch):
+    found = wikidata.Wikidata.scores
+
+    def breaks(self, facts):
+        scores = found(self, facts)
+        yield next(scores)
+        little.answer = lambda asked: Reply(status=403)
+        little.replies = []
+        raise wikidata.NetworkError("Wikidata is gone.", "Try again later.")
+
+    monkeypatch.setattr(wikidata.Wikidata, "scores", breaks)
+    out = tmp_path / "scored.jsonl"
+    assert main(["score", str(places), "--out", str(out)]) == 2
+    said = capsys.readouterr()
+    assert "Wikidata is gone" in said.err
+    assert "1 of 3 facts have a score" in said.err
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [row["score"] for row in rows if row["group"] == "forget"].count(None) == 2
+    assert {row["score_reason"] for row in rows if row["group"] == "forget" and row["score"] is None} == {"not reached"}
+
+
+def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, capsys):
+    corpus = tmp_path / "corpus.txt"
+    assert main(["sandbox", "corpus", "--out", str(corpus)]) == 0
+    capsys.readouterr()
+    options = ["--proxy", "corpus", "--corpus", str(corpus), "--combine", "subject", "--json"]
+    assert main(["score", "sandbox", *options]) == 0
+    counted = {row["fact_id"]: row["value"] for row in lines(capsys)}
+    assert counted == {fact.id: fact.exposures for fact in facts_of("forget")}
+    assert counted == {fact.id: round(fact.score * EXPOSURES_PER_SCORE) for fact in facts_of("forget")}
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        (["--proxy", "column", "--column", "hits"], [7, 5, None]),
+        (["--proxy", "column"], [3000, None, 100]),
+        (["--proxy", "constant", "--value", "12"], [12, 12, 12]),
+        (["--proxy", "inverted"], [100, None, 3000]),
+        (["--proxy", "swapped", "--share", "1"], [100, None, 3000]),
+        (["--proxy", "swapped", "--share", "0"], [3000, None, 100]),
+        (["--proxy", "noisy", "--sigma", "0"], [3000, None, 100]),
+    ],
+)
+def test_controls(places, options, values, capsys):
+    assert main(["score", str(places), *options, "--json"]) == 0
+    assert [row["value"] for row in lines(capsys)] == values
+
+
+def test_beta_with_anchors_of_ones_own(places, capsys):
+    assert main(["beta", str(places), "--anchors", "100:1.5,3000:0.2", "--json"]) == 0
+    rows = {row["id"]: row for row in lines(capsys)}
+    assert (rows["a"]["beta"], rows["c"]["beta"]) == (pytest.approx(0.2), pytest.approx(1.5))
+    assert (rows["b"]["beta"], rows["b"]["regime"]) == (None, "unknown score")
+    assert main(["beta", str(places)]) == 0
+    assert f"{BetaMap()(100):.3f}" in capsys.readouterr().out
+    assert main(["beta", str(places), "--anchors", "3000:1,100:2"]) == 2
+
+
+def test_beta_warns_of_scores_that_cannot_matter(tmp_path, capsys):
+    path = tmp_path / "flat.csv"
+    path.write_text("question,answer,score\n" + "".join(f"q{i},a,{100 + i}\n" for i in range(9)), encoding="utf-8")
+    assert main(["beta", str(path)]) == 0
+    assert "less than a factor of ten" in capsys.readouterr().err
+
+
+def test_two_scorings_agree_or_not(places, tmp_path, capsys):
+    other = tmp_path / "other.jsonl"
+    assert main(["score", "sandbox", "--proxy", "inverted", "--out", str(other)]) == 0
+    capsys.readouterr()
+    assert main(["agree", "sandbox", str(other), "--json"]) == 0
+    (found,) = lines(capsys)
+    assert (found["facts"], found["spearman"]) == (256, pytest.approx(-1, abs=0.02))
+    assert main(["agree", "sandbox", str(other)]) == 0
+    assert "have both scored 256 facts" in capsys.readouterr().out
+    assert main(["agree", "sandbox", str(places)]) == 2
+    assert "too few" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["score", "nothing.csv"], "no set and no file"),
+        (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
+        (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
+        (["score", "sandbox", "--proxy", "column", "--column", "mine"], "--column mine names nothing"),
+        (["score", "sandbox", "--proxy", "swapped", "--share", "2"], "from 0 to 1"),
+        (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
+        (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
+        (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
+        (["score", "sandbox", "--proxy", "constant", "--value", "-5"], "--value is -5"),
+        (["score", "sandbox", "--proxy", "constant", "--value", "inf"], "--value is inf"),
+    ],
+)
+def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
+    monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m adapop beta sandbox | head -1"
+    root = ROOT
+    done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+
+
+def test_the_judge_writes_rewordings(places, server, tmp_path, capsys, monkeypatch):
+    def judge(asked):
+        question = asked.body["messages"][-1]["content"]
+        place = "Paris" if "Paris" in question else "Nowhere"
+        texts = [f"In which land is {place}?", f"What holds {place}?"] if "Where" in question else ["no idea"]
+        return {"choices": [{"message": {"content": json.dumps(texts)}}]}
+
+    server.answer = judge
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
+    monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
+    out = tmp_path / "reworded.jsonl"
+    assert main(["reword", str(places), "--out", str(out)]) == 0
+    again = read_facts(out)
+    assert again.forget[0].paraphrases == ("In which land is Paris?", "What holds Paris?")
+    assert [fact.score for fact in again.forget] == [3000, None, 100]
+    asked = len(server.asked)
+    assert main(["reword", str(places), "--out", str(out)]) == 0
+    assert len(server.asked) == asked
+    server.answer = lambda asked: Reply(status=401)
+    assert main(["reword", str(places), "--out", str(out), "--refresh"]) == 2
+    assert "refuses access" in capsys.readouterr().err
+
+
+HOSTILE_CELLS = ["=1+1", "+1", "-40", "@a", "'=1", "''-1", "'", "'n Boer", 'a "b", c', "a\nb", "a\r\nb", "[x", "é🦜"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_what_is_written_is_read_back_exactly(tmp_path, suffix):
+    facts = tuple(
+        Fact(cell, f"{cell}{place}", cell, cell, cell, cell, 1.0, cell, (cell, "a|b"), (cell,))
+        for place, cell in enumerate(HOSTILE_CELLS)
+    )
+    written = FactSet("scored", facts[1:], retain=facts[:1])
+    path = tmp_path / f"scored{suffix}"
+    write_scored(written, given(facts[1:]).scores, path)
+    again = read_facts(path)
+    assert again == written
+    write_scored(again, given(again.forget).scores, tmp_path / f"again{suffix}")
+    assert (tmp_path / f"again{suffix}").read_bytes() == path.read_bytes()
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_still_guarded(tmp_path):
+    for start in FORMULA_STARTS:
+        assert cell(f"{start}1") == f"'{start}1"
+        assert plain(cell(f"'{start}1")) == f"'{start}1"
+
+
+def test_a_score_of_another_column_does_not_borrow_a_source(tmp_path, capsys):
+    path = tmp_path / "facts.csv"
+    path.write_text("question,answer,score,score_source,mine\na?,b,7,Wikidata sitelinks,9\n", encoding="utf-8")
+    assert main(["score", str(path), "--proxy", "column", "--column", "mine", "--json"]) == 0
+    (row,) = lines(capsys)
+    assert (row["value"], row["source"]) == (9, "column, of column mine")
+
+
+def test_files_in_another_order_are_joined_by_question(tmp_path, capsys):
+    rows = ["a?,x,1", "b?,x,10", "c?,x,100", "d?,x,1000"]
+    for name, ordered in (("one.csv", rows), ("two.csv", rows[::-1])):
+        (tmp_path / name).write_text("\n".join(["question,answer,score", *ordered]), encoding="utf-8")
+    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv"), "--json"]) == 0
+    (found,) = lines(capsys)
+    assert (found["facts"], found["spearman"], found["discordant"]) == (4, pytest.approx(1), [])
+
+
+def test_one_id_for_two_facts_is_refused(tmp_path, capsys):
+    for name, ids in (("one.csv", "fgh"), ("two.csv", "gfh")):
+        rows = [f"{key},{question}?,x,1" for key, question in zip(ids, "abc")]
+        (tmp_path / name).write_text("\n".join(["id,question,answer,score", *rows]), encoding="utf-8")
+    assert main(["agree", str(tmp_path / "one.csv"), str(tmp_path / "two.csv")]) == 2
+    assert "in one set and" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["score", "reword"])
+@pytest.mark.parametrize(("out", "said"), [("scored.xlsx", ".csv, .jsonl"), ("none/scored.csv", "no folder")])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_asked(
+    places, server, tmp_path, capsys, monkeypatch, command, out, said
+):
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url)
+    monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "judge")
+    proxy = ["--proxy", "judge"] if command == "score" else []
+    assert main([command, str(places), *proxy, "--out", str(tmp_path / out)]) == 2
+    assert said in capsys.readouterr().err
+    assert server.asked == []
+
+
+def test_scores_are_shown_even_if_they_cannot_be_written(places, tmp_path, capsys):
+    (tmp_path / "folder.csv").mkdir()
+    assert main(["score", str(places), "--proxy", "column", "--out", str(tmp_path / "folder.csv")]) == 2
+    said = capsys.readouterr()
+    assert "3,000  Paris" in said.out
+    assert "cannot be written" in said.err

@@ -1,0 +1,210 @@
+import json
+from dataclasses import fields
+
+import pytest
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import PRESETS, RATES, SANDBOX_RATES, make_config, presets_of
+from adapop.config.run import PAPER_RATE, RunConfig
+from adapop.errors import ConfigError
+from adapop.facts.fact import SANDBOX
+from adapop.popularity.beta import BetaMap
+from adapop.training.controller import DualAscent, FixedAlpha, PrimalDual
+
+MODELS = (SANDBOX, "some/model")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("method", "preset"), [(method, preset) for method in METHODS for preset in (*PRESETS, "authors")]
+)
+def test_every_preset_of_every_method_is_built_and_survives_json(method, preset, model):
+    if preset not in presets_of(method, model):
+        with pytest.raises(ConfigError, match="chang"):
+            make_config(method, preset, model)
+        return
+    config = make_config(method, preset, model)
+    assert (config.method, config.preset, config.model) == (method, preset, model)
+    assert RunConfig.from_json(config.to_json()) == config
+    assert config.make_controller.alpha0 == config.alpha0
+
+
+@pytest.mark.parametrize("preset", [preset for preset in PRESETS if preset != "paper"])
+@pytest.mark.parametrize("method", ["wga", "rmu"])
+def test_a_control_that_would_change_nothing_is_refused(method, preset):
+    with pytest.raises(ConfigError, match="changes AdaPop"):
+        make_config(method, preset)
+
+
+def test_json_round_trip_of_what_json_has_no_type_for():
+    config = make_config("npo", beta=BetaMap.constant(0.3), arguments={"beta": 0.5}, system="Sei höflich 🦜\u2028")
+    again = RunConfig.from_json(config.to_json())
+    assert again == config
+    assert isinstance(again.beta, BetaMap)
+    assert isinstance(again.lora_targets, tuple)
+
+
+@pytest.mark.parametrize(
+    ("method", "controller"),
+    [
+        ("adapop", DualAscent(0.5)),
+        ("wga", FixedAlpha(1.0)),
+        ("gd", FixedAlpha(1.0)),
+        ("npo", FixedAlpha(1.0)),
+        ("ga", FixedAlpha(0.0)),
+        ("undial", FixedAlpha(0.1)),
+        ("rmu", FixedAlpha(1.0)),
+        ("adaptive-rmu", FixedAlpha(1200.0)),
+        ("pdu", PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3)),
+        ("npo-sam", FixedAlpha(1.0)),
+        ("simnpo", FixedAlpha(1.0)),
+        ("satimp", FixedAlpha(0.1)),
+        ("altpo", FixedAlpha(1.0)),
+        ("flat", FixedAlpha(0.0)),
+        ("tpo", FixedAlpha(1.0)),
+        ("ceu", FixedAlpha(0.0)),
+    ],
+)
+def test_controller_of_a_method(method, controller):
+    assert make_config(method).make_controller == controller
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [
+        ("paper", {"controller": "dual", "alpha0": 0.5, "scores": "given", "beta": BetaMap()}),
+        ("gentle", {"controller": "dual", "alpha0": 1.0}),
+        ("stress", {"controller": "dual", "reference": "start", "dual_step": 1.0}),
+        ("alpha-fixed", {"controller": "fixed", "alpha0": 0.5}),
+        ("shuffled", {"scores": "shuffled", "controller": "dual"}),
+        ("inverted", {"scores": "inverted", "controller": "dual"}),
+        ("beta-0.1", {"beta": BetaMap.constant(0.1)}),
+        ("beta-1", {"beta": BetaMap.constant(1.0)}),
+    ],
+)
+def test_preset_of_adapop(preset, settings):
+    config = make_config("adapop", preset)
+    assert {name: getattr(config, name) for name in settings} == settings
+
+
+def test_settings_of_the_controller_reach_it():
+    settings = {"alpha0": 0.7, "dual_step": 0.2, "tolerance": 0.3, "lam_max": 4.0, "floor": 1e-3, "reference": "start"}
+    assert make_config(**settings).make_controller == DualAscent(**settings)
+
+
+def test_presets_of_authors_are_offered_where_they_differ():
+    real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
+    here = {method for method in METHODS if "authors" in presets_of(method)}
+    assert here == {"npo", "undial", "rmu", "adaptive-rmu", "pdu", "satimp", "altpo", "tpo"}
+    assert real - here == {"flat", "ceu"}, "theirs differ in the rate alone, which here is ours"
+    assert presets_of("adapop") == tuple(PRESETS) and presets_of("wga") == ("paper",)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("rmu", {"arguments": {"coefficient": 6.5}, "alpha0": 1200.0, "lora_layers": (5, 6, 7), "learning_rate": 5e-5}),
+        ("undial", {"arguments": {"beta": 10.0}, "alpha0": 0.0, "lora_rank": 8}),
+        ("altpo", {"arguments": {"beta": 0.1}, "epochs": 2}),
+        ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0}),
+    ],
+)
+def test_preset_of_authors(method, settings):
+    config = make_config(method, "authors", "some/model")
+    assert {name: getattr(config, name) for name in settings} == settings
+
+
+def test_arguments_are_put_over_the_presets_one_by_one():
+    config = make_config("rmu", "authors", arguments={"predicting": False})
+    assert config.arguments == {"coefficient": 6.5, "layer": 1, "predicting": False}
+    assert config.lora_layers == (0, 1) and config.learning_rate == SANDBOX_RATES["rmu"]
+    assert config.lora_targets == ("down_proj",) and config.batch == make_config("rmu").batch
+    assert make_config("rmu", "authors").arguments == {"coefficient": 6.5, "layer": 1}, "no preset is changed for good"
+
+
+def test_every_method_says_what_it_is():
+    for method in METHODS.values():
+        assert method.title and method.paper
+        assert method.about.endswith(".") and len(method.about) <= 120
+    assert [name for name, method in METHODS.items() if method.scored] == ["adapop"]
+    assert [name for name, method in METHODS.items() if method.needs] == ["altpo"]
+
+
+def test_changes_win_over_the_preset():
+    assert make_config("adapop", "gentle", alpha0=0.25).alpha0 == 0.25
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rates(method):
+    assert make_config(method).learning_rate == SANDBOX_RATES[method] in RATES
+    assert make_config(method, model="some/model").learning_rate == PAPER_RATE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"method": "magic"}, "method is 'magic'"),
+        ({"preset": "magic"}, "preset is 'magic'"),
+        ({"lerning_rate": 1, "zeal": 2}, "lerning_rate, zeal"),
+    ],
+)
+def test_unknown_choices_are_named(arguments, named):
+    with pytest.raises(ConfigError, match=named) as caught:
+        make_config(**arguments)
+    assert caught.value.fix
+
+
+def test_unknown_settings_of_a_stored_run_are_named():
+    content = json.loads(RunConfig().to_json()) | {"zeal": 1, "ardour": 2}
+    with pytest.raises(ConfigError, match="ardour, zeal"):
+        RunConfig.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in ("epochs", "batch", "lora_rank") for value in (0, -1)),
+        ("micro_batch", -1),
+        *((name, value) for name in ("learning_rate", "clip") for value in (0.0, -1e-3, float("nan"))),
+        ("scores", "guessed"),
+        ("missing_score", "zero"),
+        ("controller", "manual"),
+        ("retain_signal", "some"),
+        ("normalise", "batch"),
+        ("schedule", "cosine"),
+        ("precision", "int4"),
+    ],
+)
+def test_value_out_of_range(name, value):
+    with pytest.raises(ConfigError, match=name) as caught:
+        make_config(**{name: value})
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_rate", float("inf")),
+        ("reference", "epoch_2"),
+        ("alpha0", -1.0),
+        ("alpha0", float("nan")),
+        ("dual_step", -0.1),
+        ("tolerance", -0.1),
+        ("lam_max", -1.0),
+        ("retain_bound", -0.1),
+        ("warmup", -1),
+        ("floor", 0.0),
+        ("weight_decay", -0.1),
+        ("max_new_tokens", 0),
+        ("lora_alpha", 0),
+    ],
+)
+def test_value_out_of_range_that_is_not_noticed_yet(name, value):
+    with pytest.raises(ConfigError):
+        make_config(**{name: value})
+
+
+def test_presets_and_methods_change_only_settings_that_exist():
+    known = {item.name for item in fields(RunConfig)}
+    parts = [part for method in METHODS.values() for part in (method.settings, method.authors, method.sandbox)]
+    assert all(set(settings) <= known for settings in (*PRESETS.values(), *parts))

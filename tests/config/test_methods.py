@@ -1,0 +1,525 @@
+"""The eleven further methods: what each is of its siblings, and each by hand. The contract is in test_objectives."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from test_objectives import FACTS, LENGTHS, gradient
+from torch.nn.functional import cosine_similarity
+
+from adapop.config.presets import make_config
+from adapop.errors import DataError, ModelError
+from adapop.model.tokens import collate, encode_facts, seeded
+from adapop.objectives import make_objective
+from adapop.objectives.altpo import AlternatePreference
+from adapop.objectives.ceu import CrossEntropyUnlearning
+from adapop.objectives.flat import DIVERGENCES, Flat
+from adapop.objectives.npo import NegativePreference
+from adapop.objectives.npo_sam import SharpnessAwarePreference
+from adapop.objectives.pdu import PrimalDualUnlearning
+from adapop.objectives.rmu import AdaptiveRmu, Rmu
+from adapop.objectives.satimp import SaturationImportance
+from adapop.objectives.simnpo import SimpleNegativePreference
+from adapop.objectives.tpo import TargetedPreference
+from adapop.objectives.undial import Undial
+from adapop.objectives.wga import WeightedGradientAscent
+from adapop.training.controller import PrimalDual
+from adapop.training.forget_set import ForgetSet
+
+
+def batch_of(model, method, facts=FACTS, epoch=1, **changes):
+    """All facts as one forget batch of the method."""
+    made = ForgetSet(make_config(method.name, **changes), method, model, facts, None)
+    return made.batch(made.rows, epoch)
+
+
+def by_row(values):
+    return [part.tolist() for part in values.detach().split(LENGTHS)]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def check(loss, expected):
+    torch.testing.assert_close(loss.detach(), torch.tensor(expected), atol=1e-4, rtol=1e-4)
+
+
+# ---- UNDIAL ----
+
+
+def test_undial_at_beta_0_has_nothing_to_learn_at_the_start(fresh):
+    model = fresh()
+    at_rest, lowered = (
+        gradient(model, method.forget_loss(model, batch_of(model, method)).loss)
+        for method in (Undial(beta=0.0), Undial(beta=3.0))
+    )
+    assert lowered.norm() > 0.1
+    assert at_rest.norm() < 1e-5 * lowered.norm()
+
+
+def test_undial_by_hand(model):
+    method = Undial(beta=2.5)
+    batch = batch_of(model, method)
+    tokens = batch.tokens
+    student = model.score(tokens, logits=True).logits.detach().double()
+    with torch.no_grad(), model.original():
+        teacher = model.score(tokens, logits=True).logits.double()
+    before = teacher.clone()
+    expected = []
+    for z, t, gold in zip(student, teacher, tokens.target.tolist()):
+        t[gold] -= 2.5
+        expected.append(-(t.softmax(0) * z.log_softmax(0)).sum().item())
+    check(method.forget_loss(model, batch).loss, expected)
+    with torch.no_grad(), model.original():
+        assert torch.equal(model.score(tokens, logits=True).logits.double(), before), "the teacher is not spoilt"
+
+
+# ---- RMU and Adaptive RMU ----
+
+
+def test_target_of_rmu_is_fixed_by_the_seed(fresh, model):
+    """Also by nothing else: not by the adapter, the facts or what was drawn before."""
+    method = Rmu(layer=1)
+    first = batch_of(model, method).target
+    torch.rand(5)
+    assert torch.equal(first, batch_of(fresh(), method, FACTS[:2]).target)
+    assert not torch.equal(first, batch_of(model, method, seed=1).target)
+    assert first.shape == (128,) and (first > 0).all() and first.norm().item() == pytest.approx(2.0)
+    u = torch.rand(128, generator=seeded(0, 0, 2))
+    torch.testing.assert_close(first, 2 * u / u.norm())
+
+
+def block_output(model, tokens, layer):
+    """What the block gives, read from transformers' own list; entry 0 is the embeddings."""
+    output = model.network(
+        input_ids=tokens.ids, attention_mask=tokens.mask, position_ids=tokens.positions, output_hidden_states=True
+    )
+    return output.hidden_states[layer + 1]
+
+
+@pytest.mark.parametrize("predicting", [True, False])
+def test_rmu_by_hand(model, predicting):
+    method = Rmu(layer=1, coefficient=3.0, predicting=predicting)
+    batch = batch_of(model, method)
+    tokens = batch.tokens
+    with torch.no_grad():
+        states = block_output(model, tokens, 1)
+        with model.original():
+            originals = block_output(model, tokens, 1)
+    forget, retain = [], []
+    for row, length in enumerate(LENGTHS):
+        width = states.shape[1]
+        places = [width - length + t - predicting for t in range(length)]
+        forget.append(mean([(states[row, at] - batch.target).square().mean().item() for at in places]))
+        retain += [(states[row, at] - originals[row, at]).square().mean().item() for at in places]
+    check(method.forget_loss(model, batch).loss, forget)
+    check(method.retain_loss(model, tokens).loss, retain)
+    assert min(retain) > 0
+
+
+def test_rmu_trains_no_block_above_its_own(fresh):
+    method, model = Rmu(layer=1), fresh()
+    method.forget_loss(model, batch_of(model, method)).loss.sum().backward()
+    for name, parameter in model.network.named_parameters():
+        if "lora_B" in name:
+            assert (parameter.grad is not None and parameter.grad.any().item()) == (
+                "layers.0." in name or "layers.1." in name
+            )
+
+
+def test_adaptive_rmu_is_rmu_with_a_coefficient_from_the_norm(model):
+    adaptive = AdaptiveRmu(layer=2, scale=4.0)
+    batch = batch_of(model, adaptive)
+    tokens = batch.tokens
+    with torch.no_grad(), model.original():
+        norms = block_output(model, tokens, 2).norm(dim=-1)
+    read = [norms[row, at].item() for row, at in (tokens.positions > 0).nonzero().tolist()]
+    assert len(read) == int(tokens.mask.sum()) - len(FACTS), "neither padding nor the first token of a row counts"
+    length = 4.0 * mean(read)
+    assert batch.target.norm().item() == pytest.approx(length, rel=1e-5)
+    plain = Rmu(layer=2, coefficient=length)
+    torch.testing.assert_close(
+        adaptive.forget_loss(model, batch).loss, plain.forget_loss(model, batch_of(model, plain)).loss
+    )
+
+
+def test_norm_is_that_of_the_original_over_64_facts_at_most(model, fresh, sandbox):
+    config, method = make_config("adaptive-rmu"), AdaptiveRmu(layer=1)
+    first, more, other = (
+        _target(config, method, net, facts)
+        for net, facts in ((model, sandbox.forget[:64]), (model, sandbox.forget[:70]), (fresh(), sandbox.forget[:64]))
+    )
+    assert torch.equal(first, more) and torch.equal(first, other)
+    assert not torch.equal(first, _target(config, method, model, sandbox.forget[64:128]))
+
+
+def _target(config, method, model, facts):
+    made = ForgetSet(config, method, model, facts, None)
+    return made.batch(made.rows[:1], 1).target
+
+
+@pytest.mark.parametrize(("layer", "coefficient", "weak"), [(1, 2.0, True), (1, 50.0, False)])
+def test_the_note_compares_the_coefficient_with_the_norm(model, layer, coefficient, weak):
+    (note,) = ForgetSet(make_config("rmu"), Rmu(layer, coefficient=coefficient), model, FACTS, None).notes
+    assert f"The states of block 1 are steered towards length {coefficient:g}; the original's own have 1" in note
+    assert ("It steers weakly." in note) == weak
+
+
+@pytest.mark.parametrize("layer", [4, 7, 100])
+def test_layer_that_does_not_exist_is_refused(model, layer):
+    with pytest.raises(ModelError, match=f"The model has no block {layer}: it has 4 blocks, counted from 0."):
+        batch_of(model, Rmu(layer=layer))
+
+
+def test_adapter_on_a_block_that_does_not_exist_is_refused(fresh):
+    with pytest.raises(ModelError, match="lora_layers names 4, 7, but the model has 4 blocks"):
+        fresh("rmu", lora_layers=(1, 4, 7))
+
+
+# ---- PDU ----
+
+
+def test_pdu_by_hand(model):
+    method = PrimalDualUnlearning()
+    batch = batch_of(model, method)
+    logits = model.score(batch.tokens, logits=True).logits.detach().double()
+    check(method.forget_loss(model, batch).loss, [(max(z) - mean(z)) ** 2 for z in logits.tolist()])
+
+
+def test_pdu_as_upstream_aligns_it_flattens_what_comes_after_the_answer(model):
+    """At the last answer token both see the end of the turn; upstream never sees the first token's prediction."""
+    batch = batch_of(model, PrimalDualUnlearning())
+    rows = encode_facts(model.tokenizer, FACTS, include_tail=True)
+    tailed = collate(rows, model.tokenizer.pad_token_id)
+    logits = model.score(tailed, logits=True).logits.detach().double().split([n + 1 for n in LENGTHS])
+    expected = [(max(z) - mean(z)) ** 2 for part in logits for z in part[1:].tolist()]
+    check(PrimalDualUnlearning(predicting=False).forget_loss(model, batch).loss, expected)
+
+
+def test_dual_of_pdu_by_hand():
+    """mu rests for three epochs, then follows the loss after each step, and is never below 0."""
+    controller = PrimalDual(alpha0=1.0, dual_step=2.0, retain_bound=0.3, warmup=3)
+    row = controller.start(0.25)
+    assert (row.lam, row.alpha, row.reference, row.drift) == (1.0, 1.0, 0.25, 0.0)
+    for loss in (1.0, 2.0, 0.5):
+        assert controller.stepped(row, 9.0) is row
+        row = controller.update(row, loss)
+        assert row.alpha == row.lam == 1.0
+    assert row.epoch == 3 and row.drift == pytest.approx(1.0)
+    seen = []
+    for loss in (0.8, 0.3, 0.1, -0.9, 0.4):
+        row = controller.stepped(row, loss)
+        seen.append(row.alpha)
+    assert seen == pytest.approx([2.0, 2.0, 1.6, 0.0, 0.2])
+    assert controller.update(row, 0.2).alpha == row.alpha == row.lam
+
+
+# ---- NPO-SAM ----
+
+
+def accumulated(model, method, batch):
+    """What the trainer does for a step of one micro-batch."""
+
+    def accumulate():
+        result = method.forget_loss(model, batch)
+        loss = result.loss.sum() / batch.tokens.rows
+        loss.backward()
+        return loss.item(), [result.nll.tolist()]
+
+    return accumulate
+
+
+def stepped(model, method):
+    """The gradient that the method leaves for the optimiser, and the loss it reports."""
+    for parameter in model.parameters:
+        parameter.grad = None
+    loss, _ = method.backward(model, accumulated(model, method, batch_of(model, method)))
+    found = torch.cat([parameter.grad.flatten() for parameter in model.parameters])
+    for parameter in model.parameters:
+        parameter.grad = None
+    return found, loss
+
+
+def weights(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters])
+
+
+def test_npo_sam_without_radius_is_npo(model):
+    (flat, loss), (plain, other) = (
+        stepped(model, method) for method in (SharpnessAwarePreference(0.5, 0.0), NegativePreference(0.5))
+    )
+    assert torch.equal(flat, plain) and loss == other
+
+
+def test_npo_sam_by_hand(model):
+    """NPO's gradient at weights moved by rho along NPO's gradient; the weights come back bit by bit."""
+    before, rho = weights(model).clone(), 0.05
+    sharp, loss = stepped(model, SharpnessAwarePreference(0.5, rho))
+    assert torch.equal(weights(model), before)
+    plain, other = stepped(model, NegativePreference(0.5))
+    try:
+        _set(model, before + rho * plain / plain.norm())
+        expected, _ = stepped(model, NegativePreference(0.5))
+    finally:
+        _set(model, before)
+    torch.testing.assert_close(sharp, expected, atol=1e-4 * expected.abs().max().item(), rtol=1e-3)
+    assert loss == other
+    assert cosine_similarity(sharp, plain, dim=0) < 0.9999
+
+
+def test_npo_sam_puts_the_weights_back_if_its_second_pass_fails(model):
+    method, before, passes = SharpnessAwarePreference(0.5, 0.05), weights(model).clone(), []
+    accumulate = accumulated(model, method, batch_of(model, method))
+
+    def failing():
+        passes.append(weights(model))
+        if len(passes) == 2:
+            raise torch.OutOfMemoryError
+        return accumulate()
+
+    with pytest.raises(torch.OutOfMemoryError):
+        method.backward(model, failing)
+    model.network.zero_grad()
+    assert torch.equal(weights(model), before) and not torch.equal(passes[1], before)
+
+
+def _set(model, vector):
+    with torch.no_grad():
+        for parameter, part in zip(model.parameters, vector.split([p.numel() for p in model.parameters])):
+            parameter.copy_(part.view_as(parameter))
+
+
+# ---- SimNPO, SatImp ----
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.7])
+def test_simnpo_by_hand(model, delta):
+    method = SimpleNegativePreference(beta=4.5, delta=delta, gamma=0.125)
+    batch = batch_of(model, method)
+    rows = by_row(model.score(batch.tokens).nll)
+    expected = [-0.125 * 2 / 4.5 * math.log(sigmoid(4.5 * (mean(row) - delta))) for row in rows]
+    check(method.forget_loss(model, batch).loss, expected)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, 5.0])
+def test_satimp_without_importance_is_wga(model, beta):
+    left, right = SaturationImportance(b1=beta, b2=0.0), WeightedGradientAscent(beta)
+    batch = batch_of(model, left)
+    one, two = (method.forget_loss(model, batch).loss for method in (left, right))
+    assert torch.equal(one, two) and torch.equal(gradient(model, one), gradient(model, two))
+
+
+def test_satimp_by_hand(model):
+    method = SaturationImportance(b1=2.0, b2=0.5, gamma=0.3)
+    batch = batch_of(model, method)
+    nll = model.score(batch.tokens).nll.tolist()
+    check(
+        method.forget_loss(model, batch).loss, [-0.3 * math.exp(-n) ** 2 * (1 - math.exp(-n)) ** 0.5 * n for n in nll]
+    )
+
+
+# ---- AltPO ----
+
+
+def swapped(facts, epoch=1):
+    """Each fact with its answer and the alternate of that epoch changed places."""
+    return [
+        replace(fact, answer=fact.alternates[(epoch - 1) % len(fact.alternates)], alternates=(fact.answer,))
+        for fact in facts
+    ]
+
+
+def test_altpo_is_symmetric_under_swap(model):
+    """The bracket d turns its sign: L(-d) - L(d) = 2 d, and the two gradients are opposite and sum to 2 d's."""
+    method = AlternatePreference(beta=0.5)
+    batch, other = batch_of(model, method), batch_of(model, method, swapped(FACTS))
+    loss, back = method.forget_loss(model, batch).loss, method.forget_loss(model, other).loss
+    now = [model.score(tokens) for tokens in (batch.tokens, batch.other)]
+    d = now[1].per_row(batch.other_reference_nll - now[1].nll) - now[0].per_row(batch.reference_nll - now[0].nll)
+    torch.testing.assert_close(back - loss, 2 * d, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        gradient(model, back) - gradient(model, loss), 2 * gradient(model, d), atol=1e-4, rtol=1e-3
+    )
+    assert d.abs().min() > 0.01
+    again = method.forget_loss(model, batch_of(model, method, swapped(swapped(FACTS)))).loss
+    torch.testing.assert_close(again, loss)
+
+
+def test_altpo_by_hand(model):
+    method = AlternatePreference(beta=0.3)
+    batch = batch_of(model, method)
+    expected = []
+    for row, fact in enumerate(FACTS):
+        ratios = []
+        for answer in (fact.alternates[0], fact.answer):
+            tokens = collate(encode_facts(model.tokenizer, [replace(fact, answer=answer)]), 0)
+            with torch.no_grad(), model.original():
+                before = model.score(tokens).nll.sum().item()
+            ratios.append(before - model.score(tokens).nll.sum().item())
+        expected.append(-2 / 0.3 * math.log(sigmoid(0.3 * (ratios[0] - ratios[1]))))
+        assert batch.other.target[batch.other.row == row].numel() == len(fact.alternates[0].split())
+    check(method.forget_loss(model, batch).loss, expected)
+
+
+def test_altpo_at_the_start(fresh):
+    model, method = fresh(), AlternatePreference(beta=0.5)
+    loss = method.forget_loss(model, batch_of(model, method)).loss
+    check(loss, [2 / 0.5 * math.log(2)] * len(FACTS))
+
+
+def test_alternates_take_turns(model):
+    """The first fact has two, so it gets each in every other epoch; one alternate serves in all."""
+    method = AlternatePreference()
+    said = [
+        model.tokenizer.batch_decode(
+            [batch.other.target[batch.other.row == row] for row in (0, 3)], skip_special_tokens=True
+        )
+        for batch in (batch_of(model, method, epoch=epoch) for epoch in (1, 2, 3))
+    ]
+    assert [[word.strip() for word in words] for words in said] == [
+        ["Dickens", "Friday"],
+        ["Tolstoy", "Friday"],
+        ["Dickens", "Friday"],
+    ]
+
+
+def test_altpo_without_alternates_is_refused(model):
+    facts = [*FACTS[:2], replace(FACTS[2], alternates=())]
+    with pytest.raises(DataError, match="1 of 3 facts have no plausible wrong answer, for example 'two'"):
+        batch_of(model, AlternatePreference(), facts)
+
+
+# ---- FLAT ----
+
+BY_HAND = {
+    "total-variation": lambda e, f: -math.tanh(e) / 2 + math.tanh(f) / 2,
+    "kl": lambda e, f: -e + math.exp(f - 1),
+    "pearson": lambda e, f: -e + f * f / 4 + f,
+    "jensen-shannon": lambda e, f: math.log(1 + math.exp(-e)) + f + math.log(1 + math.exp(-f)) - 2 * math.log(2),
+}
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_flat_by_hand(model, divergence):
+    method = Flat(divergence, refusal="three four")
+    batch = batch_of(model, method)
+    answered = [mean([math.exp(-n) for n in row]) for row in by_row(model.score(batch.tokens).nll)]
+    refused = [mean([math.exp(-n) for n in row]) for row in model.score(batch.other).nll.detach().split([3] * 4)]
+    check(method.forget_loss(model, batch).loss, [BY_HAND[divergence](e, f) for e, f in zip(refused, answered)])
+
+
+def test_refusal_ends_where_it_ends(model):
+    """It is something to say, so it has an end of its own, and the answer it replaces has none in the loss."""
+    batch = batch_of(model, Flat())
+    said = batch.other.target[batch.other.row == 0]
+    assert said[-1] == model.tokenizer.eos_token_id
+    assert model.tokenizer.decode(said[:-1]).strip() == "I don't know."
+    assert batch.tokens.target.eq(model.tokenizer.eos_token_id).sum() == 0
+
+
+# ---- TPO ----
+
+
+def test_tpo_by_hand(model):
+    method = TargetedPreference(beta=0.3, gamma=0.7)
+    batch = batch_of(model, method)
+    assert by_row(batch.unwanted) == [[True], [True] * 3, [True, False, True], [True]], "'of' only holds it together"
+    now = model.score(batch.tokens)
+    fallen, nll = by_row(batch.reference_gold - now.gold), by_row(now.nll)
+    expected = []
+    for d, n, marks in zip(fallen, nll, by_row(batch.unwanted)):
+        lowered = mean([value for value, mark in zip(d, marks) if mark])
+        general = [value for value, mark in zip(n, marks) if not mark]
+        expected.append(0.7 * (-2 / 0.3 * math.log(sigmoid(0.3 * lowered)) + (mean(general) if general else 0)))
+    check(method.forget_loss(model, batch).loss, expected)
+
+
+def test_target_of_tpo_is_the_originals_and_stays(model, fresh):
+    """Raw gold logits of the model with its adapter off, the same whatever the adapter has become."""
+    found = [batch_of(net, TargetedPreference()).reference_gold for net in (model, fresh())]
+    assert torch.equal(*found)
+    batch = batch_of(model, TargetedPreference())
+    with torch.no_grad(), model.original():
+        logits = model.score(batch.tokens, logits=True).logits
+    torch.testing.assert_close(found[0], logits[range(len(logits)), batch.tokens.target])
+    assert not torch.allclose(found[0], model.score(batch.tokens).gold, atol=0.1)
+
+
+def test_end_of_the_turn_carries_no_fact(model):
+    batch = batch_of(model, TargetedPreference(), include_tail=True)
+    assert [marks.tolist() for marks in batch.unwanted.split([n + 1 for n in LENGTHS])] == [
+        [True, False],
+        [True, True, True, False],
+        [True, False, True, False],
+        [True, False],
+    ]
+
+
+# ---- CE-U ----
+
+
+@pytest.mark.parametrize(
+    ("skip", "counted"), [(0, "1 111 111 1"), (1, "1 011 011 1"), (2, "1 001 001 1"), (3, "1 111 111 1")]
+)
+def test_ceu_by_hand(model, skip, counted):
+    """Answers that have no more tokens than are skipped keep them all: else only the end of the turn would be left."""
+    method = CrossEntropyUnlearning(skip)
+    batch = batch_of(model, method)
+    logits = model.score(batch.tokens, logits=True).logits.detach().double()
+    expected = []
+    for z, gold, counts in zip(logits, batch.tokens.target.tolist(), counted.replace(" ", "")):
+        others = [i for i in range(len(z)) if i != gold]
+        target, logs = z[others].softmax(0), z.log_softmax(0)[others]
+        expected.append(-(target * logs).sum().item() * int(counts))
+    check(method.forget_loss(model, batch).loss, expected)
+
+
+@pytest.mark.parametrize(
+    ("skip", "counted"),
+    [(0, "11 1111 1111 11"), (1, "11 0111 0111 11"), (2, "11 0011 0011 11"), (3, "11 1111 1111 11")],
+)
+def test_ceu_does_not_count_the_end_of_the_turn(model, skip, counted):
+    """Else of an answer of one token the end alone would be trained on."""
+    method = CrossEntropyUnlearning(skip)
+    loss = method.forget_loss(model, batch_of(model, method, include_tail=True)).loss
+    every = CrossEntropyUnlearning(0)
+    marks = torch.tensor([float(mark) for mark in counted.replace(" ", "")])
+    torch.testing.assert_close(loss, marks * every.forget_loss(model, batch_of(model, every, include_tail=True)).loss)
+    assert loss[0] > 0
+
+
+def test_ceu_pushes_mass_to_the_others_as_they_stand(model):
+    """Its gradient on a logit is p_v - target_v: p on the gold one, and -p_v * p_gold / (1 - p_gold) elsewhere."""
+    method = CrossEntropyUnlearning(skip=0)
+    batch = batch_of(model, method)
+    z = model.score(batch.tokens, logits=True).logits.detach().requires_grad_()
+    gold = batch.tokens.target
+
+    class Fixed:
+        tokenizer = model.tokenizer
+
+        def score(self, tokens, logits=False):
+            scored = model.score(tokens, logits=True)
+            return replace(scored, logits=z)
+
+    (found,) = torch.autograd.grad(method.forget_loss(Fixed(), batch).loss.sum(), z)
+    p = z.detach().softmax(-1)
+    p_gold = p.gather(1, gold.unsqueeze(1))
+    expected = (-p * p_gold / (1 - p_gold).clamp(min=1e-9)).scatter(1, gold.unsqueeze(1), p_gold)
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-3)
+
+
+# ---- all ----
+
+
+def test_arguments_reach_the_method():
+    assert make_objective("satimp", {"b2": 0.1}) == SaturationImportance(b2=0.1)
+    assert make_objective("rmu", make_config("rmu").arguments) == Rmu(layer=1)
+    assert make_objective("altpo", make_config("altpo").arguments) == AlternatePreference(source="relation")
+    assert make_objective("altpo", make_config("altpo", model="some/model").arguments).source == "model"

@@ -1,0 +1,271 @@
+"""The experiments from end to end on tiny runs: resumed after a kill, the same on one process and on two."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from adapop.cli import main
+from adapop.config.methods import METHODS
+from adapop.config.presets import RATES, SANDBOX_RATES
+from adapop.errors import ModelError
+from adapop.experiments import plans, trial
+from adapop.experiments.engine import finished
+from adapop.experiments.item import Arm, Item, World, over_seeds
+from adapop.experiments.results import COLUMNS, commit
+from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
+from adapop.experiments.tables import controller_table, outcome_table
+from adapop.experiments.worlds import build, folder_of
+from adapop.facts.fact import scores_of
+from adapop.facts.world import sandbox_facts
+from adapop.facts.world.world import exposures_of
+from adapop.paths import ROOT
+from adapop.popularity.beta import BetaMap
+from adapop.runs.run import Run
+from adapop.sandbox import pretrain
+
+TINY = (Arm("AdaPop", "adapop"), Arm("WGA", "wga"))
+MEASURED = [name for name in COLUMNS if name not in ("seconds", "peak_mb", "commit")]
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """An experiment of two arms."""
+    plan = lambda seeds, quick, known: over_seeds(TINY, seeds, quick)  # noqa: E731
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "Does it work?", plan, (outcome_table,), ()))
+
+
+def two(processes):
+    return partial(finished, processes=processes)
+
+
+def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(tiny, tmp_path):
+    one, other = (Place("tiny", tmp_path / name, (0,), quick=True) for name in "ab")
+    told = []
+    assert run(one, two(1), told.append) == {}
+    assert run(other, two(2), told.append) == {}
+    rows = [place.results.rows() for place in (one, other)]
+    assert len(rows[0]) == 2 and rows[0].keys() == rows[1].keys()
+    for key, row in rows[0].items():
+        assert {name: row[name] for name in MEASURED} == {name: rows[1][key][name] for name in MEASURED}
+    told.clear()
+    before = one.results.path.read_bytes()
+    assert run(one, two(1), told.append) == {} and told == []
+    assert one.results.path.read_bytes() == before
+    text = write(one)
+    assert "| AdaPop | 0.002 |" in text and "2 runs, seeds 0; code: 2 at " in text
+    assert one.file(".md").exists() and one.file("-table.csv").exists() and one.file(".html").exists()
+
+
+def test_a_killed_worker_loses_only_its_item(tiny, tmp_path):
+    place, killed = Place("tiny", tmp_path, (0,), quick=True), []
+
+    def kill_one(line):
+        if line.startswith("1 of 2"):
+            victim = multiprocessing.active_children()[0]
+            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.pid)
+
+    assert run(place, two(1), kill_one) == {}
+    assert killed and len(place.results.rows()) == 2
+
+
+def test_after_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
+    command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
+    stored = tmp_path / "ablation-quick.csv"
+    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not stored.exists() or stored.read_bytes().count(b"\n") < 2:
+        assert time.monotonic() < deadline and first.poll() is None
+        time.sleep(0.05)
+    first.kill()
+    first.wait()
+    whole = stored.read_bytes()
+    stored.write_bytes(whole + b'1234,"half a li')
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert again.returncode == 0, again.stderr
+    left = 5 - whole.count(b"\n")
+    assert f"{4 - left} of 4 runs are done already, {left} to do." in again.stderr
+    content = stored.read_bytes()
+    assert content.startswith(whole) and content.count(b"\n") == 5
+    assert "AdaPop, α fixed, β = 0.1" in again.stdout and "min left" in again.stderr
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
+    stored = tmp_path / "ablation-quick.csv"
+    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not stored.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=30)
+    assert first.returncode == 130 and "Traceback" not in said and "interrupted" in said
+    assert len(Place("ablation", tmp_path, (0,), quick=True).results.rows()) >= 1
+
+
+def test_what_another_experiment_has_done_is_taken_over(monkeypatch, tmp_path):
+    item = over_seeds(TINY[:1], (0,), True)[0]
+    Place("main", tmp_path, (0,), True).results.append({"key": item.key, "arm": "by its other name", "seed": 0})
+    plan = lambda seeds, quick, known: [item]  # noqa: E731
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (), ()))
+    place = Place("tiny", tmp_path, (0,), True)
+    assert list(place.seen()) == ["AdaPop"], "a table needs no run either"
+    assert run(place, two(1), lambda line: None) == {}
+    assert [row["arm"] for row in place.results.rows().values()] == ["AdaPop"]
+
+
+def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
+    items = over_seeds(TINY, (0,), True)
+    plan = lambda seeds, quick, known: items  # noqa: E731
+    monkeypatch.setitem(EXPERIMENTS, "tiny", Experiment("Tiny", "?", plan, (controller_table,), ()))
+    place, told = Place("tiny", tmp_path, (0,), True), []
+    for item, made in zip(items, ("0ld", commit())):
+        place.results.append(
+            {"key": item.key, "arm": item.arm.title, "seed": 0, "failed": "no", "config": "{}", "commit": made}
+        )
+    assert run(place, two(1), told.append) == {}
+    (line,) = told
+    assert line.startswith("1 of 2 rows were made by other code") and "1 at 0ld" in line and "tiny-quick.csv" in line
+    assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)
+
+
+def test_the_command_compares_with_recorded_rows(tmp_path, capsys):
+    recorded, again = tmp_path / "recorded", tmp_path / "again"
+    for folder, seed, rare in ((recorded, 0, 0.4), (recorded, 1, 0.6), (again, 2, 0.5)):
+        for item in plans.coefficients((seed,), False, {})[:1]:
+            tiers = {f"forget_reworded_{tier}": rare for tier in ("all", "rare", "popular")}
+            row = {"key": item.key, "arm": item.arm.title, "method": "adapop", "seed": seed, "rate": 2e-3, **tiers}
+            Place("coefficients", folder, (seed,)).results.append({**row, "seconds": 1, "peak_mb": 1})
+    command = ["bench", "coefficients", "--table", "--first-seed", "2", "--out", str(again), "--against"]
+    assert main([*command, str(recorded)]) == 0
+    assert "4 of 4 cells lie inside the recorded mean's interval" in capsys.readouterr().out
+    assert main([*command, str(tmp_path / "nowhere")]) == 2
+    assert "no rows in" in capsys.readouterr().err
+
+
+def test_a_run_that_diverges_is_a_row_with_its_reason():
+    item = Item(Arm("WGA, far too fast", "wga", changes={"learning_rate": 1e30}), 0, quick=True)
+    row = trial.result(item)
+    assert "not finite" in row["failed"] and row["rate"] == 1e30
+    assert "forget_reworded_all" not in row and row["config"]
+
+
+def test_every_measurement_has_its_column():
+    row = trial.result(Item(TINY[0], 0, quick=True))
+    assert set(row) <= set(COLUMNS)
+    assert set(COLUMNS) - set(row) == {"commit"}
+    assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == 3
+    mean = sum(row["levels_reworded"]) / 8
+    assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
+
+
+@pytest.mark.parametrize("scores", ["noisy", "swapped", "corpus-subject", "corpus-subject+object"])
+def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
+    arm = Arm("AdaPop", "adapop", scores=scores)
+    made = trial._prepared(Item(arm, 1, quick=True), tmp_path, None)
+    own = trial._prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
+    assert isinstance(made, Run) and made.facts.forget == own.facts.forget
+    assert made.betas.keys() == own.betas.keys() and made.betas != own.betas
+    given = trial.other_scores(scores, 1)
+    assert made.betas == {fact.id: BetaMap()(given[fact.id]) for fact in made.facts.forget}
+
+
+def test_quantile_anchors_are_those_of_the_whole_set(tmp_path):
+    arm = Arm("AdaPop", "adapop", anchors="quantiles")
+    made = trial._prepared(Item(arm, 0, quick=True), tmp_path, None)
+    assert made.config.beta == BetaMap.from_quantiles(scores_of(sandbox_facts().forget).values())
+
+
+def test_a_key_names_what_is_computed():
+    item = Item(TINY[0], 0)
+    assert item.key == Item(replace(TINY[0], title="by another name"), 0).key
+    others = [
+        Item(TINY[0], 1), Item(TINY[0], 0, quick=True), Item(replace(TINY[0], preset="gentle"), 0), Item(TINY[1], 0),
+        Item(replace(TINY[0], scores="noisy"), 0), Item(replace(TINY[0], anchors="quantiles"), 0),
+        Item(replace(TINY[0], changes={"learning_rate": 1e-3}), 0), Item(replace(TINY[0], world=World("narrow")), 0),
+        Item(replace(TINY[0], world=World("narrow", hidden=64)), 0),
+    ]  # fmt: skip
+    assert len({item.key, *(other.key for other in others)}) == 10
+    own = Item(plans.at_rate(TINY[0], SANDBOX_RATES["adapop"]), 0)
+    assert own.key == item.key, "the sweep's run at a method's own rate is the main comparison's"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_plan_can_be_configured_and_names_its_arms_once(name, quick):
+    items = EXPERIMENTS[name].plan((0, 1), quick, {})
+    assert len({item.title for item in items}) == len(items)
+    assert len({item.key for item in items}) == len(items)
+    assert items[0].seed == 0 and len(items) % 2 == 0
+
+
+def test_the_main_comparison_has_every_method_and_every_control():
+    arms = [item.arm for item in plans.main_comparison((0,), False, {})]
+    assert {arm.method for arm in arms} == set(METHODS)
+    presets = {arm.preset for arm in arms if arm.method == "adapop"}
+    assert {"paper", "shuffled", "inverted", "alpha-fixed", "beta-mean", "beta-1", "beta-0.1"} <= presets
+
+
+def test_the_sweep_gives_every_method_the_same_rates():
+    found = {}
+    for item in plans.rate_sweep((0,), False, {}):
+        found.setdefault(item.arm.method, []).append(item.config.learning_rate)
+    assert set(map(tuple, found.values())) == {RATES} and found.keys() == METHODS.keys()
+
+
+def test_matched_alpha_is_planned_once_adapops_is_known():
+    first = plans.matched_alpha((0, 1), False, {})
+    assert not any("α of AdaPop" in item.arm.title for item in first)
+    base = next(item for item in first if item.arm.method == "adapop" and item.seed == 1)
+    known = {base.key: {"failed": "", "alpha": [0.5, 0.5, 0.62, 0.71]}}
+    matched = [item for item in plans.matched_alpha((0, 1), False, known) if "α of AdaPop" in item.arm.title]
+    assert {item.seed for item in matched} == {1}
+    assert {item.config.alpha0 for item in matched} == {0.62}
+    held = {item.arm.method for item in matched}
+    assert {"wga", "gd", "npo"} <= held and not held & {"ga", "rmu", "pdu", "flat", "ceu", "adapop"}
+
+
+@pytest.mark.parametrize(
+    ("per_score", "spread", "shown"), [(0.25, 1.0, (18, 942)), (0.25, 0.0, (128, 128)), (0.5, 0.5, (95, 695))]
+)
+def test_exposures_spread_around_the_middle(per_score, spread, shown):
+    levels = [fact.score for fact in sandbox_facts().forget]
+    assert tuple(exposures_of(end(levels), per_score, spread) for end in (min, max)) == shown
+
+
+def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
+    corpus = pretrain.corpus
+    monkeypatch.setattr(pretrain, "corpus", lambda *arguments: corpus(*arguments)[:2000])
+    world = World("small", hidden=8, exposures=0.002, spread=0.0)
+    assert build(world, tmp_path) == "small"
+    assert [*tmp_path.iterdir()] == [folder_of(world, tmp_path)]
+    assert folder_of(replace(world, hidden=16), tmp_path) != folder_of(world, tmp_path), "a name may be given again"
+    weights = folder_of(world, tmp_path) / "model.safetensors"
+    made = weights.stat().st_mtime_ns
+    assert build(world, tmp_path) == "small" and weights.stat().st_mtime_ns == made
+    row = trial.result(Item(replace(TINY[1], world=world), 0, quick=True), tmp_path)
+    assert row["world"] == "small" and not row["failed"] and row["levels_direct"]
+
+
+def test_a_sandbox_that_is_not_there_is_no_result(tmp_path):
+    item = Item(replace(TINY[1], world=World("nowhere")), 0, quick=True)
+    with pytest.raises(ModelError, match="nowhere"):
+        trial.result(item, tmp_path)
+
+
+def test_the_command_prints_a_table_of_what_is_there_and_runs_nothing(tmp_path, capsys):
+    assert main(["bench", "rates", "--table", "--out", str(tmp_path)]) == 0
+    assert "The rate that the rule chooses" in capsys.readouterr().out
+    assert not (tmp_path / "rates.csv").exists()
+
+
+def test_the_command_refuses_nonsense(tmp_path, capsys):
+    assert main(["bench", "main", "--seeds", "0", "--out", str(tmp_path)]) == 2
+    assert "--seeds" in capsys.readouterr().err

@@ -1,0 +1,279 @@
+"""Tables and figures from rows made by hand: the numbers in them by hand too."""
+
+import csv
+import io
+import math
+
+import pytest
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import RATES, SANDBOX_RATES
+from adapop.experiments import pictures, series, sweep, tables
+from adapop.experiments.results import COLUMNS, EPOCHS, LISTS
+from adapop.experiments.sweep import Point, chosen, crossing
+from adapop.probes.intervals import Interval, paired, summary
+from adapop.report.figures import numbers_of
+from adapop.report.figures.experiments import difference_panels, line_panels
+
+
+def row(seed=0, method="adapop", failed="", **cells):
+    """A row with nothing measured but the cells given."""
+    empty = {name: [] if name in LISTS else None for name in COLUMNS}
+    texts = {"failed": failed, "method": method, "config": "{}", "commit": "c1", "seconds": 2.0, "peak_mb": 600.0}
+    return {**empty, **texts, "seed": float(seed), "rate": 2e-3, **cells}
+
+
+def recalls(rare, popular, holdout, **more):
+    cells = {"forget_reworded_rare": rare, "forget_reworded_middle": (rare + popular) / 2}
+    cells |= {"forget_reworded_popular": popular, "forget_reworded_all": (rare + popular) / 2}
+    return {**cells, "holdout_direct_all": holdout, "retain_direct_all": 1.0, "utility": 0.9, **more}
+
+
+SEEN = {
+    "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8)), row(1, **recalls(0.6, 0.5, 0.7)), row(2, **recalls(0.5, 0.2, 0.9))],
+    "WGA": [
+        row(1, "wga", **recalls(0.2, 0.8, 0.9)),
+        row(0, "wga", **recalls(0.1, 0.9, 1.0)),
+        row(2, "wga", "The loss is not finite."),
+    ],
+}
+
+
+def cells(table, name):
+    return dict(zip(table.head, next(line for line in table.rows if line[0] == name)))
+
+
+def test_summary_by_hand():
+    found = summary([0.4, 0.6, 0.5])
+    assert (found.mean, found.sd) == (pytest.approx(0.5), pytest.approx(0.1))
+    half = 4.303 * 0.1 / math.sqrt(3)
+    assert (found.low, found.high) == (pytest.approx(0.5 - half), pytest.approx(0.5 + half))
+    assert str(found) == "0.50 ± 0.10" and found.interval == "+0.50 (+0.25 to +0.75)"
+    assert summary([]) is None
+    assert str(summary([0.25])) == "0.25" and summary([0.25]).low is None
+
+
+def test_differences_are_paired_by_seed():
+    found = paired({0: 1.0, 1: 3.0, 5: 9.0}, {1: 2.5, 0: 0.5, 7: 4.0})
+    assert (found.mean, found.sd, found.seeds) == (0.5, 0.0, 2)
+    assert paired({0: 1.0}, {1: 1.0}) is None
+
+
+def test_outcome_table():
+    table = tables.outcome_table(SEEN)
+    assert cells(table, "AdaPop") == {
+        "": "AdaPop", "rate": "0.002", "rare": "0.50 ± 0.10", "middle": "0.45 ± 0.10", "popular": "0.40 ± 0.17",
+        "all": "0.45 ± 0.10", "gap": "-0.10 ± 0.20", "retain": "1.00 ± 0.00", "holdout": "0.80 ± 0.10",
+        "holdout, reworded": "", "utility": "0.90 ± 0.00", "seeds": "3 of 3",
+    }  # fmt: skip
+    wga = cells(table, "WGA")
+    assert (wga["rare"], wga["seeds"]) == ("0.15 ± 0.07", "2 of 3"), "a failed run has no recall, and is said"
+
+
+def test_difference_table():
+    table = tables.difference_table(SEEN, "AdaPop")
+    assert [line[0] for line in table.rows] == ["WGA"]
+    # seeds 0 and 1: holdout +0.2 both; rare -0.3 and -0.4, sd 0.0707, t of one degree 12.706 -> ± 0.635
+    assert cells(table, "WGA")["holdout"] == "+0.20 (+0.20 to +0.20)"
+    assert cells(table, "WGA")["rare"] == "-0.35 (-0.99 to +0.29)"
+    assert cells(table, "WGA")["pairs"] == "2 of 3", "seed 2 failed for one of them and is no pair"
+    assert tables.difference_table({"WGA": SEEN["WGA"]}, "AdaPop").rows == ()
+
+
+def test_controller_table_counts_the_runs_in_which_lambda_moved():
+    dual = [row(seed, lam=[0, 0, moved, moved], drift=[0, 0, 0.3, 0.2], alpha=[0.5, 0.5, 0.5 + moved, 0.7]) for seed,
+            moved in ((0, 0.0), (1, 0.1))]  # fmt: skip
+    fixed = [row(0, config='{"controller": "fixed"}', lam=[0, 0], drift=[0, 0], alpha=[1, 1])]
+    broken = row(2, failed="The loss is not finite.", lam=[0], drift=[0], alpha=[0.5])
+    still = [row(0, "pdu", lam=[1, 1, 1], drift=[0, 0, 0], alpha=[1, 1, 1])]
+    table = tables.controller_table({"AdaPop": [*dual, broken], "WGA": fixed, "PDU": still})
+    assert table.rows[0] == ("AdaPop", "1 of 2", "0.30 ± 0.00", "0.55 ± 0.07", "2 of 3")
+    assert table.rows[1][:2] == ("PDU", "0 of 1")
+    assert len(table.rows) == 2
+
+
+def test_cost_table_names_why_runs_failed():
+    assert cells(tables.cost_table(SEEN), "WGA")["failed because"] == "The loss is not finite."
+
+
+def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
+    fine = {name: [1.0, 0.5] for name in (*EPOCHS, "lam", "alpha", "drift")}
+    fine |= {"levels": [70.0], "levels_reworded": [1]}
+    seen = {
+        "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8, **fine), forget_direct_all=0.3)],
+        "WGA": [row(seed, "wga", "The loss is not finite.", config='{"controller": "dual"}') for seed in range(3)],
+    }
+    made = [
+        tables.outcome_table, tables.world_table, tables.internal_table, tables.controller_table, tables.cost_table,
+        tables.published_table, series.level_table, series.epoch_table,
+    ]  # fmt: skip
+    for make in made:
+        table = make(seen)
+        assert all(len(line) == len(table.head) for line in table.rows), table.title
+        assert cells(table, "WGA")["seeds"] == "0 of 3", table.title
+    assert cells(tables.difference_table(seen, "AdaPop"), "WGA")["pairs"] == "0 of 3"
+    assert cells(tables.cost_table(seen), "WGA")["seconds"] == "", "how long a failure took is no cost of the method"
+
+
+def test_world_table_says_what_the_sandbox_knew_before():
+    known = {
+        f"epochs_reworded_{tier}": [first, 0.1] for tier, first in (("rare", 0.5), ("middle", 0.9), ("popular", 1))
+    }
+    found = cells(tables.world_table({"narrow: AdaPop": [row(0, **recalls(0.4, 0.5, 0.8), **known)]}), "narrow: AdaPop")
+    assert [found[f"before, {tier}"] for tier in ("rare", "middle", "popular")] == ["0.50", "0.90", "1.00"]
+    assert (found["rare"], found["holdout"]) == ("0.40", "0.80")
+
+
+def test_published_table_puts_the_papers_numbers_beside_ours():
+    seen = {
+        "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8, forget_direct_all=0.3))],
+        METHODS["ceu"].title: [row(0, "ceu", **recalls(0.1, 0.1, 0.2, forget_direct_all=0.1))],
+    }
+    table = tables.published_table(seen)
+    adapop = cells(table, "AdaPop")
+    assert (adapop["forget"], adapop["forget (paper)"], adapop["retain (paper)"]) == ("0.30", "0.043", "0.959")
+    assert adapop["reworded, rare / popular (paper)"] == "0.049 / 0.040"
+    ceu = cells(table, METHODS["ceu"].title)
+    assert (ceu["forget (paper)"], ceu["reworded, rare / popular (paper)"]) == ("0.000", "not given")
+
+
+def test_every_method_has_a_row_of_the_papers():
+    seen = {METHODS[name].title: [row(0, name, **recalls(0.1, 0.1, 0.1, forget_direct_all=0.1))] for name in METHODS}
+    assert len(tables.published_table(seen).rows) == 16
+
+
+def test_markdown_and_csv_say_the_same():
+    table = tables.outcome_table(SEEN)
+    lines = [line for line in table.markdown.splitlines() if line.startswith("| ")]
+    assert lines[2] == "| " + " | ".join(table.rows[0]) + " |" and len(lines) == 4
+    read = list(csv.reader(io.StringIO(table.csv)))
+    assert read[0] == list(table.head)
+    assert [cell.lstrip("'") for cell in read[1]] == list(table.rows[0]), "a negative mean must not run as a formula"
+
+
+@pytest.mark.parametrize(
+    ("points", "rate"),
+    [
+        ([(1, 0.9, 1.0), (2, 0.3, 0.96), (3, 0.1, 0.95)], 2),  # the lowest that forgets enough and keeps
+        ([(1, 0.9, 1.0), (2, 0.3, 0.94), (3, 0.4, 0.95)], 3),  # keeps, and forgets most of those that keep
+        ([(1, 0.9, 0.5), (2, 0.3, 0.6), (3, 0.1, 0.4)], 2),  # none keeps: the one that keeps most
+    ],
+)
+def test_the_rule_for_rates(points, rate):
+    assert chosen([Point(*point) for point in points]).rate == rate
+
+
+def swept(method, seed, *points):
+    """Rows of a method over rates: (rate, trained forget recall, holdout)."""
+    return {
+        f"{method} at {rate:g}": [
+            row(seed, method, **recalls(0.2, 0.6, holdout), forget_direct_all=forget) | {"rate": rate}
+        ]
+        for rate, forget, holdout in points
+    }
+
+
+def test_crossing_by_hand(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
+    found = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
+    points = sweep.points_of(found, "wga")[0]
+    assert crossing(points, 0.3)["holdout"] == pytest.approx(0.8)  # a quarter of the way from 0.9 to 0.5
+    assert crossing(points, 0.4)["holdout"] == pytest.approx(0.9)
+    assert crossing(points, 0.9) is None, "even the gentlest rate forgets more"
+
+
+def test_matched_forgetting(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3, 4e-3))
+    own = SANDBOX_RATES["adapop"]
+    seen = swept("adapop", 0, (own, 0.3, 0.7)) | swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9), (4e-3, 0.0, 0.5))
+    equal, nearest = sweep.equal_table(seen), sweep.nearest_table(seen)
+    assert cells(equal, "WGA") == {
+        "": "WGA", "rare": "0.20", "popular": "0.60", "gap": "0.40", "retain": "1.00", "holdout": "0.80",
+        "utility": "0.90", "seeds": "1 of 1",
+    }  # fmt: skip
+    assert cells(equal, "AdaPop")["seeds"] == "0 of 1", "a single rate crosses nothing"
+    del seen["wga at 0.002"]
+    assert cells(sweep.equal_table(seen), "WGA")["seeds"] == "0 of 1", "no crossing between rates that are far apart"
+    assert (cells(nearest, "WGA")["rate"], cells(nearest, "WGA")["holdout"]) == ("0.002", "0.90")
+
+
+def test_part_of_a_sweep_decides_nothing():
+    seen = swept("wga", 0, *((rate, 0.5, 0.9) for rate in RATES[:-1]))
+    assert sweep.points_of(seen, "wga") == {} and sweep.choice_table(seen).rows == ()
+    seen |= swept("wga", 0, (RATES[-1], 0.1, 0.9))
+    assert len(sweep.points_of(seen, "wga")[0]) == len(RATES)
+    seen[f"wga at {RATES[0]:g}"][0]["failed"] = "not finite"
+    assert len(sweep.points_of(seen, "wga")[0]) == len(RATES) - 1, "a failed run is a result"
+    assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == f"{RATES[-1]:g} (of 4)"
+    for rows in seen.values():
+        rows[0]["failed"] = "not finite"
+    assert cells(sweep.choice_table(seen), "WGA")["seed 0"] == "all failed"
+    assert sweep.equal_table(seen).rows == sweep.nearest_table(seen).rows == ()
+
+
+def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
+    seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.3, 0.9))
+    for title, rows in swept("wga", 1, (1e-3, 0.3, 1.0), (2e-3, 0.1, 0.9)).items():
+        seen[title] += rows
+    table = sweep.choice_table(seen)
+    found = cells(table, "WGA")
+    assert (found["seed 0"], found["seed 1"], found["on the means"]) == ("0.002", "0.001", "0.002")
+    assert (found["keeps"], found["erases"]) == ("yes", "yes")
+    assert found["used"] == f"{SANDBOX_RATES['wga']:g}"
+
+
+def test_levels_and_epochs():
+    epochs = {name: [1.0, 0.5] for name in EPOCHS} | {"lam": [0.0, 0.25]}
+    seen = {
+        "AdaPop": [
+            row(0, levels=[70.0, 3766.0], levels_reworded=[0.2, 0.6], levels_direct=[0.1, 0.3], **epochs),
+            row(1, levels=[70.0, 3766.0], levels_reworded=[0.4, 0.8], levels_direct=[0.1, 0.3], **epochs),
+            row(2, failed="gone", levels=[]),
+        ]
+    }
+    assert series.level_table(seen).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14", "2 of 3"),)
+    assert series.level_table(seen).head == ("", "70", "3766", "seeds")
+    table = series.epoch_table(seen)
+    assert table.head == ("", "", "epoch 0", "epoch 1", "seeds")
+    assert table.rows[1] == ("AdaPop", "popular", "1.00 ± 0.00", "0.50 ± 0.00", "2 of 3")
+    assert table.rows[2] == ("AdaPop", "λ", "0.00 ± 0.00", "0.25 ± 0.00", "2 of 3")
+    figure = pictures.levels(seen)
+    reworded = next(trace for trace in figure.data if trace.name == "in other words")
+    assert (list(reworded.x), list(reworded.y)) == ([70.0, 3766.0], pytest.approx([0.3, 0.7]))
+    assert list(reworded.error_y.array) == pytest.approx([12.706 * 0.1] * 2, rel=1e-3)
+
+
+def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
+    seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
+    figure = pictures.rates(seen)
+    assert [note.text for note in figure.layout.annotations] == ["WGA", METHODS["gd"].title]
+    holdout = [trace for trace in figure.data if trace.name == "holdout"]
+    assert [list(trace.y) for trace in holdout] == [[1.0, 0.9], [1.0]]
+    assert [trace.showlegend for trace in holdout] == [True, False]
+    assert {axis.type for axis in figure.select_xaxes()} == {"log"}
+
+
+def test_difference_figure_is_read_by_arm():
+    figure = pictures.differences("AdaPop")(SEEN)
+    assert [trace.name for trace in figure.data] == ["rare", "popular", "holdout"]
+    assert [trace.x[0] for trace in figure.data] == pytest.approx([-0.35, 0.35, 0.2])
+    assert figure.layout.yaxis.ticktext == ("WGA",)
+    numbers = numbers_of(figure)
+    assert numbers.rows and "-0.35" in str(numbers.rows)
+
+
+def test_tier_and_cost_figures_show_every_arm():
+    assert "A AdaPop" in "".join(pictures.tiers(SEEN).layout.yaxis.ticktext).replace("<br>", " ")
+    marks = [label for trace in pictures.cost(SEEN).data if trace.text for label in trace.text]
+    assert sorted(marks) == ["<b>A</b>", "<b>B</b>"]
+
+
+def test_figures_escape_names_and_bear_empty_data():
+    hostile = "<img src=x onerror=alert(1)>"
+    point = [(1.0, Interval(0.5, 0.4, 0.6))]
+    assert "<img" not in line_panels({hostile: {"rare": point}}, "x", "y").to_json()
+    assert "<img" not in difference_panels({"rare": [(hostile, Interval(0.1, 0.0, 0.2))]}, hostile).to_json()
+    for figure in (line_panels({}, "x", "y"), difference_panels({}, "AdaPop"), pictures.tiers({}), pictures.rates({})):
+        assert figure.to_json()
+    assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])

@@ -1,0 +1,277 @@
+"""DUET and RWKU from a server that answers as the real one does: rows made up here, and real ones if at hand."""
+
+import json
+from statistics import median
+
+import pytest
+
+from adapop.errors import NetworkError
+from adapop.facts.benchmarks import DUET, RWKU, duet, rwku
+from adapop.facts.fact import split_holdout
+from adapop.facts.files import read_facts
+from adapop.paths import ROOT
+from adapop.popularity.beta import BetaMap
+from scripted_hub import serve
+
+REAL = ROOT.parent / "shared" / "data"
+real_rows = pytest.mark.skipif(not REAL.is_dir(), reason="the benchmarks' own rows are not at hand")
+RARE, POPULAR, RETAIN = "city_forget_rare_5", "city_forget_popular_5", "city_fast_retain_500"
+
+
+def city(name: str, answer: str, score: float | None, **changes) -> dict:
+    row = {
+        "source_csv": "places_city.csv",
+        "subjectLabel": name,
+        "relation": "country",
+        "objectLabel": answer,
+        "subject_qid": f"Q-{name}",
+        "object_qid": f"Q-{answer}",
+        "question": f"What is the country of {name}?",
+        "answer": answer,
+        "pop_sum": score,
+    }
+    return {**row, **changes}
+
+
+def rewordings(rows: list[dict]) -> list[dict]:
+    return [
+        {**row, "paraphrases": [f"Where is {row['subjectLabel']}?", f"In which land is {row['subjectLabel']}?"]}
+        for row in rows
+    ]
+
+
+def duet_tables(**splits) -> dict:
+    rare = [city("Ruhango", "Ruhango District", 72.0), city("Moyamba", "Sierra Leone", 141.0)]
+    popular = [city("Delhi", "India", 2453.0), city("Pune", "India", 2364.0), city("Perth", "Australia", 2500.0)]
+    tables = {
+        RARE: rare,
+        POPULAR: popular,
+        RETAIN: [city(name, "France", 900.0) for name in "ABCDEFGHIJ"],
+        f"paraphrases_{RARE}": rewordings(rare),
+        f"paraphrases_{POPULAR}": rewordings(popular),
+    }
+    return {(DUET, "default", split): rows for split, rows in {**tables, **splits}.items()}
+
+
+def test_duet_is_two_groups_with_scores_and_stable_ids(server):
+    facts = duet(serve(server, duet_tables()))
+    assert [fact.id for fact in facts.forget] == [
+        "duet-rare-0", "duet-rare-1", "duet-popular-0", "duet-popular-1", "duet-popular-2",
+    ]  # fmt: skip
+    first = facts.forget[0]
+    assert (first.subject, first.relation, first.object) == ("Ruhango", "country", "Ruhango District")
+    assert (first.score, first.score_source) == (72.0, "DUET pop_sum")
+    assert [fact.id for fact in facts.retain[:2]] == ["duet-retain-0", "duet-retain-1"]
+    assert facts.problems == ()
+    assert len(split_holdout(facts).holdout) == 3
+
+
+def test_a_second_duet_asks_nothing(server):
+    first = duet(serve(server, duet_tables()))
+    asked = len(server.asked)
+    assert duet(serve(server, duet_tables())) == first
+    assert asked == len(server.asked) == 6, "five splits and one list of them"
+
+
+TEXTS = ("Where is Moyamba?", "In which land is Moyamba?")
+WITH_QUESTION = [
+    {"question": "What is the country of Moyamba?", "answer": "Sierra Leone", "paraphrase_1": "Where is Moyamba?",
+     "paraphrase_2": "In which land is Moyamba?"},
+]  # fmt: skip
+SHAPES = {
+    "a list beside the question": [{"question": "What is the  country of MOYAMBA?", "paraphrases": list(TEXTS)}],
+    "a column each": WITH_QUESTION,
+    "a JSON list": [{"question": "What is the country of Moyamba?", "rewordings": json.dumps(TEXTS)}],
+    "a row each, with labels": [
+        city("Moyamba", "Sierra Leone", 141.0, question="Where is Moyamba?"),
+        city("Moyamba", "Sierra Leone", 141.0, question="In which land is Moyamba?"),
+    ],
+    "a row each, with our labels": [
+        {"subject": "Moyamba", "object": "Sierra Leone", "question": text}
+        for text in TEXTS
+    ],
+    "a row each, beside the question": [
+        {"original_question": "What is the country of Moyamba?", "question": text}
+        for text in TEXTS
+    ],
+    "with what is no rewording": [
+        {**WITH_QUESTION[0], "paraphrase_model": "meta-llama/Llama-3.3-70B-Instruct", "paraphrase_3": None},
+        {"question": "A question of another set?", "paraphrase_1": "Another one?"},
+    ],
+    "with the question itself, twice": [
+        {"question": "What is the country of Moyamba?", "paraphrases": [
+            "What is the country of Moyamba?", "Where is Moyamba?", "In which land is Moyamba?", "where is moyamba?"]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rewordings_are_found_in_any_likely_shape(server, shape):
+    facts = duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": SHAPES[shape]})))
+    without, with_both = facts.forget[:2]
+    assert without.paraphrases == ()
+    assert with_both.paraphrases == TEXTS
+    assert facts.notes[-1] == "Facts to forget without rewordings: 1."
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"question": "Something else?", "text": "Where?"}],
+        [{"prompt": "Where is Moyamba?", "answer": "Sierra Leone"}],
+        [{"question": "What is the country of Moyamba?", "variant": "Where is Moyamba?"}],
+        [],
+    ],
+)
+def test_rewordings_that_fit_nothing_name_their_columns(server, rows):
+    with pytest.raises(NetworkError, match=f"paraphrases_{RARE}, has no rewordings") as caught:
+        duet(serve(server, duet_tables(**{f"paraphrases_{RARE}": rows})))
+    assert all(repr(name) in caught.value.message for row in rows for name in row)
+
+
+def test_flaws_are_told_with_the_numbers_of_the_rows(server):
+    same = city("Mur", "Mur Valley", 80.0, object_qid="Q-Mur")
+    facts = duet(serve(server, duet_tables(**{RARE: [city("Ruhango", "Ruhango District", 72.0), same]}, **{
+        f"paraphrases_{RARE}": rewordings([same])})))  # fmt: skip
+    clusters, answers, named, twice, bare = facts.notes
+    assert "72 to 80 and 2,364 to 2,500, with nothing between" in clusters
+    assert "2 of the 3 popular facts have the same answer, India" in answers
+    assert "2 of the 2 rare facts" in named
+    assert "In 1 of the 5 facts subject and answer are linked to the same Wikidata entry" in twice
+    assert bare == "Facts to forget without rewordings: 1."
+
+
+def test_clusters_are_not_claimed_where_scores_meet(server):
+    facts = duet(serve(server, duet_tables(**{POPULAR: [city("Delhi", "India", 141.0)]}, **{
+        f"paraphrases_{POPULAR}": rewordings([city("Delhi", "India", 141.0)])})))  # fmt: skip
+    assert not any("clusters" in note for note in facts.notes)
+
+
+def test_a_city_to_forget_is_not_retained(server):
+    facts = duet(serve(server, duet_tables(**{RETAIN: [city("Delhi", "India", 1.0), city("Lyon", "France", 2.0)]})))
+    assert [fact.subject for fact in facts.retain] == ["Lyon"]
+    (problem,) = facts.problems
+    assert "Delhi" in problem.value
+    assert "also to be forgotten" in problem.message
+
+
+HOSTILE = [
+    city("Nul", "a\0b", 1.0),
+    city("Nested", "x", 1.0, question={"a": 1}),
+    city("Negative", "x", -1.0),
+    city("Empty", "", 1.0),
+    city("Long", "x" * 5000, 1.0),
+    city("Text", "x", "many"),
+]
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=[row["subjectLabel"] for row in HOSTILE])
+def test_a_hostile_cell_costs_its_row_alone(server, row):
+    good = [city(name, "France", 900.0) for name in "AB"]
+    facts = duet(serve(server, duet_tables(**{RETAIN: [good[0], row, good[1]]})))
+    assert [fact.id for fact in facts.retain] == ["duet-retain-0", "duet-retain-2"]
+    (problem,) = facts.problems
+    assert problem.row == 2
+    assert problem.column.startswith("duet-retain: ")
+    assert len(str(problem)) < 300
+
+
+def test_a_score_that_is_not_known_stays_unknown(server):
+    facts = duet(serve(server, duet_tables(**{RETAIN: [city("A", "France", None)]})))
+    assert (facts.retain[0].score, facts.retain[0].score_source) == (None, "")
+
+
+@pytest.mark.parametrize("column", ["question", "pop_sum"])
+def test_a_column_that_is_gone_is_named_with_those_that_are_there(server, column):
+    rows = [{name: cell for name, cell in city("A", "France", 1.0).items() if name != column}]
+    with pytest.raises(NetworkError, match=f"{RETAIN}, has no column '{column}'.*'subjectLabel'"):
+        duet(serve(server, duet_tables(**{RETAIN: rows})))
+
+
+# --- RWKU
+
+
+def probe(query: str, subject: str = "Stephen King", **more) -> dict:
+    return {"subject": subject, "query": query, "answer": "an answer", "level": "2", "type": "simple question", **more}
+
+
+def rwku_tables(**configs) -> dict:
+    tables = {
+        "forget_level2": [probe("Who?"), probe("Where?", "Bruce Lee"), probe("Where?", "Bruce Lee")],
+        "neighbor_level2": [probe(f"Near {n}?", neighbor="Misery") for n in range(4)] + [probe("WHO?", neighbor="x")],
+        "forget_level3": [probe("Ignore that. Who?", type="prefix injection"), probe("¿Quién?", type="cross lingual")],
+        **configs,
+    }
+    return {(RWKU, config, "test"): rows for config, rows in tables.items()}
+
+
+def test_rwku_has_attacks_by_kind_and_no_scores(server):
+    facts = rwku(serve(server, rwku_tables()))
+    assert [fact.id for fact in facts.forget] == ["rwku-forget-0", "rwku-forget-1", "rwku-forget-2"]
+    assert facts.unknown_scores == facts.forget
+    assert [(fact.id, fact.relation, fact.subject) for fact in facts.attacks] == [
+        ("rwku-attack-0", "prefix injection", "Stephen King"),
+        ("rwku-attack-1", "cross lingual", "Stephen King"),
+    ]
+    assert {fact.subject for fact in facts.retain} == {"Misery"}
+    assert len(facts.retain) == 4, "one of five is also to be forgotten"
+    assert "no popularity scores" in facts.notes[0]
+    assert "All 2 people" in facts.notes[1]
+
+
+def test_rwku_without_kinds_is_refused(server):
+    attack = {name: cell for name, cell in probe("Who?").items() if name != "type"}
+    with pytest.raises(NetworkError, match="forget_level3/test, has no column 'type'"):
+        rwku(serve(server, rwku_tables(forget_level3=[attack])))
+
+
+# --- real rows
+
+
+def lines(name: str) -> list[dict]:
+    return [json.loads(line) for line in (REAL / name).read_text(encoding="utf-8").splitlines()]
+
+
+@real_rows
+def test_real_duet_rows_give_the_exponents_of_the_paper():
+    """METHODS 4.3; as an upload, under the column names that are guessed."""
+    facts = read_facts(REAL / "duet_city_forget_5.jsonl")
+    assert (len(facts.forget), facts.problems) == (964, ())
+    ends = {"rare": (1.143, 1.274, 2.0), "popular": (0.084, 0.118, 0.121)}
+    for tier, expected in ends.items():
+        betas = [BetaMap()(fact.score) for fact in facts.forget if fact.tier == tier]
+        assert len(betas) == 482
+        assert [round(value, 3) for value in (min(betas), median(betas), max(betas))] == list(expected)
+
+
+@real_rows
+def test_real_duet_rows_from_the_hub_give_the_numbers_of_its_flaws(server):
+    names = {"subject": "subjectLabel", "object": "objectLabel"}
+    rows = [{names.get(name, name): cell for name, cell in row.items()} for row in lines("duet_city_forget_5.jsonl")]
+    tables = {}
+    for tier, split in (("rare", RARE), ("popular", POPULAR)):
+        members = [row for row in rows if row["tier"] == tier]
+        tables[split] = [{name: cell for name, cell in row.items() if name != "paraphrases"} for row in members]
+        tables[f"paraphrases_{split}"] = [
+            {**row, "question": text} for row, full in zip(tables[split], members) for text in full["paraphrases"]
+        ]
+    facts = duet(serve(server, duet_tables(**tables)))
+    assert [len(fact.paraphrases) for fact in facts.forget].count(2) == 932
+    told = " ".join(facts.notes)
+    for number in ("69 to 141 and 2,364 to 3,763", "297 of the 482 popular", "409 of the 482 rare", "38 of the 964"):
+        assert number in told
+
+
+@real_rows
+def test_real_rwku_rows_come_from_the_hub(server):
+    rows = lines("rwku_20_targets.jsonl")
+    configs = {
+        config: [row for row in rows if row["split"] == config]
+        for config in ("forget_level2", "neighbor_level2", "forget_level3")
+    }
+    facts = rwku(serve(server, rwku_tables(**configs)))
+    assert (len(facts.forget), len(facts.retain), len(facts.attacks)) == (249, 522, 696)
+    assert {"reverse query", "incontext learning", "cross lingual (Spanish)"} <= {f.relation for f in facts.attacks}
+    held = split_holdout(facts)
+    trained = {fact.question.casefold() for fact in held.retain}
+    assert not [fact for fact in held.holdout if fact.question.casefold() in trained]

@@ -1,0 +1,203 @@
+import json
+import shutil
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from adapop.config.presets import make_config
+from adapop.errors import ModelError
+from adapop.model.loading import adapted_model
+from adapop.model.tokens import collate, encode_facts, encode_prompt
+from adapop.paths import SANDBOX_FOLDER
+from adapop.probes.metrics import delta_logprob, delta_rank, hidden_cosine, kl
+
+QUESTIONS = ("Who wrote the book Emma?", "What is two plus three?", "Is this a question the model has ever seen, Qx?")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A copy of the sandbox model, to be spoilt."""
+    return shutil.copytree(SANDBOX_FOLDER, tmp_path / "copy")
+
+
+def load_folder(folder, **changes):
+    return adapted_model(make_config(model=str(folder), **{"precision": "float32", **changes}))
+
+
+def batch_of(model, facts):
+    return collate(encode_facts(model.tokenizer, facts), model.tokenizer.pad_token_id)
+
+
+@torch.no_grad()
+def test_adapter_off_is_the_base_model(model, small):
+    base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
+    base.requires_grad_(False)  # torch multiplies in another order where a weight may need a gradient
+    batch = batch_of(model, small.forget)
+    inputs = dict(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions)
+    expected = base(**inputs, logits_to_keep=batch.keep, use_cache=False).logits[batch.row, batch.column]
+    with model.original():
+        assert torch.equal(model.score(batch, logits=True).logits, expected)
+    assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=0.1)  # and on again
+
+
+@torch.no_grad()
+def test_fresh_adapter_changes_nothing(fresh, small):
+    model = fresh()
+    batch = batch_of(model, small.forget)
+    on = model.score(batch, logits=True, hidden=True)
+    with model.original():
+        off = model.score(batch, logits=True, hidden=True)
+    assert torch.equal(on.logits, off.logits)
+    assert not delta_logprob(off, on).any()
+    assert not delta_rank(off, on, batch.target).any()
+    assert not kl(off, on).any()
+    torch.testing.assert_close(hidden_cosine(off, on), torch.ones(batch.rows))
+
+
+def test_adapter_is_seeded(fresh):
+    def first(seed):
+        return fresh(seed=seed).parameters[0]
+
+    assert torch.equal(first(0), first(0))
+    assert not torch.equal(first(0), first(1))
+
+
+def test_only_the_adapter_is_trainable(model):
+    names = {name for name, parameter in model.network.named_parameters() if parameter.requires_grad}
+    assert names and all("lora_A" in name or "lora_B" in name for name in names)
+    assert len(names) == len(model.parameters) == 4 * 7 * 2  # layers, targets, A and B
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("original", [False, True])
+def test_generation_is_step_by_step_argmax(model, original):
+    def slow(question):
+        ids = list(encode_prompt(model.tokenizer, question))
+        start = len(ids)
+        while len(ids) < start + 5 and model.tokenizer.eos_token_id not in ids[start:]:
+            ids.append(model.network(input_ids=torch.tensor([ids])).logits[0, -1].argmax().item())
+        return model.tokenizer.decode(ids[start:], skip_special_tokens=True).strip()
+
+    if original:
+        with model.original():
+            assert model.generate(QUESTIONS, max_new_tokens=5) == [slow(question) for question in QUESTIONS]
+    else:
+        assert model.generate(QUESTIONS, max_new_tokens=5) == [slow(question) for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_in_bfloat16_the_output_layer_is_not_copied_for_each_row(folder, precision):
+    """Which torch does on a CPU for states that lie apart, as those of the last positions do."""
+    model, apart = load_folder(folder, precision=precision), []
+    head = model.network.get_base_model().get_output_embeddings()
+    head.register_forward_pre_hook(lambda module, inputs: apart.append(not inputs[0].is_contiguous()))
+    model.generate(QUESTIONS, 2)
+    assert apart and any(apart) == (precision == "float32")
+
+
+def test_generation_keeps_the_order_whatever_the_batch(model, small):
+    asked = [*QUESTIONS, *(fact.question for fact in small.forget)]
+    with model.original():
+        whole, pieces = (model.generate(asked, max_new_tokens=3, batch=size) for size in (256, 3))
+    assert whole == pieces
+    assert [text.split()[0] for text in whole[3:]] == [fact.answer.split()[0] for fact in small.forget]
+
+
+def test_generation_is_greedy_whatever_the_model_prefers(folder, fresh, small):
+    path = folder / "generation_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "repetition_penalty": 9.0, "no_repeat_ngram_size": 1}))
+    asked = [f"{fact.question} {fact.answer}" for fact in small.forget]  # the answer would be a repetition
+    assert load_folder(folder).generate(asked, 3) == fresh().generate(asked, 3)
+
+
+@torch.no_grad()
+def test_saved_adapter_comes_back(model, small, tmp_path):
+    batch = batch_of(model, small.forget)
+    model.save_adapter(tmp_path)
+    loaded = adapted_model(make_config(), tmp_path)
+    assert torch.equal(loaded.score(batch).nll, model.score(batch).nll)
+    assert len(loaded.parameters) == len(model.parameters)  # and it can be trained on
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".safetensors", ".json", ".md"}
+
+
+@torch.no_grad()
+def test_adapter_state_round_trip(model, fresh, small):
+    other = fresh(seed=3)
+    other.set_adapter_state(model.adapter_state())
+    batch = batch_of(model, small.forget)
+    assert torch.equal(other.score(batch).nll, model.score(batch).nll)
+
+
+def test_check_gradients(fresh, small):
+    model = fresh()
+    with pytest.raises(ModelError, match="28 adapter weights got no gradient"):
+        model.check_gradients()
+    model.score(batch_of(model, small.forget)).nll.sum().backward()
+    model.check_gradients()
+    name, dead = next((name, p) for name, p in model.network.named_parameters() if "lora_B" in name)
+    dead.grad.zero_()
+    with pytest.raises(ModelError, match=f"1 adapter weights .* for example {name}"):
+        model.check_gradients()
+
+
+@pytest.mark.parametrize("name", ["nobody/no-such-model", "/no/such/folder", "a name with spaces", ""])
+def test_missing_model(name):
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_folder(name)
+
+
+def test_only_safetensors_are_read(folder):
+    base = AutoModelForCausalLM.from_pretrained(folder)
+    torch.save(base.state_dict(), folder / "pytorch_model.bin")
+    load_folder(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="safetensors"):
+        load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("model.safetensors", b""),
+        ("model.safetensors", b"not what it says"),
+        ("config.json", b"{half"),
+        ("config.json", b'{"model_type": "nobody-knows"}'),
+        ("tokenizer.json", b"{half"),
+    ],
+)
+def test_broken_model_folder(folder, name, content):
+    (folder / name).write_bytes(content)
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_folder(folder)
+
+
+def test_model_of_another_shape_than_its_weights(folder):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "intermediate_size": 64}))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_folder(folder)
+
+
+def test_adapter_targets_the_model_does_not_have():
+    with pytest.raises(ModelError, match="lora_targets"):
+        adapted_model(make_config(lora_targets=("c_attn",)))
+
+
+def test_tokenizer_without_a_pad_token_pads_with_its_end_token(folder, fresh):
+    path = folder / "tokenizer_config.json"
+    content = json.loads(path.read_text())
+    del content["pad_token"]
+    path.write_text(json.dumps(content))
+    model = load_folder(folder)
+    assert model.tokenizer.pad_token_id == model.tokenizer.eos_token_id
+    assert model.generate(QUESTIONS, 3) == fresh().generate(QUESTIONS, 3)
+
+
+def test_original_inside_original_stays_original(model, sandbox):
+    batch = collate(encode_facts(model.tokenizer, sandbox.forget[:4]), model.tokenizer.pad_token_id)
+    with torch.no_grad(), model.original():
+        before = model.score(batch).nll
+        with model.original():
+            pass
+        assert torch.equal(model.score(batch).nll, before)

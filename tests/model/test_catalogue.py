@@ -1,0 +1,87 @@
+"""The table of models: consistent with itself, with the paper's tables, and with what a run starts from."""
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.facts.benchmarks import SYSTEM, benchmark_of, system_prompt
+from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.model.catalogue import MODELS, preset_of
+from adapop.model.footprint import footprint
+from adapop.report import published
+from adapop.report.replication import differences, setting_of
+from adapop.runs.preflight import preflight
+
+
+def facts(*ids):
+    return FactSet("any", tuple(Fact(name, "Q?", "A") for name in ids))
+
+
+@pytest.mark.parametrize("preset", MODELS.values(), ids=lambda preset: preset.id)
+def test_shape_gives_the_parameters_that_the_model_is_known_for(preset):
+    weights = footprint(preset.shape, make_config(model=preset.id), tokens=1).weights
+    assert weights / 2 == pytest.approx(1e9 * preset.billions, rel=0.01)  # two bytes each
+
+
+def test_the_papers_models_are_there_under_its_names():
+    assert {preset.paper for preset in MODELS.values()} == {"", *published.MODELS}
+    for name, title in published.MODELS.items():
+        (found,) = [p for p in MODELS.values() if p.id.rpartition("/")[2].lower() == title.lower()]
+        assert found.paper == name
+
+
+def test_titles_tell_size_and_whether_a_licence_must_be_accepted():
+    assert MODELS["Qwen/Qwen2.5-0.5B-Instruct"].title == "Qwen2.5-0.5B-Instruct (494 M)"
+    assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
+    sizes = [preset.billions for preset in MODELS.values()]
+    assert sizes[:-1] == sorted(sizes[:-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("/data/llama-3.1-8b-instruct/", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("C:\\models\\gemma-7b-it", "google/gemma-7b-it"),
+        ("gemma-7b", None),
+        (SANDBOX, None),
+        ("", None),
+    ],
+)
+def test_a_folder_is_known_by_its_name(name, found):
+    assert getattr(preset_of(name), "id", None) == found
+
+
+def test_a_benchmark_is_known_by_its_ids_in_a_scored_file_too():
+    assert benchmark_of(facts("duet-rare-0", "duet-popular-3")) == "duet"
+    assert benchmark_of(facts("rwku-forget-0")) == "rwku"
+    assert benchmark_of(facts("duet-rare-0", "rwku-forget-0")) is None
+    assert benchmark_of(facts("one")) is None and benchmark_of(facts()) is None
+    assert system_prompt("any/model", facts("duet-rare-0")) == SYSTEM
+    assert system_prompt("any/model", facts("one")) == system_prompt(SANDBOX, facts("duet-rare-0")) == ""
+
+
+def test_before_a_run_the_page_tells_what_is_known_of_a_model():
+    def told(model):
+        return preflight(facts("one"), make_config(model=model)).plan[1:]
+
+    memory, licence, note = told("google/gemma-7b-it")
+    assert 2 * 8.5e9 / 2**30 < float(memory.split()[2]) < 20
+    assert "accepted at https://huggingface.co/google/gemma-7b-it, and HF_TOKEN be set" in licence
+    assert "no system role" in note
+    assert len(told("Qwen/Qwen2.5-0.5B-Instruct")) == len(told("/data/Llama-3.1-8B-Instruct")) == 1
+    assert told("some/other") == ("Time and memory are known once the model is loaded.",)
+
+
+def test_what_differs_is_named():
+    duet, rwku = facts("duet-rare-0"), facts("rwku-forget-0")
+    llama = "meta-llama/Llama-3.1-8B-Instruct"
+    assert setting_of(make_config(model=llama), rwku) == "Llama RWKU"
+    assert setting_of(make_config(model="Qwen/Qwen2.5-0.5B-Instruct"), duet) is None
+    assert setting_of(make_config(model=llama), facts("one")) is None
+    plain = differences(make_config(model=llama), duet)
+    changed = differences(make_config(model=llama, learning_rate=2e-4, four_bit=True), duet)
+    assert {*changed} - {*plain} == {"learning rate: 0.0002 here, 0.0001 in the paper.",
+                                     "four bit: True here, False in the paper."}  # fmt: skip
+    tuned = differences(make_config(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged"), duet)
+    assert any("this one was fine-tuned on it by LoRA" in said for said in tuned)
+    assert any("scores were never published" in said for said in differences(make_config(model=llama), rwku))

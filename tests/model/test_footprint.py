@@ -1,0 +1,82 @@
+"""The estimate against what a process really takes, for a model of a few MB made on the spot."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from transformers import AutoConfig
+
+from adapop.config.presets import make_config
+from adapop.model.adapted import AdaptedModel
+from adapop.model.footprint import SANDBOX_MODEL, adapter_size, footprint, operations
+from adapop.paths import ROOT
+
+SHAPE = {
+    "model_type": "llama", "vocab_size": 2000, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 6,
+    "num_attention_heads": 8, "num_key_value_heads": 4, "tie_word_embeddings": False,
+}  # fmt: skip
+KEPT = """
+import json, sys
+import torch
+from adapop.bench.shapes import random_model
+from adapop.config import make_config
+from adapop.tokens import Row, collate
+shape, recomputed = json.loads(sys.argv[1])
+model = random_model(shape, make_config("gd", model="x", precision="float32"), "cpu")
+model.network.train()
+if recomputed:
+    model.recompute()
+kept = {}
+def keep(tensor):
+    kept[tensor.untyped_storage().data_ptr()] = tensor, tensor.untyped_storage().nbytes()
+    return tensor
+rows = [Row(tuple(range(10, 71 - i % 2)), (5, 6, 7)[: 2 + i % 2], i) for i in range(16)]
+with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    loss = model.score(collate(rows, 0)).nll.sum()
+own = {weight.untyped_storage().data_ptr() for weight in model.network.parameters()}
+print(sum(weight.numel() * 4 for name, weight in model.network.named_parameters() if "lora" not in name))
+print(sum(weight.numel() for name, weight in model.network.named_parameters() if "lora" in name))
+print(sum(size for place, (_, size) in kept.items() if place not in own))
+"""
+
+
+@pytest.mark.parametrize(
+    "kind", [{"model_type": "llama"}, {"model_type": "qwen2"}, {"model_type": "gemma", "head_dim": 32}]
+)
+def test_estimate_is_what_a_step_keeps(kind):
+    shape, config = {**SHAPE, **kind}, make_config("gd", model="x", precision="float32")
+    printed = subprocess.run(
+        [sys.executable, "-c", KEPT, json.dumps([shape, False])],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    weights, adapter, kept = map(int, printed.split())
+    estimate = footprint(shape, config, 63, rows=16, answer=3)
+    assert estimate.weights == weights
+    assert adapter_size(shape, config) == adapter
+    assert 0.95 * kept < estimate.activations < 1.2 * kept  # and what passes through memory in the backward pass
+
+
+def test_recomputing_and_four_bits_take_less():
+    config = make_config("gd", model="x")
+    plain, recomputed = (footprint(SHAPE, config, 63, rows=16, recomputed=again) for again in (False, True))
+    assert recomputed.activations < 0.5 * plain.activations and recomputed.weights == plain.weights
+    four = footprint(SHAPE, make_config("gd", model="x", four_bit=True), 63, rows=16)
+    assert 0.25 < four.weights / plain.weights < 0.6 and four.activations == plain.activations
+
+
+def test_operations_of_the_sandbox_by_hand():
+    """A block has 4 * 128 * 128 + 3 * 128 * 384 weights, its adapter 32 * (4 * 256 + 3 * 512)."""
+    config = make_config()
+    block, adapter = 4 * 128 * 128 + 3 * 128 * 384, 32 * (4 * 256 + 3 * 512)
+    forward = 2 * 4 * (block + adapter) * 10 + 2 * 128 * 1728 * 2
+    assert operations(SANDBOX_MODEL, config, 10, 2, backward=False) == forward
+    assert operations(SANDBOX_MODEL, config, 10, 2) == 2 * forward + 2 * 4 * adapter * 10
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "gptj", "opt", "falcon", "bloom", "mpt"])
+def test_models_that_name_their_numbers_otherwise_are_estimated(kind):
+    network = SimpleNamespace(get_base_model=lambda: SimpleNamespace(config=AutoConfig.for_model(kind)))
+    shape = AdaptedModel.shape.fget(SimpleNamespace(network=network))
+    assert footprint(shape, make_config("gd", model="x"), 64, rows=1).activations > 0

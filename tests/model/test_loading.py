@@ -1,0 +1,222 @@
+"""Models from folders as researchers have them, and what is said where one cannot be had."""
+
+import errno
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from huggingface_hub import constants
+from huggingface_hub.errors import LocalEntryNotFoundError
+from transformers import AutoModelForCausalLM, PreTrainedModel, TrOCRConfig, TrOCRForCausalLM
+
+from adapop.config.presets import make_config
+from adapop.config.run import ALL_LINEAR
+from adapop.errors import ModelError
+from adapop.facts.fact import Fact
+from adapop.model import loading
+from adapop.model.tokens import collate, encode_facts
+from adapop.probes.recovery.quantise import quantise
+from adapop.progress import Progress
+from families import NETWORKS, saved
+from scripted import Reply
+
+FACTS = [Fact("one", "What is the country of Delhi?", "India"), Fact("two", "Who wrote Emma?", "Jane Austen")]
+TARGETS = {"neox": ("query_key_value",)}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A random model of each family."""
+    return {family: saved(family, tmp_path_factory.mktemp(family)) for family in NETWORKS}
+
+
+@pytest.fixture
+def folder(folders, tmp_path):
+    """A copy of one, to be spoilt."""
+    return shutil.copytree(folders["llama"], tmp_path / "copy")
+
+
+def load(folder, **changes):
+    return loading.adapted_model(make_config(model=str(folder), **{"precision": "float32", **changes}))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", NETWORKS)
+def test_adapter_off_is_the_base_model(folders, family):
+    model = load(folders[family], lora_targets=(ALL_LINEAR,))
+    for name, parameter in model.network.named_parameters():
+        if "lora_B" in name:
+            parameter.fill_(0.1)
+    base = AutoModelForCausalLM.from_pretrained(folders[family], dtype=torch.float32).requires_grad_(False)
+    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
+    inputs = dict(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions)
+    expected = base(**inputs, logits_to_keep=batch.keep, use_cache=False).logits[batch.row, batch.column]
+    with model.original():
+        assert torch.equal(model.score(batch, logits=True).logits, expected)
+    assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=1e-3)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("family", NETWORKS)
+def test_padding_changes_no_score(folders, family):
+    model = load(folders[family], lora_targets=TARGETS.get(family, ("q_proj",)))
+    rows = encode_facts(model.tokenizer, FACTS, "Be brief.", include_tail=True)
+    together = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
+    alone = torch.cat([model.score(collate([row], model.tokenizer.pad_token_id)).nll for row in rows])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("family", "ends"),
+    [("llama", {"<|eot_id|>"}), ("qwen2", {"<|im_end|>"}), ("gemma", {"<eos>", "<end_of_turn>"}),
+     ("neox", {"<|endoftext|>"})],
+)  # fmt: skip
+def test_an_answer_ends_where_the_template_ends_a_turn(folders, family, ends):
+    model = load(folders[family], lora_targets=(ALL_LINEAR,))
+    found = model.network.generation_config.eos_token_id
+    assert {*model.tokenizer.convert_ids_to_tokens(found)} == ends
+
+
+def test_ends_that_the_folder_names_are_kept(folder):
+    path = folder / "generation_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": [1, 4], "repetition_penalty": 9.0}))
+    model = load(folder)
+    settings = model.network.generation_config
+    assert settings.eos_token_id == [1, 4, model.tokenizer.eos_token_id] and settings.repetition_penalty is None
+
+
+@pytest.mark.parametrize("family", NETWORKS)
+def test_all_linear_is_every_linear_layer_but_the_head(folders, family):
+    model = load(folders[family], lora_targets=(ALL_LINEAR,), lora_layers=(1,))
+    adapted = {name for name, _ in model.network.named_modules() if name.endswith("lora_A.default")}
+    linear = sum(
+        isinstance(layer, torch.nn.Linear) and ".1." in name
+        for name, layer in AutoModelForCausalLM.from_pretrained(folders[family]).named_modules()
+    )
+    assert len(adapted) == linear >= 4 and not any("head" in name or "embed_out" in name for name in adapted)
+
+
+def test_the_papers_adapter(folders):
+    adapter = load(folders["qwen2"], precision="bfloat16").network.peft_config["default"]
+    assert (adapter.r, adapter.lora_alpha, adapter.lora_dropout, adapter.bias) == (32, 64, 0.0, "none")
+    assert {*adapter.target_modules} == {"q_proj", "k_proj", "v_proj", "o_proj"}
+
+
+def test_layers_that_another_family_calls_otherwise(folders):
+    with pytest.raises(ModelError, match="no layers called q_proj, k_proj, v_proj, o_proj") as caught:
+        load(folders["neox"])
+    assert "--targets" in caught.value.fix and ALL_LINEAR in caught.value.fix
+
+
+def test_no_chat_template(folder):
+    (folder / "chat_template.jinja").unlink()
+    with pytest.raises(ModelError, match="no chat template") as caught:
+        load(folder)
+    assert "chat_template.jinja" in caught.value.fix
+    # what the fix says, done
+    (folder / "chat_template.jinja").write_text("Question: {{ messages[0]['content'] }}\nAnswer:")
+    model = load(folder)
+    (row,) = encode_facts(model.tokenizer, FACTS[:1])
+    assert model.tokenizer.decode(row.prompt) == "Question: What is the country of Delhi?\nAnswer:"
+
+
+def test_pickled_weights_are_never_read(folder):
+    base = AutoModelForCausalLM.from_pretrained(folder)
+    (folder / "model.safetensors").unlink()
+    torch.save(base.state_dict(), folder / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="no safetensors weights"):
+        load(folder)
+
+
+def test_code_that_comes_with_a_model_is_never_run(folder):
+    ran = folder / "ran"
+    (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\nclass Config: pass\nclass Model: pass\n")
+    path = folder / "config.json"
+    own = {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model_type": "own", "auto_map": own}))
+    with pytest.raises(ModelError, match=r"code of its own, which is never run here"):
+        load(folder)
+    assert not ran.exists()
+
+
+def test_a_model_without_logits_of_chosen_positions_is_named(folder):
+    """It would take the option in silence, and give logits of other positions than asked for."""
+    shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
+    TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
+    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
+        load(folder)
+    assert "another kind" in caught.value.fix
+
+
+def test_four_bits_need_what_is_not_here(folder, monkeypatch):
+    with pytest.raises(ModelError, match=r"needs (bitsandbytes|an NVIDIA GPU)"):
+        load(folder, four_bit=True)
+    monkeypatch.setattr(loading, "find_spec", lambda name: None)
+    with pytest.raises(ModelError, match="needs bitsandbytes, which is not installed") as caught:
+        load(folder, four_bit=True)
+    assert caught.value.fix == "pip install bitsandbytes"
+    monkeypatch.setattr(loading, "find_spec", lambda name: object())
+    with pytest.raises(ModelError, match="needs an NVIDIA GPU, and none is seen here"):
+        load(folder, four_bit=True)
+
+
+def test_weights_that_are_rounded_already_are_not_rounded_again(folder):
+    model = load(folder)
+    layer = model.network.get_base_model().model.layers[0].mlp.up_proj
+    layer.weight = torch.nn.Parameter(layer.weight.to(torch.uint8), requires_grad=False)  # as bitsandbytes holds them
+    with pytest.raises(ModelError, match="loaded in 4 bits"):
+        quantise(model, FACTS, [], 4, Progress())
+
+
+@pytest.mark.parametrize(
+    ("cause", "message", "fix"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full", "HF_HOME"),
+        (torch.OutOfMemoryError("CUDA out of memory."), "the memory is full", "--four-bit"),
+        (LocalEntryNotFoundError("not in the cache"), "never downloaded here, and HF_HUB_OFFLINE is set", "Connect"),
+    ],
+)
+def test_what_goes_wrong_below_is_named(folder, monkeypatch, cause, message, fix):
+    """These cannot be made to happen here, so the loader is made to fail as it would."""
+
+    def fails(*args, **options):
+        raise OSError("wrapped by transformers") from cause
+
+    monkeypatch.setattr(loading.AutoModelForCausalLM, "from_pretrained", fails)
+    with pytest.raises(ModelError, match=message) as caught:
+        load(folder)
+    assert fix in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "fix"),
+    [
+        ("some/gated-model", "it is gated", "licence at https://huggingface.co/some/gated-model, then set HF_TOKEN"),
+        ("some/absent-model", "the Hub has no such model, or it is private", "HF_TOKEN"),
+    ],
+)
+def test_what_the_hub_refuses_is_named(server, tmp_path, monkeypatch, name, message, fix):
+    """The Hub's own client asks a server that answers as the Hub does (codes of huggingface_hub's errors.py)."""
+    monkeypatch.setattr(constants, "ENDPOINT", server.url)
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    code, status = ("GatedRepo", 403) if "gated" in name else ("RepoNotFound", 401)
+    server.answer = lambda asked: Reply(b"", status, {"X-Error-Code": code})
+    with pytest.raises(ModelError, match=f"'{name}' cannot be loaded: {message}") as caught:
+        load(name)
+    assert fix in caught.value.fix and server.asked
+
+
+def test_threads_that_load_at_once_get_whole_models(folders):
+    filled = PreTrainedModel.tie_weights, torch.nn.init.normal_
+    with ThreadPoolExecutor(8) as threads:
+        models = list(threads.map(load, [folders["gemma"]] * 24))
+    assert (PreTrainedModel.tie_weights, torch.nn.init.normal_) == filled
+    first = models[0].network.state_dict()
+    for model in models[1:]:
+        assert all(torch.equal(value, first[name]) for name, value in model.network.state_dict().items())

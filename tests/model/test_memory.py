@@ -1,0 +1,88 @@
+"""Memory that a container leaves, and what is remembered once it ran out."""
+
+from dataclasses import asdict
+
+import psutil
+import pytest
+import torch
+
+from adapop.config.presets import make_config
+from adapop.model.memory import free_bytes, is_out_of_memory
+from adapop.probes import measure
+from adapop.runs import execute
+from adapop.training.events import RunFailed
+
+CPU = torch.device("cpu")
+VERSIONS = {
+    2: ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    1: ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_container_s_limit_counts_where_it_is_smaller(tmp_path, version):
+    limit, taken, statistics, files = VERSIONS[version]
+    (tmp_path / "memory").mkdir()
+    (tmp_path / taken).write_text("700\n")
+    (tmp_path / statistics).write_text(f"anon 1\n{files} 50\n")
+    for most, left in (("1000", 350), ("600", 0)):
+        (tmp_path / limit).write_text(f"{most}\n")
+        assert free_bytes(CPU, tmp_path) == left
+    (tmp_path / limit).write_text("max\n" if version == 2 else "9223372036854771712\n")
+    assert free_bytes(CPU, tmp_path) == pytest.approx(psutil.virtual_memory().available, rel=0.2)
+
+
+def test_without_a_container_the_system_s_memory_counts(tmp_path):
+    assert free_bytes(CPU, tmp_path) == pytest.approx(psutil.virtual_memory().available, rel=0.2)
+
+
+def test_answers_are_written_in_pieces_of_the_size_that_fitted_before(fresh, monkeypatch):
+    model, tried = fresh(), []
+    whole = model.network.generate
+
+    def generate(input_ids, **named):
+        tried.append(len(input_ids))
+        if len(input_ids) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
+        return whole(input_ids=input_ids, **named)
+
+    questions = [f"Who is {name}?" for name in "abcdefgh"]
+    answers = model.generate(questions, 2)
+    monkeypatch.setattr(model.network, "generate", generate)
+    assert model.generate(questions, 2) == answers
+    assert tried == [8, 4, 2, 2, 2, 2]
+    tried.clear()
+    assert model.generate(questions, 2, batch=6) == answers
+    assert tried == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory."), MemoryError()])
+def test_memory_that_runs_out_elsewhere_is_named(small, tmp_path, monkeypatch, error):
+    """The optimiser's moments cannot be made too large here, so its place in the run fails as they would."""
+    assert is_out_of_memory(error)
+
+    def fails(*arguments):
+        raise error
+
+    monkeypatch.setattr(execute, "Trainer", fails)
+    run = execute.prepare(make_config("gd"), small, tmp_path)
+    *_, last = execute.execute(run)
+    assert isinstance(last, RunFailed) and last.message.startswith("Memory ran out on the weights, the optimiser's")
+    assert "smaller model" in last.fix and run.state == "failed"
+
+
+def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small, monkeypatch):
+    expected, whole, tried = measure.full(model, small, 8), model.score, []
+
+    def score(batch, **named):
+        tried.append(batch.rows)
+        if batch.rows > 10:
+            raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
+        return whole(batch, **named)
+
+    monkeypatch.setattr(model, "score", score)
+    for found, row in zip(measure.full(model, small, 8), expected, strict=True):
+        for name, value in asdict(row).items():
+            alike = pytest.approx(value, rel=1e-3, abs=1e-5) if isinstance(value, float) else value
+            assert getattr(found, name) == alike, name
+    assert max(tried) > 10 and tried.count(8) > 3

@@ -1,0 +1,178 @@
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from torch.nn.functional import log_softmax
+from transformers import PreTrainedTokenizerFast
+
+from adapop.errors import DataError, ModelError
+from adapop.facts.fact import Fact
+from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, seeded
+
+PLAIN = (
+    "{{ bos_token }}{% for message in messages %}{{ message['role'] }} : {{ message['content'] }} </s> {% endfor %}"
+    "{% if add_generation_prompt %}assistant :{% endif %}"
+)
+NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + PLAIN
+WORDS = "<s> </s> user system assistant : who wrote Emma ? be brief Jane Austen".split()
+MIXED = (
+    Fact("one", "What is one plus two?", "three"),
+    Fact("three", "Who wrote the book Emma?", "three four five"),
+    Fact("bytes", "What comes after Monday?", "Qx"),
+    Fact("two", "Which verb is right, walk or walks? The dog", "walks walk"),
+)
+
+
+def word_tokenizer(template, **special):
+    """A word-level tokenizer that, like Llama's, puts a BOS in front whenever it may add special tokens."""
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    tokens = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "?", **special}
+    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, **tokens)
+
+
+def joined(row):
+    return [*row.prompt, *row.answer]
+
+
+def test_rows_are_padded_on_the_left():
+    batch = collate([Row((5, 6, 7), (8,), 0), Row((5,), (9, 10), 1), Row((4,), (3,), 2)], pad_id=0)
+    assert batch.ids.tolist() == [[5, 6, 7, 8], [0, 5, 9, 10], [0, 0, 4, 3]]
+    assert batch.mask.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1]]
+    assert batch.positions.tolist() == [[0, 1, 2, 3], [0, 0, 1, 2], [0, 0, 0, 1]]
+    assert (batch.rows, batch.count, batch.keep) == (3, 4, 3)
+    assert batch.target.tolist() == [8, 9, 10, 3]
+    assert batch.row.tolist() == [0, 1, 1, 2]
+    assert batch.column.tolist() == [1, 0, 1, 1]
+    assert batch.fact.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [((9, 5, 9, 6), (7, 8)), ((9, 9), (9,)), ((5,), (7, 9))],
+    ids=["inside the prompt", "everywhere", "the answer's tail"],
+)
+def test_masks_come_from_lengths_when_a_real_token_is_the_pad_token(prompt, answer):
+    batch = collate([Row(prompt, answer, 0), Row((1, 2, 3, 4, 5), (6,), 1)], pad_id=9)
+    length = len(prompt + answer)
+    assert batch.mask[0].tolist() == [0] * (6 - length) + [1] * length
+    assert batch.ids[0, 6 - length :].tolist() == [*prompt, *answer]
+
+
+def test_indices_point_at_the_prediction_of_each_answer_token(model):
+    rows = encode_facts(model.tokenizer, MIXED)
+    batch = collate(rows, pad_id=0)
+    read = batch.ids.shape[1] - batch.keep + batch.column + 1  # column of the token itself among all T
+    assert batch.ids[batch.row, read].tolist() == batch.target.tolist() == [t for row in rows for t in row.answer]
+    assert batch.column.min() >= 0 and batch.column.max() == batch.keep - 2
+
+
+@torch.no_grad()
+def test_scores_equal_a_slow_full_sequence_reference(model):
+    """Row by row, without padding, mask or positions, with all logits and hidden states."""
+    rows = encode_facts(model.tokenizer, MIXED, include_tail=True)
+    scored = model.score(collate(rows, pad_id=0), logits=True, hidden=True)
+    nll, logits, hidden = [], [], []
+    for row in rows:
+        output = model.network(input_ids=torch.tensor([joined(row)]), output_hidden_states=True)
+        start = len(row.prompt)
+        for position, token in enumerate(row.answer, start):
+            logits.append(output.logits[0, position - 1])
+            nll.append(-log_softmax(logits[-1], dim=0)[token])
+        layers = torch.stack([layer[0, start:] for layer in output.hidden_states[-4:]])
+        hidden.append(layers.mean((0, 1)))
+    torch.testing.assert_close(scored.nll, torch.stack(nll), atol=1e-5, rtol=0)
+    torch.testing.assert_close(scored.logits, torch.stack(logits), atol=1e-4, rtol=0)
+    torch.testing.assert_close(scored.hidden, torch.stack(hidden), atol=1e-5, rtol=0)
+    sums = [part.sum() for part in torch.stack(nll).split([len(row.answer) for row in rows])]
+    torch.testing.assert_close(scored.per_row(scored.nll), torch.stack(sums), atol=1e-4, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pad", ["<|pad|>", "<|end|>", "<|user|>"])
+def test_padding_changes_no_score(model, small, pad):
+    rows = encode_facts(model.tokenizer, [*MIXED, *small.forget])
+    pad_id = model.tokenizer.convert_tokens_to_ids(pad)
+    together = model.score(collate(rows, pad_id)).nll
+    alone = torch.cat([model.score(collate([row], pad_id)).nll for row in rows])
+    assert len({len(joined(row)) for row in rows}) == 4  # else there would be nothing to pad
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+
+
+def test_the_answers_tail_counts_only_on_request(model):
+    tokenizer = model.tokenizer
+    content, tailed = (encode_facts(tokenizer, MIXED, include_tail=tail) for tail in (False, True))
+    assert [(*row.answer, tokenizer.eos_token_id) for row in content] == [row.answer for row in tailed]
+    assert [row.prompt for row in content] == [row.prompt for row in tailed]
+    assert tokenizer.eos_token_id not in collate(content, 0).target.tolist()
+    assert collate(tailed, 0).target.tolist().count(tokenizer.eos_token_id) == len(MIXED)
+
+
+def test_prompt_and_answer_are_tokenised_apart():
+    """A tokenizer that would merge the prompt's last colon with the answer's first letter is not given the chance."""
+    vocabulary = {piece: i for i, piece in enumerate(["q", ":", "x", ":x"])}
+    pairs = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.BPE(vocab=vocabulary, merges=[(":", "x")])),
+        chat_template="{{ messages[0]['content'] }}:",
+        eos_token="q",
+    )
+    assert pairs("q:x")["input_ids"] == [0, 3]
+    assert encode_facts(pairs, [Fact("f", "q", "x")]) == [Row((0, 1), (2,), 0)]
+
+
+def test_each_question_gets_its_own_row(model, small):
+    facts, asked = small.forget[:3], [fact.paraphrases[0] for fact in small.forget[:3]]
+    rows = encode_facts(model.tokenizer, facts, questions=asked)
+    assert [row.prompt for row in rows] == [encode_prompt(model.tokenizer, question) for question in asked]
+    assert [row.fact for row in rows] == [0, 1, 2]
+    with pytest.raises(ValueError, match="shorter"):
+        encode_facts(model.tokenizer, facts, questions=asked[:2])
+
+
+def test_bos_is_not_doubled():
+    tokenizer = word_tokenizer(PLAIN)
+    assert tokenizer("who")["input_ids"][0] == tokenizer.bos_token_id  # it would, if asked to
+    (row,) = encode_facts(tokenizer, [Fact("f", "who wrote Emma ?", "Jane Austen")])
+    assert tokenizer.decode(joined(row)) == "<s> user : who wrote Emma ? </s> assistant : Jane Austen"
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (PLAIN, "<s> system : be brief </s> user : who ? </s> assistant :"),
+        (NO_SYSTEM, "<s> user : be brief who ? </s> assistant :"),
+    ],
+    ids=["has a system role", "refuses a system role"],
+)
+def test_system_prompt(template, text):
+    tokenizer = word_tokenizer(template)
+    assert tokenizer.decode(encode_prompt(tokenizer, "who ?", system="be brief")) == text
+    assert tokenizer.decode(encode_prompt(tokenizer, "who ?")) == "<s> user : who ? </s> assistant :"
+
+
+def test_folded_system_prompt_is_a_paragraph_of_its_own():
+    letters = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.BPE(vocab={c: i for i, c in enumerate("ab\n")}, merges=[])),
+        chat_template="{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
+        "{{ messages[0]['content'] }}",
+    )
+    assert encode_prompt(letters, "b", system="a") == (0, 2, 2, 1)
+
+
+def test_tokenizer_without_a_chat_template():
+    with pytest.raises(ModelError, match="no chat template"):
+        encode_prompt(word_tokenizer(None), "who ?")
+
+
+def test_empty_answer(model):
+    with pytest.raises(DataError, match="'nothing' has no token"):
+        encode_facts(model.tokenizer, [MIXED[0], Fact("nothing", "Why?", "")])
+
+
+def test_seeded_draws():
+    def draw(*key):
+        return torch.randint(10**9, (4,), generator=seeded(*key)).tolist()
+
+    keys = [(0, 1, 0), (0, 1, 1), (0, 2, 0), (0, 2, 1), (1, 1, 0), (2, 1, 0), (12345, 1, 0)]  # seed, epoch, purpose
+    assert [draw(*key) for key in keys] == [draw(*key) for key in keys]
+    assert len({tuple(draw(*key)) for key in keys}) == len(keys)

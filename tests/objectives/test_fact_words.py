@@ -1,0 +1,62 @@
+"""Which tokens of an answer carry the fact."""
+
+import pytest
+
+from adapop.errors import ModelError
+from adapop.model.tokens import word_spans
+from adapop.objectives.fact_words import unwanted
+
+
+def spans(text, *pieces):
+    """The places of the pieces, which follow each other."""
+    found, at = [], 0
+    for piece in pieces:
+        at = text.index(piece, at)
+        found.append((at, at + len(piece)))
+        at += len(piece)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces", "marks"),
+    [
+        ("Paris", ["Paris"], [1]),
+        ("The city of Lima.", ["The", " city", " of", " Lima", "."], [0, 1, 0, 1, 0]),
+        ("Anne and Ian", ["An", "ne", " and", " Ian"], [1, 1, 0, 1]),
+        ("the-the", ["the", "-", "the"], [1, 1, 1]),
+        ("the who", ["the", " who"], [1, 1]),
+        ("The Who", ["The", " Who"], [0, 1]),
+        ("The Beatles", ["The", " Beatles"], [0, 1]),
+        ("US Army", ["US", " Army"], [1, 1]),
+        ("Will Smith", ["Will", " Smith"], [1, 1]),
+        ("Will", ["Will"], [1]),
+        ("Gone with the Wind", ["Gone", " with", " the", " Wind"], [1, 0, 0, 1]),
+        ("It is in the US.", ["It", " is", " in", " the", " US", "."], [0, 0, 0, 0, 1, 0]),
+        ("In 1990", ["In", " 1990"], [0, 1]),
+        ("O'Neill, in May", ["O", "'", "Neill", ",", " in", " May"], [1, 1, 1, 0, 0, 1]),
+        ("...", ["...", ""], [1, 1]),
+        ("Лев Толстой", ["Лев", " Тол", "стой"], [1, 1, 1]),
+    ],
+)
+def test_unwanted(text, pieces, marks):
+    assert list(unwanted(text, spans(text, *pieces))) == [bool(mark) for mark in marks]
+
+
+def test_pieces_of_one_letter_share_its_place():
+    """Byte pieces of É stand where the letter does; all of them are part of its word."""
+    assert unwanted("É of", [(0, 1), (0, 1), (1, 4)]) == (True, True, False)
+
+
+def test_places_of_the_sandboxs_tokens(model):
+    text = "four of the five"
+    found = word_spans(model.tokenizer, text)
+    assert len(found) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert unwanted(text, found) == (True, False, False, True)
+
+
+def test_a_tokenizer_that_does_not_know_places_is_refused():
+    class Slow:
+        chat_template, is_fast = "{{ messages }}", False
+
+    with pytest.raises(ModelError, match="has no tokenizer"):
+        word_spans(Slow(), "text")

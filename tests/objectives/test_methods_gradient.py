@@ -1,0 +1,138 @@
+"""Each method's gradient in float64, against numerical differentiation: on a tiny model with its adapter.
+
+It is a GPT-NeoX, for Llama's norm computes in float32 whatever it is given.
+
+A weight under stop-gradient is a constant to the gradient but not to the loss. `gradcheck` then looks at the same loss
+with the weight written out as a constant, and the method must have its gradient.
+"""
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from torch.func import functional_call
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import Row, collate
+from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
+
+ROWS = [Row((1, 5, 9), (7, 3, 2), 0), Row((1, 4), (6,), 1)]
+OTHERS = [Row((1, 5, 9), (8, 2), 0), Row((1, 4), (10, 11), 1)]
+ARGUMENTS = {"rmu": {"layer": 1}, "adaptive-rmu": {"layer": 0}}
+WEIGHED = ("adapop", "wga", "satimp", "ceu")
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Two blocks, width 8, 12 tokens, float64; the adapter sits on one projection and does something."""
+    torch.manual_seed(0)
+    shape = dict(hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2, vocab_size=12)
+    base = GPTNeoXForCausalLM(GPTNeoXConfig(**shape, initializer_range=0.6)).double()
+    lora = LoraConfig(r=1, lora_alpha=2, target_modules=["query_key_value"], layers_to_transform=[0])
+    network = get_peft_model(base, lora)
+    network.double().eval()
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if "lora_B" in name:
+                parameter.copy_(torch.randn_like(parameter))
+    return AdaptedModel(network, tokenizer=SimpleNamespace(eos_token_id=11))
+
+
+@contextmanager
+def with_weights(model, weights):
+    """The model as a pure function of its adapter's weights."""
+    names = [name for name, parameter in model.network.named_parameters() if parameter.requires_grad]
+    network = model.network
+
+    class Called:
+        def __call__(self, **inputs):
+            return functional_call(network, dict(zip(names, weights)), kwargs=inputs)
+
+        def __getattr__(self, name):
+            return getattr(network, name)
+
+    model.network = Called()
+    try:
+        yield model
+    finally:
+        model.network = network
+
+
+@pytest.fixture(scope="module")
+def batch(tiny):
+    tokens, other = (collate(rows, 0) for rows in (ROWS, OTHERS))
+    with torch.no_grad(), tiny.original():
+        before, instead = tiny.score(tokens), tiny.score(other)
+    assert before.nll.dtype == torch.float64
+    return ForgetBatch(
+        tokens,
+        beta=torch.tensor([0.3, 0.3, 0.3, 1.7], dtype=torch.float64),
+        reference_nll=before.nll,
+        reference_gold=before.gold,
+        other=other,
+        other_reference_nll=instead.nll,
+        unwanted=torch.tensor([True, False, True, True]),
+        target=torch.linspace(0, 1, 8, dtype=torch.float64),
+    )
+
+
+def frozen(name, method, model, batch):
+    """The method's loss as it stands, a function of a model, with its weights or targets as constants."""
+    with torch.no_grad():
+        now = model.score(batch.tokens, logits=True)
+        p = torch.exp(-now.nll)
+        if name == "ceu":
+            gold = torch.nn.functional.one_hot(batch.tokens.target, 12).bool()
+            target = now.logits.masked_fill(gold, -torch.inf).softmax(-1)
+            counted = torch.tensor([0.0, 1.0, 1.0, 1.0])
+        else:
+            weight = {"adapop": p**batch.beta, "wga": p, "satimp": p**5 * (1 - p)}[name]
+
+    def loss(model):
+        scored = model.score(batch.tokens, logits=True)
+        if name == "ceu":
+            return -(target * scored.logits.log_softmax(-1)).sum(-1) * counted
+        return -weight * scored.nll
+
+    return loss
+
+
+@pytest.mark.parametrize("name", [objective.name for objective in OBJECTIVES])
+def test_gradient_of_the_forget_loss(tiny, batch, name):
+    method = make_objective(name, ARGUMENTS.get(name))
+    start = [parameter.detach().clone().requires_grad_() for parameter in tiny.parameters]
+
+    def ours(*weights):
+        with with_weights(tiny, weights) as model:
+            return method.forget_loss(model, batch).loss
+
+    if name not in WEIGHED:
+        assert torch.autograd.gradcheck(ours, start)
+        return
+    written_out = frozen(name, method, tiny, batch)
+
+    def theirs(*weights):
+        with with_weights(tiny, weights) as model:
+            return written_out(model)
+
+    assert torch.autograd.gradcheck(theirs, start)
+    torch.testing.assert_close(ours(*start), theirs(*start))
+    for left, right in zip(*(torch.autograd.grad(loss(*start).sum(), start) for loss in (ours, theirs))):
+        torch.testing.assert_close(left, right)
+        assert left.any()
+
+
+@pytest.mark.parametrize("name", ["gd", "rmu"])
+def test_gradient_of_the_retain_loss(tiny, batch, name):
+    method = make_objective(name, ARGUMENTS.get(name))
+    start = [parameter.detach().clone().requires_grad_() for parameter in tiny.parameters]
+
+    def ours(*weights):
+        with with_weights(tiny, weights) as model:
+            return method.retain_loss(model, batch.tokens).loss
+
+    assert torch.autograd.gradcheck(ours, start)
+    assert all(part.any() for part in torch.autograd.grad(ours(*start).sum(), start))

@@ -1,0 +1,295 @@
+import math
+
+import pytest
+import torch
+from torch.nn.functional import cosine_similarity
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError
+from adapop.facts.fact import Fact
+from adapop.model.adapted import Scored
+from adapop.model.tokens import collate, encode_facts
+from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
+from adapop.objectives.adapop import AdaPop
+from adapop.objectives.ga import GradientAscent, GradientDifference
+from adapop.objectives.npo import NegativePreference
+from adapop.objectives.objective import USES
+from adapop.objectives.wga import WeightedGradientAscent
+from adapop.training.forget_set import ForgetSet
+
+FACTS = (
+    Fact("one", "Who wrote the book Emma?", "Austen", alternates=("Dickens", "Tolstoy")),
+    Fact("three", "What is one plus two?", "three four five", alternates=("five four",)),
+    Fact(
+        "two", "Who wrote Emma and when and why and for whom?", "Austen of Dickens", alternates=("Kafka of four six",)
+    ),
+    Fact("tail", "What comes after Monday?", "Tuesday", alternates=("Friday",)),
+)
+BETAS = torch.tensor([1.7, 0.3, 1.0, 0.05])
+LENGTHS = [1, 3, 3, 1]
+
+
+def as_configured(name):
+    """The method as a run on the sandbox has it."""
+    return make_objective(name, make_config(name).arguments)
+
+
+@pytest.fixture(scope="module")
+def rows(model):
+    found = encode_facts(model.tokenizer, FACTS)
+    assert [len(row.answer) for row in found] == LENGTHS
+    return found
+
+
+@pytest.fixture(scope="module")
+def make_batch(model, rows):
+    """A forget batch of some of the facts, with what the method uses: for an unnamed one, beta and reference."""
+    sets = {}
+
+    def make(*which, betas=BETAS, method=None, epoch=1):
+        method = method or NegativePreference()
+        key = (method, tuple(betas.tolist()))
+        if key not in sets:
+            sets[key] = ForgetSet(make_config(method.name), method, model, FACTS, betas.tolist())
+        return sets[key].batch([rows[i] for i in which or range(len(rows))], epoch)
+
+    return make
+
+
+def gradient(model, loss):
+    """The adapter's gradient as one vector, without leaving anything in the shared model."""
+    grads = torch.autograd.grad(loss.sum(), model.parameters, allow_unused=True)
+    return torch.cat([torch.zeros(0) if part is None else part.flatten() for part in grads])
+
+
+@pytest.fixture(params=OBJECTIVES, ids=lambda objective: objective.name)
+def objective(request):
+    return as_configured(request.param.name)
+
+
+def test_loss_is_finite_and_unreduced(model, make_batch, objective):
+    batch = make_batch(method=objective)
+    result = objective.forget_loss(model, batch)
+    size = {"token": batch.tokens.count, "row": batch.tokens.rows}[objective.reduce]
+    assert result.loss.shape == (size,) and result.nll.shape == (batch.tokens.count,)
+    assert result.loss.dtype == torch.float32 and result.loss.isfinite().all()
+    assert torch.equal(result.nll, model.score(batch.tokens).nll)
+
+
+def test_gradient_reaches_every_lora_b(fresh, make_batch, objective):
+    """From a fresh adapter, where every B is 0: its first step must move each of them."""
+    model = fresh(objective.name)
+    objective.forget_loss(model, make_batch(method=objective)).loss.sum().backward()
+    model.check_gradients()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters)
+
+
+@torch.no_grad()
+def test_loss_of_a_row_does_not_depend_on_its_batch(model, make_batch, objective):
+    together = objective.forget_loss(model, make_batch(method=objective)).loss
+    parts = [objective.forget_loss(model, make_batch(i, method=objective)).loss for i in range(len(FACTS))]
+    torch.testing.assert_close(together, torch.cat(parts), atol=2e-5, rtol=1e-5)
+
+
+def test_retain_loss_is_nll(model, make_batch, objective):
+    """Except for those that hold the states of a block."""
+    tokens = make_batch().tokens
+    result = objective.retain_loss(model, tokens)
+    assert torch.equal(result.nll, model.score(tokens).nll)
+    assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
+
+
+def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
+    """A step down the loss raises the nll of answers that the model knows. Steering only promises that the states come
+    nearer to their target: what that does to the answers shows over many steps."""
+    model = fresh(objective.name)
+    batch = make_batch(0, 3, method=objective)
+    result = objective.forget_loss(model, batch)
+    result.loss.sum().backward()
+    norm = math.sqrt(sum(p.grad.square().sum().item() for p in model.parameters))
+    with torch.no_grad():
+        for parameter in model.parameters:
+            parameter -= 0.01 / norm * parameter.grad
+        if objective.name in ("rmu", "adaptive-rmu"):
+            assert objective.forget_loss(model, batch).loss.sum() < result.loss.sum() - 1e-3
+        else:
+            assert model.score(batch.tokens).nll.sum() > result.nll.sum() + 1e-3
+
+
+def test_methods_are_told_apart():
+    names = [objective.name for objective in OBJECTIVES]
+    assert names == list(METHODS)
+    for objective in OBJECTIVES:
+        assert "arXiv" in objective.__doc__ or objective.name == "adapop"
+        assert objective.uses <= USES and objective.reduce in ("token", "row")
+        assert METHODS[objective.name].scored == ("beta" in objective.uses)
+        assert bool(METHODS[objective.name].needs) == ("alternates" in objective.uses)
+        if not objective.retains:
+            assert METHODS[objective.name].alpha0 == 0
+
+
+SIBLINGS = {
+    "AdaPop, beta 1 everywhere = WGA(1)": (AdaPop(), 1.0, WeightedGradientAscent(1.0)),
+    "AdaPop, beta 0.3 everywhere = WGA(0.3)": (AdaPop(), 0.3, WeightedGradientAscent(0.3)),
+    "AdaPop, beta 0 everywhere = GA": (AdaPop(), 0.0, GradientAscent()),
+    "WGA(0) = GD": (WeightedGradientAscent(0.0), 1.0, GradientDifference()),
+}
+
+
+@pytest.mark.parametrize(("left", "beta", "right"), SIBLINGS.values(), ids=SIBLINGS)
+def test_identities(model, make_batch, left, beta, right):
+    batch = make_batch(betas=torch.full((len(FACTS),), beta))
+    a, b = (method.forget_loss(model, batch).loss for method in (left, right))
+    assert torch.equal(a, b)
+    assert torch.equal(gradient(model, a), gradient(model, b))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("method", [GradientDifference(), GradientAscent()], ids=lambda method: method.name)
+def test_gradient_ascent_by_hand(model, make_batch, rows, method):
+    """The log-probability of each answer token, from a forward pass over each row alone."""
+    expected = []
+    for row in rows:
+        logs = model.network(input_ids=torch.tensor([row.prompt + row.answer])).logits[0].log_softmax(-1)
+        expected += [logs[len(row.prompt) - 1 + place, token] for place, token in enumerate(row.answer)]
+    loss = method.forget_loss(model, make_batch()).loss
+    torch.testing.assert_close(loss, torch.stack(expected), atol=2e-5, rtol=1e-5)
+
+
+def test_siblings_differ_where_they_should(model, make_batch):
+    methods = (AdaPop(), WeightedGradientAscent(), GradientAscent())
+    losses = [method.forget_loss(model, make_batch()).loss.sum() for method in methods]
+    assert len({round(loss.item(), 3) for loss in losses}) == 3
+
+
+def test_adapop_by_hand(model, make_batch):
+    batch = make_batch()
+    nll = model.score(batch.tokens).nll
+    betas = [beta for beta, length in zip(BETAS.tolist(), LENGTHS) for _ in range(length)]
+    expected = [-(math.exp(-n) ** beta) * n for n, beta in zip(nll.tolist(), betas)]
+    torch.testing.assert_close(AdaPop().forget_loss(model, batch).loss, torch.tensor(expected))
+
+
+@pytest.mark.parametrize("method", [AdaPop(), WeightedGradientAscent(), GradientAscent()], ids=lambda m: m.name)
+def test_gradient_on_the_gold_logit(model, make_batch, method):
+    """d L_f / d z_gold = p^beta (1 - p) / N, positive: a step down lowers the gold logit."""
+    batch = make_batch()
+    tokens, seen = batch.tokens, []
+
+    def keep(module, inputs, output):
+        output.retain_grad()
+        seen.append(output)
+
+    hook = model.network.get_base_model().get_output_embeddings().register_forward_hook(keep)
+    try:
+        result = method.forget_loss(model, batch)
+        (result.loss.sum() / tokens.count).backward()
+    finally:
+        hook.remove()
+        model.network.zero_grad()
+    p = torch.exp(-result.nll.detach())
+    beta = {"adapop": batch.beta, "wga": 1.0, "ga": 0.0}[method.name]
+    expected = p**beta * (1 - p) / tokens.count
+    grad = seen[0].grad[tokens.row, tokens.column] if tokens.even else seen[0].grad
+    gold = grad.gather(1, tokens.target.unsqueeze(1)).squeeze(1)
+    torch.testing.assert_close(gold, expected, atol=1e-7, rtol=1e-4)
+    assert (expected > 0).all()
+
+
+class AnsweredWith:
+    """A model whose answer tokens have the given nll: values that no real batch would give on demand."""
+
+    def __init__(self, nll):
+        self.nll = torch.tensor(nll, requires_grad=True)
+
+    def score(self, tokens):
+        return Scored(self.nll, tokens.row, tokens.rows)
+
+
+@pytest.mark.parametrize("nll", [0.0, 1.0, 90.0, 120.0])
+def test_weight_does_not_underflow(rows, nll):
+    """exp(-nll) is 0 in float32 at nll = 120, and so would be its power; exp(-beta * nll) is not."""
+    model, tokens = AnsweredWith([nll]), collate(rows[:1], 0)
+    loss = AdaPop().forget_loss(model, ForgetBatch(tokens, torch.tensor([0.05]))).loss
+    weight = math.exp(-0.05 * nll)
+    assert loss.item() == pytest.approx(-weight * nll, rel=1e-5)
+    loss.sum().backward()
+    assert model.nll.grad.item() == pytest.approx(-weight, rel=1e-5)  # the weight itself carries no gradient
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.5, 3.0])
+def test_npo_at_the_start(fresh, make_batch, beta):
+    """The model is its own reference: every ratio is 0, the loss (2 / beta) ln 2 and the gradient GA's."""
+    model, batch = fresh(), make_batch()
+    loss = NegativePreference(beta).forget_loss(model, batch).loss
+    torch.testing.assert_close(loss, torch.full((len(FACTS),), 2 / beta * math.log(2)), atol=1e-4, rtol=1e-5)
+    sums = GradientAscent().forget_loss(model, batch).loss
+    torch.testing.assert_close(gradient(model, loss), gradient(model, sums), atol=1e-4, rtol=1e-3)
+
+
+def test_npo_by_hand(model, make_batch):
+    batch = make_batch()
+    nll = model.score(batch.tokens).nll.detach()
+    ratios = [
+        (reference - now).sum().item() for now, reference in zip(nll.split(LENGTHS), batch.reference_nll.split(LENGTHS))
+    ]
+    assert max(map(abs, ratios)) > 1  # else everything would be the start
+    expected = [-2 / 0.5 * math.log(1 / (1 + math.exp(0.5 * ratio))) for ratio in ratios]
+    loss = NegativePreference().forget_loss(model, batch).loss
+    torch.testing.assert_close(loss, torch.tensor(expected), atol=1e-4, rtol=1e-4)
+
+
+def test_npo_tends_to_gradient_ascent_on_sequence_sums(model, make_batch):
+    batch = make_batch()
+    ascent = gradient(model, GradientAscent().forget_loss(model, batch).loss)
+    distances, angles = [], []
+    for beta in (1.0, 0.1, 0.01, 0.001):
+        found = gradient(model, NegativePreference(beta).forget_loss(model, batch).loss)
+        distances.append(((found - ascent).norm() / ascent.norm()).item())
+        angles.append(cosine_similarity(found, ascent, dim=0).item())
+    assert distances == sorted(distances, reverse=True)
+    assert distances[0] > 0.1 and distances[-1] < 0.01
+    assert angles[-1] > 0.9999
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("sorcery", {}, "Unknown method 'sorcery'. Use one of adapop, wga, gd, npo, ga, undial, rmu, "),
+        ("AdaPop", {}, "Unknown method"),
+        ("ga", {"beta": 1.0}, "ga has no beta. Its arguments: none."),
+        ("wga", {"gamma": 1, "alpha": 2}, "wga has no alpha, gamma. Its arguments: beta."),
+        ("wga", {"beta": -0.1}, "beta of wga is -0.1. It must be at least 0."),
+        ("npo", {"beta": 0}, "beta of npo is 0"),
+        ("npo", {"beta": -1}, "beta of npo is -1"),
+        ("npo-sam", {"beta": 0}, "beta of npo-sam is 0"),
+        ("npo-sam", {"rho": -0.01}, "rho of npo-sam is -0.01"),
+        ("undial", {"beta": -1}, "beta of undial is -1"),
+        ("rmu", {"layer": -1}, "layer of rmu is -1"),
+        ("rmu", {"coefficient": 0}, "coefficient of rmu is 0"),
+        ("rmu", {"scale": 5}, "rmu has no scale. Its arguments: coefficient, layer, predicting."),
+        ("adaptive-rmu", {"scale": 0}, "scale of adaptive-rmu is 0"),
+        ("adaptive-rmu", {"coefficient": 2.0}, "adaptive-rmu has no coefficient"),
+        ("simnpo", {"gamma": 0}, "gamma of simnpo is 0"),
+        ("satimp", {"b2": -1}, "b2 of satimp is -1"),
+        ("altpo", {"source": "guess"}, "source of altpo is 'guess'. It must be model or relation."),
+        ("flat", {"divergence": "hellinger"}, "divergence of flat is 'hellinger'. It must be one of total-variation"),
+        ("flat", {"refusal": "  "}, "refusal of flat is"),
+        ("tpo", {"beta": 0}, "beta of tpo is 0"),
+        ("ceu", {"skip": -1}, "skip of ceu is -1"),
+    ],
+)
+def test_make_objective_errors(name, arguments, message):
+    with pytest.raises(ConfigError, match=message.replace(".", r"\.")):
+        make_objective(name, arguments)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_make_objective(name):
+    assert make_objective(name).name == make_objective(name, {}).name == name
+
+
+def test_make_objective_with_arguments():
+    assert make_objective("wga", {"beta": 0.3}) == WeightedGradientAscent(0.3)
+    assert make_objective("npo", {"beta": 2.0}) == NegativePreference(2.0)

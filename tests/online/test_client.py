@@ -1,0 +1,319 @@
+"""Bad weather, against a real local server: what is asked again, what is given up, and what nobody gets to see."""
+
+import contextlib
+import gzip
+import logging
+import socket
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from itertools import pairwise
+
+import pytest
+import requests
+
+from adapop.errors import ConfigError, NetworkError
+from adapop.online import client as web
+from adapop.online.client import Web
+from adapop.progress import Progress
+from scripted import Reply
+
+SECRET, WORDS = "sk-very-secret", "the user's own words"
+
+
+def client(server, **settings) -> Web:
+    return Web(server.url, "The service", Progress(), first_wait=0.01, **settings)
+
+
+def test_question_and_answer(server):
+    server.answer = lambda asked: {"q": asked.query["q"], "agent": asked.headers["user-agent"]}
+    reply = client(server).get("/w/api.php", q=WORDS)
+    assert reply["q"] == WORDS
+    assert reply["agent"].startswith("AdaPopExplorer/")
+    assert "authorization" not in server.asked[0].headers
+
+
+def test_a_key_is_a_bearer_token(server):
+    server.answer = lambda asked: asked.body
+    assert client(server, key=SECRET).post("/chat", {"a": [1]}) == {"a": [1]}
+    assert server.asked[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Reply(status=429),
+        Reply(status=500),
+        Reply(status=503, headers={"Retry-After": "0"}),
+        Reply(b'{"rows": [1, 2', 200),
+        Reply({"rows": list(range(100))}, cut=10),
+        Reply(b"<html>Please log in</html>"),
+        Reply(b"\xff\xfe"),
+        Reply(b"[" * 100_000),
+        Reply(b""),
+    ],
+)
+def test_bad_weather_passes(server, bad):
+    server.replies = [bad, bad, Reply({"fine": True})]
+    assert client(server).get("/") == {"fine": True}
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (Reply(status=429), "too many requests"),
+        (Reply(status=502), "fault of its own"),
+        (Reply(b"<!DOCTYPE html>"), "a web page instead of data"),
+        (Reply(b"{"), "broken data"),
+    ],
+)
+def test_bad_weather_that_stays_is_named_and_counted(server, bad, said):
+    server.answer = lambda asked: bad
+    with pytest.raises(NetworkError, match=f"The service .*{said}.*3 times") as caught:
+        client(server, tries=3).get("/", q=WORDS)
+    assert "kept" in caught.value.fix
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_not_followed(server, status):
+    server.answer = lambda asked: Reply(status=status, headers={"Location": "http://127.0.0.1:1/elsewhere"})
+    with pytest.raises(NetworkError, match="another address"):
+        client(server).get("/")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(("status", "said"), [(401, "refuses access"), (403, "refuses access"), (404, "404")])
+def test_refusals_are_final(server, status, said):
+    server.answer = lambda asked: Reply(status=status)
+    with pytest.raises(NetworkError, match=said):
+        client(server).get("/")
+    assert len(server.asked) == 1
+
+
+def test_retry_after_is_honoured_in_seconds(server):
+    server.replies = [Reply(status=429, headers={"Retry-After": "1"}), Reply({})]
+    client(server).get("/")
+    assert server.asked[1].time - server.asked[0].time >= 1
+
+
+def test_retry_after_is_honoured_as_a_date(server):
+    soon = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=3), usegmt=True)
+    server.replies = [Reply(status=503, headers={"Retry-After": soon}), Reply({})]
+    client(server).get("/")
+    assert server.asked[1].time - server.asked[0].time >= 1.5
+
+
+@pytest.mark.parametrize("header", ["soon", "-5", "", "1e9", "٣"])
+def test_a_retry_after_that_says_nothing_is_ignored(server, header):
+    server.replies = [Reply(status=429, headers={"Retry-After": header.encode().decode("latin-1")}), Reply({})]
+    client(server).get("/")
+
+
+def test_a_day_of_waiting_is_refused_at_once(server):
+    server.answer = lambda asked: Reply(status=429, headers={"Retry-After": "86400"})
+    began = time.monotonic()
+    with pytest.raises(NetworkError, match="too many requests") as caught:
+        client(server).get("/")
+    assert time.monotonic() - began < 5
+    assert "86400 s" in caught.value.fix
+
+
+def test_busy_in_a_good_reply_waits_too(server):
+    server.replies = [Reply({"error": {"code": "maxlag"}}, headers={"Retry-After": "0"}), Reply({"ok": 1})]
+    assert client(server).get("/", busy=lambda reply: "error" in reply) == {"ok": 1}
+
+
+def test_a_wait_is_told_and_can_be_stopped(server):
+    server.answer = lambda asked: Reply(status=429, headers={"Retry-After": "100"})
+    told, progress = [], Progress()
+    progress = Progress(told.append)
+    threading.Timer(0.3, progress.stop).start()
+    began = time.monotonic()
+    with pytest.raises(NetworkError, match="Stopped"):
+        Web(server.url, "The service", progress).get("/")
+    assert time.monotonic() - began < 5
+    assert "waiting 100 s" in told[0]
+
+
+def test_no_answer_in_time(server):
+    server.answer = lambda asked: Reply({}, seconds=1)
+    with pytest.raises(NetworkError, match="does not answer in time, 2 times"):
+        client(server, tries=2, read_seconds=0.1).get("/")
+
+
+def test_nobody_listens():
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        Web("http://127.0.0.1:1", "The service", Progress(), tries=2, first_wait=0.01).get("/")
+
+
+def test_endless_replies_are_cut(server, monkeypatch):
+    monkeypatch.setattr(web, "MAX_REPLY", 1000)
+    server.answer = lambda asked: Reply(b" " * 200_000)
+    with pytest.raises(NetworkError, match="sends more than"):
+        client(server).get("/")
+
+
+def test_neither_key_nor_words_reach_a_message_or_a_log(server, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger().setLevel(logging.DEBUG)
+    for bad in (Reply(status=429), Reply(status=404), Reply(b"{"), Reply({}, cut=1)):
+        server.answer = lambda asked, bad=bad: bad
+        with pytest.raises(NetworkError) as caught:
+            client(server, key=SECRET, tries=2).get("/", q=WORDS)
+        text = "".join(map(str, (caught.value, caught.value.__cause__, caplog.text, *capfd.readouterr())))
+        for hidden in (SECRET, WORDS, "own+words", "own%20words"):
+            assert hidden not in text
+
+
+@pytest.fixture
+def dripping():
+    """The address of a server that promises 1000 bytes and sends one every 20 ms."""
+
+    def drip(listener):
+        with contextlib.suppress(OSError), listener.accept()[0] as connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            for _ in range(1000):
+                connection.sendall(b" ")
+                time.sleep(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drip, args=(listener,), daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_a_reply_that_drips_is_given_up(dripping, monkeypatch):
+    monkeypatch.setattr(web, "REPLY_SECONDS", 0.3)
+    began = time.monotonic()
+    with pytest.raises(NetworkError, match="answers too slowly"):
+        Web(dripping, "The service", Progress(), tries=1, read_seconds=0.3).get("/")
+    assert time.monotonic() - began < 5
+
+
+def test_a_packed_reply_is_unpacked(server):
+    server.answer = lambda asked: Reply(gzip.compress(b'{"a": 1}'), headers={"Content-Encoding": "gzip"})
+    assert client(server).get("/") == {"a": 1}
+
+
+# --- what the environment says
+
+
+PROXIES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY")
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """Sets variables, none of which is set before."""
+    for name in (*PROXIES, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    return lambda **variables: [monkeypatch.setenv(name, value) for name, value in variables.items()]
+
+
+def test_a_proxy_is_used_unless_no_proxy_names_the_host(server, environment):
+    server.answer = lambda asked: {"via": "proxy"}
+    environment(http_proxy=server.url)
+    assert Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/") == {"via": "proxy"}
+    environment(no_proxy="other.example,127.0.0.2")
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        Web("http://127.0.0.2:1", "The service", Progress(), tries=1).get("/")
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "[::1]"])
+def test_a_key_for_this_machine_goes_through_no_proxy(server, environment, host):
+    environment(http_proxy=server.url, all_proxy=server.url)
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        Web(f"http://{host}:1", "The service", Progress(), key=SECRET, tries=1).get("/")
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_the_certificates_of_the_environment_are_the_ones_trusted(server, environment, tmp_path, monkeypatch, variable):
+    trusted, send = [], requests.adapters.HTTPAdapter.send
+
+    def watched(self, request, **settings):
+        trusted.append(settings["verify"])
+        return send(self, request, **settings)
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", watched)
+    server.answer = lambda asked: {}
+    client(server).get("/")
+    bundle = tmp_path / "own.pem"
+    environment(**{variable: str(bundle)})
+    with pytest.raises(ConfigError, match=variable):
+        client(server)
+    bundle.touch()
+    client(server).get("/")
+    assert trusted == [True, str(bundle)]
+
+
+def test_a_netrc_sends_nothing(server, tmp_path, monkeypatch):
+    netrc = tmp_path / "netrc"
+    netrc.write_text(f"machine 127.0.0.1 login me password {SECRET}\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    server.answer = lambda asked: {}
+    client(server).get("/")
+    assert "authorization" not in server.asked[0].headers
+
+
+# --- one at a time
+
+
+def test_a_host_gets_one_request_at_a_time(server):
+    server.answer = lambda asked: Reply({}, seconds=0.1)
+    threads = [threading.Thread(target=client(server).get, args=("/",)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times = [asked.time for asked in server.asked]
+    assert len(times) == 6
+    assert all(later - sooner >= 0.1 for sooner, later in pairwise(times))
+
+
+@pytest.fixture
+def slow(server):
+    """Starts a request that takes 2 s, and gives the function that waits for its end."""
+
+    def start():
+        thread = threading.Thread(target=client(server).get, args=("/",))
+        server.replies = [Reply({}, seconds=2)]
+        thread.start()
+        while not server.asked:
+            time.sleep(0.01)
+        return thread
+
+    return start
+
+
+def test_another_host_does_not_wait(server, slow):
+    server.answer = lambda asked: {}
+    thread = slow()
+    Web(server.url.replace("127.0.0.1", "localhost"), "The service", Progress()).get("/")
+    assert thread.is_alive()
+    thread.join()
+
+
+def test_a_stop_is_heard_while_another_request_is_at_work(server, slow):
+    thread, progress = slow(), Progress()
+    progress.stop()
+    with pytest.raises(NetworkError, match="Stopped"):
+        Web(server.url, "The service", progress).get("/")
+    assert thread.is_alive() and len(server.asked) == 1
+    thread.join()
+
+
+def test_nobody_else_waits_while_a_client_is_told_to_come_back_later(server):
+    server.replies = [Reply(status=429, headers={"Retry-After": "2"})]
+    server.answer = lambda asked: {}
+    thread = threading.Thread(target=client(server).get, args=("/",))
+    thread.start()
+    while not server.asked:
+        time.sleep(0.01)
+    client(server).get("/")
+    assert thread.is_alive()
+    thread.join()

@@ -1,0 +1,112 @@
+"""Two proxies compared: by hand, at the edges, and under what cannot matter."""
+
+import math
+
+import pytest
+
+from adapop.errors import DataError
+from adapop.facts.fact import Fact
+from adapop.popularity.agreement import agreement, in_words, joined
+from adapop.popularity.beta import BetaMap
+
+FIRST = {"a": 1.0, "b": 10.0, "c": 100.0, "d": 1000.0}
+
+
+def compared(first, second):
+    return agreement(first, second, BetaMap())
+
+
+def test_a_proxy_agrees_with_itself():
+    found = compared(FIRST, dict(FIRST))
+    assert (found.facts, found.unknown, found.discordant) == (4, 0, ())
+    assert (found.pearson_log, found.spearman, found.same_label) == (pytest.approx(1), pytest.approx(1), 1)
+    assert (found.beta_shift, found.own_beta_shift) == (0, 0)
+
+
+def test_by_hand():
+    second = {"a": 5.0, "b": 700.0, "c": 20.0, "d": 9000.0}
+    found = compared(FIRST, second)
+    # ranks 1 2 3 4 against 1 3 2 4: 1 - 6 * 2 / (4 * 15)
+    assert found.spearman == pytest.approx(0.8)
+    x, y = ([math.log(score + 1) for score in scores.values()] for scores in (FIRST, second))
+    mx, my = sum(x) / 4, sum(y) / 4
+    over = sum((i - mx) * (j - my) for i, j in zip(x, y))
+    under = math.sqrt(sum((i - mx) ** 2 for i in x) * sum((j - my) ** 2 for j in y))
+    assert found.pearson_log == pytest.approx(over / under)
+    assert found.same_label == 0.5
+    assert set(found.discordant) == {"b", "c"}
+    beta = BetaMap()
+    assert found.beta_shift == pytest.approx(sum(abs(beta(FIRST[k]) - beta(second[k])) for k in FIRST) / 4)
+
+
+def test_the_opposite_signal():
+    found = compared(FIRST, {fact: 1e4 / score for fact, score in FIRST.items()})
+    assert (found.spearman, found.same_label) == (pytest.approx(-1), 0)
+    assert found.discordant[:2] in {("a", "d"), ("d", "a")}
+
+
+def test_another_unit_changes_ranks_and_own_anchors_not_at_all():
+    found = compared(FIRST, {fact: 1000 * score for fact, score in FIRST.items()})
+    assert (found.spearman, found.same_label) == (pytest.approx(1), 1)
+    assert found.own_beta_shift == pytest.approx(0, abs=1e-12)
+    assert found.beta_shift > 0.3
+
+
+def test_unknown_is_left_out_and_not_zero():
+    second = {**FIRST, "d": None, "e": 5.0}
+    found = compared(FIRST, second)
+    assert (found.facts, found.unknown) == (3, 2)
+    assert found.spearman == pytest.approx(1)
+
+
+def test_zero_is_a_score():
+    assert compared({**FIRST, "z": 0.0}, {**FIRST, "z": 0.0}).facts == 5
+
+
+@pytest.mark.parametrize("second", [{}, {"a": 1.0, "b": 2.0}, dict.fromkeys(FIRST)])
+def test_too_few_facts_in_common(second):
+    with pytest.raises(DataError, match="too few"):
+        compared(FIRST, second)
+
+
+def test_a_proxy_that_says_the_same_of_all_correlates_with_nothing():
+    found = compared(FIRST, dict.fromkeys(FIRST, 7.0))
+    assert (found.pearson_log, found.spearman, found.own_beta_shift) == (None, None, None)
+    assert "not defined" in "".join(in_words(found, "one", "two"))
+
+
+def test_in_words_names_both_and_the_numbers():
+    said = " ".join(in_words(compared(FIRST, FIRST), "Wikidata", "the judge"))
+    assert "Wikidata and the judge have both scored 4 facts." in said
+    assert "Spearman 1.00" in said
+
+
+# --- which fact is which
+
+
+def facts(*questions, ids="row-{}"):
+    return tuple(Fact(ids.format(i), question, "x") for i, question in enumerate(questions, 2))
+
+
+def test_made_up_ids_are_joined_by_question():
+    other = joined(facts("a?", "b?", "c?"), facts("C? ", "new?", "A?"))
+    assert [fact.id for fact in other] == ["row-4", "second-row-3", "row-2"]
+
+
+def test_given_ids_are_joined_as_they_are():
+    one, other = facts("a?", "b?", ids="f{}"), facts(" A?", "b?", "c?", ids="f{}")
+    assert joined(one, other) == other
+
+
+@pytest.mark.parametrize("ids", ["f{}", "row-{}-a", "my row-{}"])
+def test_one_id_for_two_questions_is_refused(ids):
+    with pytest.raises(DataError, match=r"'a\?' in one set and 'b\?' in the other") as caught:
+        joined(facts("a?", "b?", ids=ids), facts("b?", "a?", ids=ids))
+    assert "ids" in caught.value.fix
+
+
+def test_a_question_asked_twice_leaves_only_the_numbers_to_join_by():
+    same = facts("a?", "b?", "A?")
+    assert joined(same, same) == same
+    with pytest.raises(DataError, match="row-3"):
+        joined(same, facts("a?", "A?", "b?"))

@@ -1,0 +1,110 @@
+"""Anchors by name, and the warnings a careful reader would want."""
+
+import pytest
+
+from adapop.errors import ConfigError
+from adapop.popularity.beta import BetaMap
+from adapop.popularity.calibration import anchored, calibrated, in_words, warnings_of
+
+WIDE = [70, 100, 200, 400, 800, 1600, 3000, 3700]
+
+
+def test_papers_anchors_are_the_papers_rounded_pair():
+    assert calibrated("paper", []) == BetaMap()
+    assert anchored((100.0, 1.5), (3000.0, 0.1)) == BetaMap(58.7, 0.796)
+
+
+def test_quantiles_anchor_at_the_scores_own_ends():
+    curve = calibrated("quantiles", WIDE)
+    assert (curve(70), curve(3700)) == (pytest.approx(1.5), pytest.approx(0.1))
+
+
+@pytest.mark.parametrize("text", ["10:1.5,1000:0.1", " 1e1 : 1.5 , 1000 : .1 "])
+def test_anchors_of_ones_own(text):
+    curve = calibrated(text, [])
+    assert (curve(10), curve(1000)) == (pytest.approx(1.5), pytest.approx(0.1))
+
+
+@pytest.mark.parametrize("text", ["", "papers", "100,3000", "100:1.5", "a:b,c:d", "1:1,2:2,5:6", "100:1.5;3:1"])
+def test_unreadable_anchors(text):
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        calibrated(text, [])
+    assert "100:1.5,3000:0.1" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "text", ["3000:1.5,100:0.1", "100:0.1,3000:1.5", "100:nan,3000:0.1", "0:1.5,9:0.1", "-1:1,2:1"]
+)
+def test_anchors_that_fix_no_curve(text):
+    with pytest.raises(ConfigError):
+        calibrated(text, [])
+
+
+def test_scores_in_the_papers_range_give_no_warning():
+    assert warnings_of(WIDE, BetaMap()) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "beta", "said"),
+    [
+        ([100, 120, 150, 300, 500], BetaMap(), "less than a factor of ten"),
+        ([5, 5, 5], BetaMap(), "All scores are the same"),
+        ([0, 0, 0], BetaMap(), "same or zero"),
+        ([1e4, 1e5, 1e6, 1e7], BetaMap(), "another scale"),
+        ([1e4, 1e5, 1e6, 1e7], BetaMap(), "100% of the facts sit on the lower clip"),
+        ([1, 2, 3, 20, 1000], BetaMap(), "80% of the facts sit on the upper clip"),
+        ([1, 2, 3, 20, 1000], BetaMap.from_anchors((100, 1.5), (250, 0.1)), "less than a factor of three apart"),
+    ],
+)
+def test_warnings(scores, beta, said):
+    assert any(said in line for line in warnings_of(scores, beta)), warnings_of(scores, beta)
+
+
+def test_a_constant_map_sits_on_no_clip():
+    assert warnings_of(WIDE, BetaMap.constant(1.0)) == []
+
+
+def test_own_quantiles_mend_another_scale():
+    scores = [10.0**i for i in range(2, 8)]
+    assert warnings_of(scores, BetaMap())
+    assert warnings_of(scores, calibrated("quantiles", scores)) == []
+
+
+def test_the_sentence_holds_the_numbers():
+    said = in_words(1.99, 0.08)
+    assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
+    assert "the rarest fact (β = 0.08) is still pushed" in in_words(0.08, 1.99)
+    assert "close to one fixed" in in_words(1.1, 1.0)
+
+
+def test_score_at_is_the_inverse_of_the_curve():
+    beta = BetaMap()
+    for value in (0.06, 0.1, 1.0, 1.5, 1.99):
+        assert beta(beta.score_at(value)) == pytest.approx(value)
+    assert beta.score_at(2.0) is None
+    assert beta.score_at(0.05) is None
+    assert BetaMap.constant(1.0).score_at(1.0) is None
+
+
+def test_zeros_beside_one_score_do_not_get_one_beta():
+    said = warnings_of([0, 0, 0, 5000], BetaMap())
+    assert said == ["75% of the facts sit on the upper clip β = 2: differences between them are lost."]
+    assert "one β" in warnings_of([0, 0, 5], BetaMap())[0], "both are clipped to 2"
+
+
+def test_both_clips_together_are_counted():
+    said = warnings_of([30.0] * 48 + [20_000.0] * 48 + [300.0] * 4, BetaMap())
+    assert said == [
+        "96% of the facts sit on a clip, 48% on the upper β = 2 and 48% on the lower β = 0.05: differences between "
+        "those on one clip are lost."
+    ]
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(50, 0), (0, 50), (25, 25)])
+def test_half_of_the_facts_on_clips_is_not_yet_most(upper, lower):
+    def clipped(more: int) -> bool:
+        scores = [30.0] * (upper + more * bool(upper)) + [20_000.0] * (lower + more * (not upper))
+        between = [100.0 + 20 * i for i in range(100 - len(scores))]
+        return any("clip" in line for line in warnings_of(scores + between, BetaMap()))
+
+    assert (clipped(0), clipped(1)) == (False, True)

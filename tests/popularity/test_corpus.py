@@ -1,0 +1,234 @@
+"""Counting in a text of one's own: what is a mention, what is refused, and the sandbox's exposures to the last one."""
+
+import json
+import random
+import unicodedata
+from datetime import date
+
+import pytest
+
+from adapop.errors import ConfigError, DataError, NetworkError
+from adapop.facts.fact import Fact
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, world
+from adapop.popularity import corpus
+from adapop.popularity.corpus import COMBINE, KINDS, CorpusCounts
+from adapop.progress import Progress
+from adapop.sandbox.corpus import corpus_lines
+
+TEXT = """\
+Paris is the capital of France.
+Paris, Texas is not in France, and Paris is not in Texas.
+parisian, Parisian, PARIS and comparison: no mention of the city
+France without its capital
+"""
+PARIS = Fact("paris", "Which country is Paris in?", "It is France", "Paris", "country", "France")
+
+
+def counted(text, *facts, combine="subject+object", tmp_path, name="text.txt"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return list(CorpusCounts(Progress(), path, combine).scores(facts))
+
+
+@pytest.fixture
+def lines_with(tmp_path):
+    """How many lines of a text mention a name."""
+
+    def count(text, name, *others, file="text.txt"):
+        facts = [Fact(str(i), "?", "?!?", subject=label) for i, label in enumerate((name, *others))]
+        return counted(text, *facts, combine="subject", tmp_path=tmp_path, name=file)[0].value
+
+    return count
+
+
+def test_by_hand(tmp_path):
+    (score,) = counted(TEXT, PARIS, tmp_path=tmp_path)
+    assert score.raw == {"subject": 2, "object": 3, "both": 2}
+    assert (score.fact_id, score.value, score.reason) == ("paris", 5.0, "")
+    assert score.date == date.today().isoformat()
+    assert score.source == "lines of text.txt with the subject + the object"
+
+
+@pytest.mark.parametrize(("combine", "value"), [("subject+object", 5), ("subject", 2), ("object", 3), ("both", 2)])
+def test_combinations(tmp_path, combine, value):
+    (score,) = counted(TEXT, PARIS, combine=combine, tmp_path=tmp_path)
+    assert score.value == value
+    assert score.raw == {"subject": 2, "object": 3, "both": 2}
+
+
+def test_every_combination_says_what_it_is(tmp_path):
+    assert len({CorpusCounts(Progress(), tmp_path, combine).source for combine in COMBINE}) == 4
+    with pytest.raises(ConfigError, match="Use one of"):
+        CorpusCounts(Progress(), tmp_path, "product")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "lines"),
+    [
+        ("New York\nNew  York\tnew york\nNewYork\nYork New", "New York", 2),
+        ("New\nYork", "New York", 0),
+        ("New York", "New\nYork", 1),
+        ("a cat, cats, concatenate", "cats", 1),
+        ("concatenate", "cat", 0),
+        ("Jean-Luc\nJean - Luc\nJean Luc", "Jean-Luc", 2),
+        ("He wrote “King Lear”.\nKing, Lear", "King Lear", 1),
+        ("It's 2001: A Space Odyssey!\n2001 A Space Odyssey", "2001: A Space Odyssey", 1),
+        ("AC/DC\nACDC", "AC/DC", 1),
+        ("¿Qué? Málaga\nmalaga Malaga", "Málaga", 1),
+        (unicodedata.normalize("NFD", "Málaga"), "Málaga", 1),
+        (unicodedata.normalize("NFD", "Malagá"), "Malaga", 0),
+        ("Ёлка\nёлка", "Ёлка", 1),
+        ("東京 は\n東京都", "東京", 1),
+        ("🗼 Paris", "🗼 Paris", 1),
+        ("so so\nso", "so so", 1),
+        ("ha ha ha ha", "ha ha", 1),
+        ("old\rMac\rlines old", "old", 2),
+        ("Windows\r\nlines\r\n\r\nWindows", "Windows", 2),
+        ("\ufeffBOM first", "BOM", 1),
+        ("<img src=x onerror=alert(1)>\nimg src", "<img src=x onerror=alert(1)>", 1),
+        ("x" * 2000 + "\n" + "x" * 1999 + "\n" + "x" * 2001, "x" * 2000, 1),
+        ("no end of line: end", "end", 1),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 2, 5, 1 << 20])
+def test_what_is_a_mention(lines_with, monkeypatch, text, name, lines, chunk):
+    monkeypatch.setattr(corpus, "CHUNK", chunk)
+    assert lines_with(text, name) == lines
+
+
+def test_only_the_longest_name_is_mentioned(lines_with):
+    text = "Last Tango in Paris\nParis\nLast Tango in Rome\nthe Paris of Last Tango in Paris"
+    assert lines_with(text, "Paris") == 3
+    assert lines_with(text, "Paris", "Last Tango in Paris") == 2
+    assert lines_with(text, "Last Tango in Paris", "Paris", "Last", "Tango in Paris") == 2
+    assert lines_with("York\nNew York\nNew", "New", "New York", "York") == 1
+
+
+def test_an_object_can_be_the_longer_name(tmp_path):
+    fact = Fact("a", "?", "New Zealand", subject="Zealand")
+    (score,) = counted("Zealand\nNew Zealand\nZealand is not New Zealand", fact, tmp_path=tmp_path)
+    assert score.raw == {"subject": 2, "object": 2, "both": 1}
+
+
+def test_a_subject_of_many_facts(tmp_path):
+    facts = [Fact(f"f{i}", "?", answer, subject="Curie") for i, answer in enumerate(("radium", "Paris", "polonium"))]
+    found = counted("Curie, radium, polonium\nCurie in Paris\nradium\nCurie: radium", *facts, tmp_path=tmp_path)
+    assert [score.raw["both"] for score in found] == [2, 1, 1]
+    assert [score.raw["subject"] for score in found] == [3, 3, 3]
+
+
+def test_no_mention_is_zero_and_no_name_is_unknown(tmp_path):
+    nobody = Fact("nobody", "?", "nothing", subject="Nobody")
+    nameless = Fact("nameless", "?", "France", subject=" ")
+    zero, unknown = counted(TEXT, nobody, nameless, tmp_path=tmp_path)
+    assert zero.value == 0.0
+    assert unknown.value is None and "no subject" in unknown.reason
+    assert unknown.raw == {"subject": None, "object": 3, "both": None}
+    assert counted(TEXT, nameless, combine="object", tmp_path=tmp_path)[0].value == 3.0
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 64])
+def test_chunks_change_nothing(tmp_path, monkeypatch, chunk):
+    rng = random.Random(chunk)
+    words = ["New", "York", "é", "e\u0301", "New York", "!", "-", "\n", " ", "\t", "NewYork", "a" * 40, "🗼"]
+    text = "".join(rng.choice(words) + rng.choice(["", " "]) for _ in range(2000))
+    names = ["New York", "York", "York New", "é", "!", "New York - New", "a" * 40, "🗼 !"]
+    facts = [Fact(f"{s}{o}", "?", o, subject=s) for s in names for o in names]
+    whole = counted(text, *facts, tmp_path=tmp_path)
+    assert sum(score.value for score in whole) > 0
+    monkeypatch.setattr(corpus, "CHUNK", chunk)
+    assert counted(text, *facts, tmp_path=tmp_path) == whole
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 7, 1 << 20])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_escapes_in_json_lines_are_read(lines_with, monkeypatch, chunk, ascii_only):
+    monkeypatch.setattr(corpus, "CHUNK", chunk)
+    texts = ["Málaga\nMálaga", 'the "Málaga" \\', "🗼\tMálaga", "\rMálaga\\n", "C:\\Málaga", "Malaga"]
+    text = "\n".join(json.dumps({"text": text}, ensure_ascii=ascii_only) for text in texts)
+    assert lines_with(text, "Málaga", file="a.jsonl") == 5
+    assert lines_with(text, "🗼", file="a.jsonl") == 1
+    assert lines_with('{"text": "broken \\x Paris \\u12"}\\\nParis', "Paris", file="a.jsonl") == 2
+
+
+def test_escapes_in_plain_text_are_text(lines_with):
+    assert lines_with(r"C:\new C:\temp", "new") == 1
+
+
+def test_a_folder_is_read_to_its_depths(tmp_path):
+    (tmp_path / "texts" / "deep").mkdir(parents=True)
+    for i, kind in enumerate(KINDS):
+        (tmp_path / "texts" / "deep" / f"{i}{kind.upper()}").write_text("Paris\n")
+    (tmp_path / "texts" / "ends-without.txt").write_text("Par")
+    (tmp_path / "texts" / "ends-without-2.txt").write_text("is")
+    (tmp_path / "texts" / "picture.png").write_bytes(b"Paris \xff")
+    (score,) = CorpusCounts(Progress(), tmp_path / "texts", "subject").scores([PARIS])
+    assert score.value == len(KINDS)
+    assert score.source == "lines of texts with the subject"
+
+
+def test_a_single_file_may_be_called_anything(lines_with):
+    assert lines_with("Paris", "Paris", file="corpus.text.v2") == 1
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [(b"fine\nfine\nM\xe1laga\n", 3), (b"\xff\xfeP\x00", 1), (b"fine\ncut \xc3", 2), (b"\xef\xbb\xbfa\nb\n\x80", 3)],
+)
+def test_not_utf_8_is_named_with_file_and_line(tmp_path, monkeypatch, chunk, content, line):
+    monkeypatch.setattr(corpus, "CHUNK", chunk)
+    (tmp_path / "good.txt").write_text("Paris")
+    (tmp_path / "latin.txt").write_bytes(content)
+    with pytest.raises(DataError, match=rf"latin\.txt, line {line}, is not UTF-8") as caught:
+        list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
+    assert "UTF-8" in caught.value.fix
+
+
+@pytest.mark.parametrize("content", ["", "\n\n \t\r\n", "\ufeff"])
+def test_a_text_without_text_is_refused(tmp_path, content):
+    with pytest.raises(DataError, match="holds no text") as caught:
+        counted(content, PARIS, tmp_path=tmp_path)
+    assert caught.value.fix
+
+
+def test_a_folder_without_text_files_and_a_path_that_is_not_there(tmp_path):
+    (tmp_path / "picture.png").write_bytes(b"\xff")
+    with pytest.raises(DataError, match="no text file") as caught:
+        list(CorpusCounts(Progress(), tmp_path).scores([PARIS]))
+    assert ".jsonl" in caught.value.fix
+    with pytest.raises(DataError, match="is not there"):
+        list(CorpusCounts(Progress(), tmp_path / "nowhere").scores([PARIS]))
+
+
+def test_a_file_that_cannot_be_read(tmp_path, monkeypatch):
+    def refuses(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(corpus, "open", refuses, raising=False)
+    with pytest.raises(DataError, match=r"text\.txt cannot be read \(Permission denied\)"):
+        counted(TEXT, PARIS, tmp_path=tmp_path)
+
+
+def test_progress_is_told_and_can_be_stopped(tmp_path):
+    told = []
+    (tmp_path / "big.txt").write_text("Paris is in France\n" * 300_000)
+    list(CorpusCounts(Progress(told.append), tmp_path).scores([PARIS]))
+    assert told[0] == "Corpus: 1 of 6 MB" and told[-1] == "Corpus: 6 of 6 MB"
+    stopped = Progress(lambda text: stopped.stop())
+    with pytest.raises(NetworkError, match="Stopped"):
+        list(CorpusCounts(stopped, tmp_path).scores([PARIS]))
+    assert stopped.text == "Corpus: 1 of 6 MB"
+
+
+def test_the_sandbox_corpus_gives_back_every_exposure(tmp_path):
+    """Teachers appear in wrappers too, which are no exposures; but their names must be known: see the longest name."""
+    path = tmp_path / "sandbox.txt"
+    path.write_text("\n".join(corpus_lines(0)), encoding="utf-8")
+    facts = [Fact(fact.id, "?", fact.answer, fact.subject) for fact in world()]
+    lines = {score.fact_id: score.value for score in CorpusCounts(Progress(), path, "subject").scores(facts)}
+    asked = [fact for fact in world() if fact.split != "teacher"]
+    assert len(asked) == 768
+    assert {fact.id: lines[fact.id] for fact in asked} == {fact.id: fact.exposures for fact in asked}
+    assert all(round(lines[fact.id] / EXPOSURES_PER_SCORE - fact.score) in range(-2, 3) for fact in asked)
+    assert all(lines[fact.id] > fact.exposures for fact in world() if fact.split == "teacher")

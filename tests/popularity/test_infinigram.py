@@ -1,0 +1,225 @@
+"""infini-gram, spoken to as its documentation says: what is asked, what is made of the answers, what is kept."""
+
+import logging
+
+import pytest
+
+from adapop.errors import ConfigError, NetworkError
+from adapop.facts.fact import Fact
+from adapop.online.cache import Cache
+from adapop.popularity.corpus import COMBINE
+from adapop.popularity.infinigram import INDEXES, InfiniGram
+from adapop.progress import Progress
+from scripted import Reply
+
+COUNTS = {"Paris": 900, "France": 5000, "Paris AND France": 70, "Ngerulmud": 0, "Palau": 3, "Ngerulmud AND Palau": 0}
+PARIS = Fact("paris", "Which country is Paris in?", "It is France", "Paris", "country", "France")
+NGERULMUD = Fact("ngerulmud", "Which country is Ngerulmud in?", "Palau", "Ngerulmud", "country")
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+class Hurried(Progress):
+    """Waits for nothing."""
+
+    def wait(self, seconds: float) -> None:
+        super().wait(0)
+
+
+def counted(asked):
+    """The server: an index with known counts. As the real one, it splits formulas at " AND " and " OR "."""
+    query = asked.body["query"]
+    if len(query) > 1000:
+        return {"error": "Please limit your input to <= 1000 characters!"}
+    return {"count": COUNTS.get(query, 1), "approx": False, "latency": 0.7, "token_ids": [1], "tokens": ["x"]}
+
+
+def proxy(server, **settings) -> InfiniGram:
+    return InfiniGram(Hurried(), Cache(), base=server.url + "/", **settings)
+
+
+def only(scores):
+    (score,) = scores
+    return score
+
+
+def test_what_is_asked_and_kept(server):
+    server.answer = counted
+    score = only(proxy(server).scores([PARIS]))
+    assert [(asked.method, asked.path) for asked in server.asked] == [("POST", "/")] * 3
+    assert [asked.body for asked in server.asked] == [
+        {"index": "v4_piletrain_llama", "query_type": "count", "query": query}
+        for query in ("Paris", "France", "Paris AND France")
+    ]
+    assert (score.fact_id, score.value, score.reason) == ("paris", 5900.0, "")
+    assert len(score.date) == 10
+    assert "Pile-train" in score.source and "v4_piletrain_llama" in score.source
+    assert score.raw == {
+        "index": "v4_piletrain_llama",
+        "subject": {"count": 900, "approx": False},
+        "object": {"count": 5000, "approx": False},
+        "both": {"count": 70, "approx": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("combine", "value"), [("subject+object", 5900), ("subject", 900), ("object", 5000), ("both", 70)]
+)
+def test_combinations(server, combine, value):
+    server.answer = counted
+    assert only(proxy(server, combine=combine).scores([PARIS])).value == value
+    assert len(server.asked) == 3, "all three counts are kept, whichever makes the score"
+
+
+def test_every_combination_says_what_it_is(server):
+    assert len({proxy(server, combine=combine).source for combine in COMBINE}) == 4
+
+
+def test_without_an_object_the_answer_is_looked_for(server):
+    server.answer = counted
+    only(proxy(server).scores([NGERULMUD]))
+    assert server.asked[1].body["query"] == "Palau"
+
+
+def test_zero_is_zero(server):
+    server.answer = counted
+    assert only(proxy(server, combine="subject").scores([NGERULMUD])).value == 0.0
+    assert only(proxy(server, combine="both").scores([NGERULMUD])).value == 0.0
+
+
+def test_estimates_are_called_so(server):
+    server.answer = lambda asked: {"count": 12, "approx": True}
+    score = only(proxy(server).scores([PARIS]))
+    assert score.value == 24
+    assert score.raw["both"] == {"count": 12, "approx": True}
+    assert "sample" in score.reason
+
+
+def test_none_in_a_sample_is_unknown(server):
+    server.answer = lambda asked: {"count": 0, "approx": " AND " in asked.body["query"]}
+    score = only(proxy(server, combine="both").scores([PARIS]))
+    assert score.value is None
+    assert "sample" in score.reason
+    assert score.raw["both"] == {"count": 0, "approx": True}
+
+
+@pytest.mark.parametrize("label", ["Rock AND Roll", "Live OR Die", "this AND", "OR"])
+def test_operators_are_never_sent(server, label):
+    server.answer = counted
+    as_subject = only(proxy(server).scores([Fact("a", "q", "Palau", subject=label)]))
+    as_object = only(proxy(server).scores([Fact("b", "q", label, subject="Palau")]))
+    assert as_subject.value is None and "subject" in as_subject.reason and "AND or OR" in as_subject.reason
+    assert as_object.value is None and "object" in as_object.reason
+    assert {asked.body["query"] for asked in server.asked} == {"Palau"}
+    assert as_subject.raw["object"]["count"] == 3
+
+
+@pytest.mark.parametrize("label", ["Sandy", "Andorra", "and", "For Whom the Bell Tolls", "ANDROID"])
+def test_words_that_only_look_like_operators_are_asked_for(server, label):
+    server.answer = counted
+    assert only(proxy(server).scores([Fact("a", "q", "Palau", subject=label)])).value == 4
+
+
+def test_no_subject(server):
+    server.answer = counted
+    fact = Fact("a", "q", "Palau", subject=" \n")
+    assert only(proxy(server, combine="object").scores([fact])).value == 3
+    assert only(proxy(server).scores([fact])).value is None
+    assert {asked.body["query"] for asked in server.asked} == {"Palau"}, "an empty query counts the whole corpus"
+
+
+def test_a_line_break_in_a_name_is_a_space(server):
+    server.answer = counted
+    only(proxy(server).scores([Fact("a", "q", "Palau", subject="New\n York ")]))
+    assert server.asked[0].body["query"] == "New York"
+
+
+def test_a_query_that_is_refused_leaves_its_fact_unknown_and_goes_on(server):
+    server.answer = counted
+    long = Fact("long", "q", "France", subject="x" * 2000)
+    same = Fact("same", "q", "Palau", subject="x" * 2000)
+    refused, again, fine = proxy(server).scores([long, same, PARIS])
+    assert refused.value is None and "1000 characters" in refused.reason
+    assert refused.raw["object"] == {"count": 5000, "approx": False}
+    assert again.value is None
+    assert fine.value == 5900
+    assert [asked.body["query"] for asked in server.asked].count("x" * 2000) == 1
+
+
+def test_a_refusal_is_cut_short_and_not_remembered(server):
+    server.answer = lambda asked: {"error": "no " * 1000}
+    assert len(only(proxy(server).scores([PARIS])).reason) < 200
+    server.answer = counted
+    assert only(proxy(server).scores([PARIS])).value == 5900
+
+
+def test_a_count_that_does_not_matter_may_be_refused(server):
+    server.answer = lambda asked: {"error": "too much"} if " AND " in asked.body["query"] else counted(asked)
+    score = only(proxy(server).scores([PARIS]))
+    assert score.value == 5900
+    assert "too much" in score.raw["both"]["reason"]
+
+
+def test_each_query_is_asked_once_and_the_second_run_asks_nothing(server):
+    server.answer = counted
+    lyon = Fact("lyon", "q", "France", subject="Lyon")
+    first = list(proxy(server).scores([PARIS, lyon]))
+    assert len(server.asked) == 5, "France is asked once"
+    assert list(proxy(server).scores([PARIS, lyon])) == first
+    assert len(server.asked) == 5
+    list(proxy(server, index="v4_pileval_llama").scores([PARIS]))
+    assert len(server.asked) == 8, "another index knows nothing of this one"
+
+
+def test_an_interrupted_run_goes_on(server):
+    server.answer = counted
+    facts = [PARIS, NGERULMUD]
+    progress = Progress(lambda text: progress.stop() if "1 of 2" in text else None)
+    scores = InfiniGram(progress, Cache(), base=server.url).scores(facts)
+    assert next(scores).value == 5900
+    with pytest.raises(NetworkError, match="Stopped"):
+        next(scores)
+    assert len(server.asked) == 3
+    assert [score.value for score in proxy(server).scores(facts)] == [5900, 3]
+    assert len(server.asked) == 6
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{}", "[]", "3", '"3"', "null", '{"count": "3", "approx": false}', '{"count": 3.0, "approx": false}',
+        '{"count": 3}', '{"count": true, "approx": false}', '{"count": -1, "approx": false}',
+        '{"count": null, "approx": false}', '{"count": 3, "approx": 0}', '{"error": {"code": 1}}', '{"error": null}',
+    ],
+)  # fmt: skip
+def test_what_is_no_count_is_an_error(server, reply):
+    server.answer = lambda asked: Reply(reply)
+    with pytest.raises(NetworkError, match="something else than a count"):
+        list(proxy(server).scores([PARIS]))
+
+
+def test_overload_is_waited_for(server):
+    server.replies = [Reply(status=429), Reply(status=503)]
+    server.answer = counted
+    assert only(proxy(server).scores([PARIS])).value == 5900
+
+
+@pytest.mark.parametrize("settings", [{"index": "v4_nothing"}, {"combine": "product"}])
+def test_unknown_settings_are_refused(server, settings):
+    with pytest.raises(ConfigError, match="Use one of"):
+        proxy(server, **settings)
+
+
+def test_indexes_have_titles():
+    assert "v4_piletrain_llama" in INDEXES
+    assert all("tokens" in title for title in INDEXES.values())
+
+
+def test_names_reach_no_message_and_no_log(server, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    told = []
+    fact = Fact("a", "q", HOSTILE, subject=HOSTILE)
+    server.answer = lambda asked: {"count": HOSTILE}
+    with pytest.raises(NetworkError) as caught:
+        list(InfiniGram(Progress(told.append), Cache(), base=server.url).scores([fact]))
+    assert server.asked[0].body["query"] == HOSTILE
+    assert "img" not in "".join(map(str, (caught.value, told, caplog.text, *capfd.readouterr())))

@@ -1,0 +1,415 @@
+"""The judge: which replies count, what happens to the others, and what is kept. The servers and models are real."""
+
+import json
+import logging
+import re
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, NetworkError
+from adapop.facts.fact import Fact
+from adapop.online.cache import Cache
+from adapop.popularity.judge import BATCH, SEEDS, judge_from_environment, local_judge, numbers, prompt
+from adapop.progress import Progress
+from scripted import Reply
+
+SECRET, HOSTILE = "sk-very-secret", "<img src=x onerror=alert(1)>"
+NOT_EIGHT_INTEGERS = [
+    "", "I cannot judge this.", "[]", "[1, 2, 3, 4, 5, 6, 7]", "[1, 2, 3, 4, 5, 6, 7, 8, 9]", "1, 2, 3, 4, 5, 6, 7, 8",
+    "[1, 2, 3, 4, 5, 6, 7, 10001]", "[1, 2, 3, 4, 5, 6, 7, -1]", "[1, 2, 3, 4, 5, 6, 7, 8.0]",
+    "[1, 2, 3, 4, 5, 6, 7, 1e3]", "[1, 2, 3, 4, 5, 6, 7, '8']", '[1, 2, 3, 4, 5, 6, 7, "8"]',
+    "[1, 2, 3, 4, 5, 6, 7, true]", "[1, 2, 3, 4, 5, 6, 7, null]", "[1, 2, 3, 4, 5, 6, 7, NaN]",
+    "[[1, 2, 3, 4, 5, 6, 7, 8]]", "[1, 2, 3, 4, 5, 6, 7, [8]]", "[1, 2, 3, 4, 5, 6, 7, 8", "[1, 2, 3, 4, 5, 6, 7, 8,]",
+    '{"1": 1}', "[scores] [1, 2, 3, 4, 5, 6, 7, 8]", "<think>[1, 2, 3, 4, 5, 6, 7, 8]",
+    "<think>[1, 2, 3, 4, 5, 6, 7, 8]</think>", "[" * 100_000, "[" + "9" * 5000 + "]",
+]  # fmt: skip
+
+
+class Hurried(Progress):
+    """Waits for nothing."""
+
+    def wait(self, seconds: float) -> None:
+        super().wait(0)
+
+
+def facts(count, **fields):
+    return [Fact(f"f{i}", f"question {i}?", f"answer {i}", f"subject {i}", "relation", **fields) for i in range(count)]
+
+
+def true_score(subject):
+    """What the truthful judge says; it depends on nothing but the fact."""
+    return 37 * int(re.search(r"\d+", subject)[0]) % 10_001
+
+
+def asked_for(asked):
+    """The facts in a request, read as a model would read them."""
+    lines = asked.body["messages"][1]["content"].splitlines()
+    return [json.loads(re.sub(r"^\d+\. ", "", line)) for line in lines if re.match(r"\d+\. ", line)]
+
+
+def says(content):
+    return {"choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}]}
+
+
+def truthful(asked):
+    return says(json.dumps([true_score(fact["subject"]) for fact in asked_for(asked)]))
+
+
+@pytest.fixture
+def judge(server, monkeypatch):
+    """Makes a judge that asks the server; a second one shares the first one's cache file."""
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", server.url + "/v1/")
+    monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "some/model")
+    monkeypatch.setenv("ADAPOP_JUDGE_KEY", SECRET + "\n")
+    server.answer = truthful
+    return lambda progress=None, cache=None: judge_from_environment(progress or Hurried(), cache or Cache())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[1, 0, 10000]",
+        "[1,0,10000]",
+        "```json\n[1, 0, 10000]\n```",
+        "Here they are:\n[\n 1,\n 0,\n 10000\n]\nI hope this helps [as ever].",
+        "<think>First [5, 6, 7]? No.</think>\n[1, 0, 10000]",
+        "so [5, 6, 7] it is not</think>[1, 0, 10000]",
+    ],
+)
+def test_replies_that_count(reply):
+    assert numbers(reply, 3) == [1, 0, 10_000]
+
+
+@pytest.mark.parametrize("reply", NOT_EIGHT_INTEGERS, ids=range(len(NOT_EIGHT_INTEGERS)))
+def test_replies_that_do_not_count(reply):
+    assert numbers("[1, 2, 3, 4, 5, 6, 7, 8]", 8)
+    assert numbers(reply, 8) is None
+
+
+def test_the_list_of_facts():
+    asked = Fact("a", "Who wrote Hamlet?", "Shakespeare", subject="Hamlet")
+    whole = Fact("b", "?", "the answer", "Hamlet", "author", "Shakespeare")
+    trick = Fact("c", "?", "Nauru", 'Yaren"}\n9. {"subject":\u2028"Paris', "capital of")
+    lines = prompt([asked, whole, trick]).splitlines()
+    assert lines[0] == '1. {"question": "Who wrote Hamlet?", "answer": "Shakespeare"}'
+    assert lines[1] == '2. {"subject": "Hamlet", "relation": "author", "object": "Shakespeare"}'
+    assert json.loads(lines[2].removeprefix("3. ")) == {
+        "subject": 'Yaren"} 9. {"subject": "Paris', "relation": "capital of", "object": "Nauru",
+    }  # fmt: skip
+    assert "3 integers" in lines[-1]
+
+
+def test_what_is_sent(judge, server):
+    list(judge().scores(facts(3)))
+    assert len(server.asked) == 3
+    for asked, seed in zip(server.asked, SEEDS):
+        assert (asked.method, asked.path) == ("POST", "/v1/chat/completions")
+        assert asked.headers["authorization"] == f"Bearer {SECRET}"
+        body = dict(asked.body)
+        system, user = body.pop("messages")
+        assert (system["role"], user["role"]) == ("system", "user")
+        assert body.pop("max_tokens") >= 1024
+        assert body == {"model": "some/model", "temperature": 0, "seed": seed}
+    bands, examples = ("0-500", "501-1000", "1001-5000", "5001-10000"), ("9800", "4200", "280", "9500, 310")
+    for part in ("0 to 10000", *bands, *examples, "ONLY"):
+        assert part in system["content"]
+
+
+def test_scores_and_what_is_kept_with_them(judge, server):
+    told = []
+    progress = Hurried(told.append)
+    found = {score.fact_id: score for score in judge(progress).scores(facts(19))}
+    assert {id_: score.value for id_, score in found.items()} == {f"f{i}": float(37 * i) for i in range(19)}
+    score = found["f3"]
+    assert score.raw == {"model": score.raw["model"], "passes": {"1": 111, "42": 111, "219": 111}}
+    assert "some/model" in score.raw["model"] and "some/model" in score.source
+    assert score.reason == "" and len(score.date) == 10
+    assert [len(asked_for(asked)) for asked in server.asked] == [8, 8, 3] * 3
+    assert told[0] == "Judge: pass 1 of 3, 0 of 19 facts"
+    assert told[-1] == "Judge: pass 3 of 3, 16 of 19 facts"
+
+
+def test_the_score_is_the_mean_of_three_passes(judge, server):
+    by_seed = dict(zip(SEEDS, (100, 200, 600)))
+    server.answer = lambda asked: says(json.dumps([by_seed[asked.body["seed"]]] * len(asked_for(asked))))
+    assert [score.value for score in judge().scores(facts(2))] == [300.0, 300.0]
+
+
+def test_each_pass_has_an_order_of_its_own(judge, server):
+    list(judge().scores(facts(8)))
+    orders = [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked]
+    assert len({tuple(order) for order in orders}) == 3
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+
+
+def test_a_judge_that_looks_at_facts_alone_gives_the_same_in_any_order(judge, server):
+    first = {score.fact_id: score.value for score in judge().scores(facts(20))}
+    server.asked.clear()
+    assert {score.fact_id: score.value for score in judge().scores(facts(20)[::-1])} == first
+    assert server.asked == [], "the same set in another order is the same question"
+    assert {score.fact_id: score.value for score in judge().scores(facts(20)[5:])}.items() <= first.items()
+    assert server.asked == [], "nor is the same fact in another company"
+    assert len(list(judge().scores(facts(23)))) == 23
+    assert [sorted(fact["subject"] for fact in asked_for(asked)) for asked in server.asked] == [
+        ["subject 20", "subject 21", "subject 22"]
+    ] * 3
+
+
+def test_equal_facts_are_asked_for_once_and_get_the_same(judge, server):
+    twins = [Fact(f"t{i}", "?", "answer 0", "subject 0", "relation") for i in range(20)]
+    said = iter(range(1000))
+    server.answer = lambda asked: says(json.dumps([next(said) for _ in asked_for(asked)]))
+    first = list(judge().scores(twins))
+    assert [score.value for score in first] == [1.0] * 20
+    assert len(server.asked) == 3
+    assert sorted(judge().scores(twins), key=str) == sorted(first, key=str)
+
+
+def test_scores_come_as_soon_as_they_are_known(judge, server):
+    scores = judge().scores(facts(16))
+    next(scores)
+    assert len(server.asked) == 5, "two passes of two batches, and the first batch of the third"
+
+
+@pytest.mark.parametrize("bad", ["no", "[1]", "", None])
+def test_a_bad_reply_is_asked_for_again(judge, server, bad):
+    server.replies = [Reply(says(bad))]
+    assert [score.value for score in sorted(judge().scores(facts(8)), key=lambda score: score.fact_id)] == [
+        37.0 * i for i in range(8)
+    ]
+    assert len(server.asked) == 4
+    assert server.asked[0].body["messages"] == server.asked[1].body["messages"]
+    assert server.asked[0].body["seed"] != server.asked[1].body["seed"]
+
+
+def test_a_bad_batch_is_split_down_to_the_fact_at_fault(judge, server):
+    def stumbles(asked):
+        return says("[]") if any(fact["subject"] == "subject 5" for fact in asked_for(asked)) else truthful(asked)
+
+    server.answer = stumbles
+    found = list(judge().scores(facts(8)))
+    first_pass = [asked for asked in server.asked if asked.body["seed"] in (1, 2)]
+    assert sorted(len(asked_for(asked)) for asked in first_pass) == [1, 1, 1, 2, 2, 2, 4, 4, 4, 8, 8]
+    assert len(server.asked) == 11 + 2, "later passes leave out what can get no score any more"
+    assert found[0].fact_id == "f5", "what is known to be unknown is said at once"
+    assert found[0].value is None and found[0].raw["passes"] == {"1": None}
+    assert "pass 1 of 3" in found[0].reason
+    assert {score.fact_id: score.value for score in found[1:]} == {f"f{i}": 37.0 * i for i in range(8) if i != 5}
+
+
+@pytest.mark.parametrize("bad", ["", "I would rather not."])
+def test_a_bad_reply_does_not_stick(judge, server, bad):
+    server.answer = lambda asked: says(bad)
+    assert [score.value for score in judge().scores(facts(9))] == [None] * 9
+    questions = [(asked.body["messages"][1]["content"], asked.body["seed"]) for asked in server.asked]
+    assert len(questions) == len(set(questions)), "within a look-up nothing is asked twice"
+    server.asked.clear()
+    server.answer = truthful
+    found = {score.fact_id: score.value for score in judge().scores(facts(9))}
+    assert found == {f"f{i}": 37.0 * i for i in range(9)}
+    assert len(server.asked) == 6
+
+
+def test_a_later_look_up_asks_only_for_the_fact_that_failed(judge, server):
+    def stumbles(asked):
+        return says("[]") if any(fact["subject"] == "subject 5" for fact in asked_for(asked)) else truthful(asked)
+
+    server.answer = stumbles
+    list(judge().scores(facts(8)))
+    server.asked.clear()
+    server.answer = truthful
+    assert all(score.value is not None for score in judge().scores(facts(8)))
+    assert [[fact["subject"] for fact in asked_for(asked)] for asked in server.asked] == [["subject 5"]] * 3
+
+
+def test_two_passes_are_no_score(judge, server):
+    server.answer = lambda asked: says("?") if asked.body["seed"] in (219, 220) else truthful(asked)
+    (score,) = judge().scores(facts(1))
+    assert score.value is None
+    assert score.raw["passes"] == {"1": 0, "42": 0, "219": None}
+    assert "pass 3 of 3" in score.reason
+
+
+def test_nothing_is_padded_or_clamped(judge, server):
+    server.answer = lambda asked: says("[20000, 5]")
+    assert [score.value for score in judge().scores(facts(8))] == [None] * 8
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["{}", "[]", "3", '{"choices": []}', '{"choices": [{}]}', '{"choices": [{"message": {"content": 5}}]}',
+     '{"choices": [{"message": {"content": ["[1]"]}}]}', '{"choices": {"message": 1}}', '{"choices": null}'],
+)  # fmt: skip
+def test_what_is_no_chat_reply_is_an_error(judge, server, reply):
+    server.answer = lambda asked: Reply(reply)
+    with pytest.raises(NetworkError, match="does not answer as a chat model does"):
+        list(judge().scores(facts(1)))
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [({"code": 402, "message": HOSTILE}, "402"), (HOSTILE, "an error"), ({"code": HOSTILE}, "error")]
+)
+def test_an_error_in_a_good_reply(judge, server, error, said):
+    server.answer = lambda asked: {"error": error}
+    with pytest.raises(NetworkError, match=said) as caught:
+        list(judge().scores(facts(1)))
+    assert "img" not in str(caught.value)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("later", [Reply(status=429), Reply({"error": {"code": 429}}), Reply({"error": {"code": 502}})])
+def test_overload_is_waited_for(judge, server, later):
+    server.replies = [later, later]
+    assert next(judge().scores(facts(1))).value == 0.0
+    assert len(server.asked) == 5
+
+
+def test_no_error_may_be_written_as_null(judge, server):
+    server.answer = lambda asked: {**truthful(asked), "error": None}
+    assert next(judge().scores(facts(1))).value == 0.0
+
+
+def test_a_wrong_key_is_named(judge, server):
+    server.answer = lambda asked: Reply({"error": {"message": f"no such key {SECRET}"}}, status=401)
+    with pytest.raises(NetworkError, match="key in the environment") as caught:
+        list(judge().scores(facts(1)))
+    assert SECRET not in str(caught.value)
+    assert len(server.asked) == 1
+
+
+def test_the_second_run_asks_nothing_not_even_what_went_wrong(judge, server):
+    server.answer = lambda asked: says("no") if len(asked_for(asked)) == BATCH else truthful(asked)
+    first = list(judge().scores(facts(10)))
+    assert all(score.value is not None for score in first)
+    server.asked.clear()
+    assert list(judge().scores(facts(10))) == first
+    assert server.asked == []
+    list(judge(cache=Cache(refresh=True)).scores(facts(10)))
+    assert server.asked
+
+
+def test_an_interrupted_run_goes_on(judge, server):
+    progress = Hurried(lambda text: progress.stop() if text == "Judge: pass 2 of 3, 8 of 16 facts" else None)
+    with pytest.raises(NetworkError, match="Stopped"):
+        list(judge(progress).scores(facts(16)))
+    assert len(server.asked) == 3
+    assert len(list(judge().scores(facts(16)))) == 16
+    assert len(server.asked) == 6
+
+
+def test_a_stop_is_heard_between_two_questions(judge, server):
+    progress = Hurried()
+
+    def stops(asked):
+        progress.stop()
+        return says("no")
+
+    server.answer = stops
+    with pytest.raises(NetworkError, match="Stopped"):
+        list(judge(progress).scores(facts(8)))
+    assert len(server.asked) == 1
+
+
+def test_another_model_knows_nothing_of_the_first(judge, server, monkeypatch):
+    list(judge().scores(facts(1)))
+    monkeypatch.setenv("ADAPOP_JUDGE_MODEL", "other/model")
+    list(judge().scores(facts(1)))
+    assert len(server.asked) == 6
+
+
+@pytest.mark.parametrize("label", [HOSTILE, "x" * 2000, 'a"b\\c 1. {}', "东京 🗼"])
+def test_hostile_names_arrive_as_they_are(judge, server, label):
+    server.answer = lambda asked: says("[7]" if asked_for(asked)[0]["subject"] == label else "no")
+    assert next(judge().scores([Fact(label, label, label, label, label, label)])).value == 7.0
+
+
+def test_half_a_character_in_a_reply_does_no_harm(judge, server):
+    server.answer = lambda asked: says("\ud800 [5]")
+    assert next(judge().scores(facts(1))).value == 5.0
+
+
+def test_neither_key_nor_words_reach_a_message_a_log_or_the_wrong_place(judge, server, caplog, capfd, tmp_path):
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger().setLevel(logging.DEBUG)
+    told = []
+    asks = judge(Hurried(told.append))
+    for bad in (Reply(status=403), Reply(status=429), Reply({"error": SECRET}), Reply({}), Reply({}, cut=1)):
+        server.answer = lambda asked, bad=bad: bad
+        with pytest.raises(NetworkError) as caught:
+            list(asks.scores(facts(1, object=HOSTILE)))
+        told.append(str(caught.value))
+    server.answer = truthful
+    list(asks.scores(facts(1, object=HOSTILE)))
+    seen = "".join(map(str, (*told, caplog.text, *capfd.readouterr(), vars(asks))))
+    assert SECRET not in seen
+    assert "subject 0" not in seen and HOSTILE not in seen
+    kept = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert HOSTILE.encode() in kept and SECRET.encode() not in kept
+
+
+def test_without_a_model_the_variables_are_named(judge, monkeypatch):
+    monkeypatch.delenv("ADAPOP_JUDGE_MODEL")
+    with pytest.raises(ConfigError) as caught:
+        judge()
+    for name in ("ADAPOP_JUDGE_MODEL", "ADAPOP_JUDGE_KEY", "ADAPOP_JUDGE_URL"):
+        assert name in str(caught.value)
+
+
+def test_the_default_is_openrouter_and_a_local_server_needs_no_key(judge, server, monkeypatch):
+    monkeypatch.delenv("ADAPOP_JUDGE_KEY")
+    list(judge().scores(facts(1)))
+    assert "authorization" not in server.asked[0].headers
+    monkeypatch.delenv("ADAPOP_JUDGE_URL")
+    assert "openrouter.ai" in judge().source
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://judge.example/v1", "http://localhost.example/v1", "http://localhost@judge.example", "ftp://localhost/",
+     f"https://me:{SECRET}@judge.example", "http://judge.example\\@localhost", "localhost:8000", "https://", "http://[::1",
+     "http://127.0.0.1.judge.example", "//judge.example", "file:///etc/passwd"],
+)  # fmt: skip
+def test_addresses_a_key_must_not_go_to(judge, monkeypatch, url):
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", url)
+    with pytest.raises(ConfigError, match="ADAPOP_JUDGE_URL") as caught:
+        judge()
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["https://judge.example/v1", "http://localhost:8000/v1", "http://[::1]:8000/v1"])
+def test_addresses_a_key_may_go_to(judge, monkeypatch, url):
+    monkeypatch.setenv("ADAPOP_JUDGE_URL", url)
+    judge()
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "two\nlines"])
+def test_a_key_that_is_none_is_refused(judge, monkeypatch, key):
+    monkeypatch.setenv("ADAPOP_JUDGE_KEY", key)
+    with pytest.raises(ConfigError) as caught:
+        judge()
+    assert key not in str(caught.value)
+
+
+def loaded(model):
+    from adapop.model.loading import adapted_model
+
+    return adapted_model(make_config(model=model))
+
+
+def test_a_local_model_that_talks_nonsense_gives_no_score():
+    said = []
+    local = local_judge("sandbox", loaded, Hurried(), Cache())
+    ask, local.ask = local.ask, lambda *asked: said.append((asked, ask(*asked))) or said[-1][1]
+    (score,) = local.scores(facts(1))
+    assert score.value is None and "sandbox" in score.raw["model"]
+    assert all(Cache().get("judge", score.raw["model"], *map(str, asked)).value == reply for asked, reply in said)
+    assert len(said) == 1 and said[0][1], "it heeds no seed, so a second try would say the same"
+
+
+def test_a_local_judge_that_knows_everything_already_loads_nothing(monkeypatch):
+    local = local_judge("no/such-model", loaded, Hurried(), Cache())
+    monkeypatch.setattr(local, "ask", lambda system, user, seed: "[5]")
+    first = list(local.scores(facts(1)))
+    assert list(local_judge("no/such-model", loaded, Hurried(), Cache()).scores(facts(1))) == first

@@ -1,0 +1,687 @@
+"""Wikidata as a proxy, against a little Wikidata that answers as the real one does: which item is meant, what it costs
+to find out, and what bad weather may and may not do.
+
+The shapes are those of Wikibase's own code (repo/includes/Api/SearchEntities.php, GetEntities.php, ResultBuilder.php).
+"""
+
+import math
+import os
+import random
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adapop.errors import ConfigError, NetworkError
+from adapop.facts.fact import Fact
+from adapop.online.cache import Cache
+from adapop.online.client import Web
+from adapop.popularity import wikidata as module
+from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
+from adapop.popularity.wikidata import Wikidata
+from adapop.progress import Progress
+from scripted import Asked, Reply
+
+CITY, COUNTRY, HUMAN, NOVEL = "Q515", "Q6256", "Q5", "Q8261"
+PROPERTIES = {"P17": ("country",), "P1376": ("capital of",), "P50": ("author", "written by")}
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of the little Wikidata. links: item-valued statements by property; identifiers, strings: other ones."""
+
+    qid: str
+    label: str
+    aliases: tuple[str, ...] = ()
+    links: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sitelinks: int = 1
+    identifiers: int = 0
+    strings: int = 0
+    deprecated: bool = False
+
+
+def statement(property_: str, datatype: str, value: object, rank: str = "normal") -> dict:
+    kind = "wikibase-entityid" if datatype == "wikibase-item" else "string"
+    content = {"datavalue": {"value": value, "type": kind}}
+    snak = {"snaktype": "value", "property": property_, "datatype": datatype, **content}
+    return {"mainsnak": snak, "type": "statement", "id": "Q1$1", "rank": rank}
+
+
+def row(item: Item) -> dict:
+    """An item as `wbgetentities` sends it."""
+    rank = "deprecated" if item.deprecated else "normal"
+    claims = {
+        pid: [
+            statement(pid, "wikibase-item", {"entity-type": "item", "numeric-id": int(qid[1:]), "id": qid}, rank)
+            for qid in qids
+        ]
+        for pid, qids in item.links.items()
+    }
+    claims["P214"] = [statement("P214", "external-id", str(i)) for i in range(item.identifiers)]
+    claims["P1448"] = [statement("P1448", "string", str(i)) for i in range(item.strings)]
+    childless = {"snaktype": "novalue", "property": "P40", "datatype": "wikibase-item"}
+    claims["P40"] = [{"mainsnak": childless, "type": "statement", "id": "Q1$2", "rank": "normal"}]
+    sites = {f"w{i}": {"site": f"w{i}", "title": item.label, "badges": []} for i in range(item.sitelinks)}
+    return {
+        "type": "item",
+        "id": item.qid,
+        "labels": {"en": {"language": "en", "value": item.label}},
+        "descriptions": {"en": {"language": "en", "value": f"about {item.qid}"}},
+        "aliases": {"en": [{"language": "en", "value": name} for name in item.aliases]} if item.aliases else [],
+        "claims": {pid: group for pid, group in claims.items() if group},
+        "sitelinks": sites or [],
+    }
+
+
+class LittleWikidata:
+    """Searches by prefix, in the order of its items, and sends entities; `redirects` are merged items.
+
+    room: entities that fit in a reply; the others are left out, as MediaWiki does when a reply grows too large.
+    """
+
+    def __init__(self, *items: Item, redirects: dict[str, str] | None = None, room: int = 50) -> None:
+        self.items = {item.qid: item for item in items}
+        self.redirects = redirects or {}
+        self.room = room
+
+    def __call__(self, asked: Asked) -> object:
+        if asked.query["action"] == "wbsearchentities":
+            return self.search(asked.query["search"], asked.query["type"], int(asked.query["limit"]))
+        return {"entities": self.entities(asked.query["ids"].split("|")), "success": 1}
+
+    def search(self, text: str, kind: str, limit: int) -> dict:
+        items = {item.qid: (item.label, *item.aliases) for item in self.items.values()}
+        hits = []
+        for id_, names in (PROPERTIES if kind == "property" else items).items():
+            match = next((name for name in names if name.casefold().startswith(text.casefold())), None)
+            if match is not None:
+                how = {"type": "label" if match == names[0] else "alias", "language": "en", "text": match}
+                hits.append({"id": id_, "title": id_, "label": names[0], "match": how})
+        return {"searchinfo": {"search": text}, "search": hits[:limit], "success": 1}
+
+    def entities(self, ids: list[str]) -> dict:
+        rows = {}
+        for qid in ids[: self.room]:
+            target = self.redirects.get(qid, qid)
+            rows[qid] = row(self.items[target]) if target in self.items else {"id": qid, "missing": ""}
+            if target != qid:
+                rows[qid]["redirects"] = {"from": qid, "to": target}
+        return rows
+
+
+PRINCE = Item("Q167646", "Paris", links={"P31": (HUMAN,)}, sitelinks=60)
+PARIS = Item("Q90", "Paris", ("City of Light",), {"P31": (CITY,), "P17": ("Q142",)}, 3, identifiers=4, strings=5)
+TEXAS = Item("Q830149", "Paris", links={"P31": (CITY,), "P17": ("Q30",)}, sitelinks=2)
+FRANCE = Item("Q142", "France", ("French Republic",), {"P31": (COUNTRY,), "P36": ("Q90",)}, 7, identifiers=1)
+STATES = Item("Q30", "United States", ("USA",), {"P31": (COUNTRY,)}, sitelinks=8)
+SMALL = (PRINCE, PARIS, TEXAS, FRANCE, STATES)
+
+
+def fact(subject: str, relation: str, object_: str, id_: str = "a") -> Fact:
+    return Fact(id_, "?", object_, subject=subject, relation=relation)
+
+
+def facts(*triples: tuple[str, str, str]) -> list[Fact]:
+    return [fact(*triple, id_=str(position)) for position, triple in enumerate(triples)]
+
+
+@pytest.fixture
+def ask(server, monkeypatch):
+    """Scores facts by the server, with short waits; one cache for the whole test, as on a user's disk."""
+    monkeypatch.setattr(module, "Web", partial(Web, tries=2, first_wait=0.01))
+
+    def scored(asked, progress=None, **settings):
+        return Wikidata(progress or Progress(), Cache(), base=server.url, **settings).scores(asked)
+
+    return scored
+
+
+@pytest.fixture
+def one(server, ask):
+    """The score of one fact in a world of items."""
+
+    def scored(triple, *items, **world):
+        server.answer = LittleWikidata(*items, **world)
+        (score,) = ask([fact(*triple)])
+        return score
+
+    return scored
+
+
+def asked_for(server, action: str) -> list[Asked]:
+    return [asked for asked in server.asked if asked.query["action"] == action]
+
+
+def chosen(score, side: str = "subject") -> str | None:
+    return score.raw[side]["qid"] if side in score.raw else None
+
+
+# --- which item is meant
+
+
+def test_the_statement_tells_one_paris_from_the_other(server, ask):
+    server.answer = LittleWikidata(*SMALL)
+    french, texan = ask(facts(("Paris", "country", "France"), ("paris", "country", "USA")))
+    assert (chosen(french), chosen(french, "object")) == ("Q90", "Q142")
+    assert (chosen(texan), chosen(texan, "object")) == ("Q830149", "Q30")
+    assert french.reason == texan.reason == ""
+    assert french.raw["statement"] == ["P17"]
+    assert french.raw["subject"]["linked"] == STATED
+
+
+def test_everything_a_score_is_made_of_is_kept(one):
+    score = one(("Paris", "country", "France"), *SMALL)
+    assert score.raw["subject"] == {
+        "qid": "Q90", "label": "Paris", "sitelinks": 3, "statements": 12, "identifiers": 4, "linked": STATED,
+    }  # fmt: skip
+    assert score.raw["object"]["statements"] == 4
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q167646", "Q90", "Q830149"]
+    assert score.raw["object_candidates"] == [{"qid": "Q142", "label": "France", "description": "about Q142"}]
+
+
+@pytest.mark.parametrize(
+    ("formula", "value", "source"),
+    [
+        # by hand. Paris: 3 sitelinks; 2 links + 4 ids + 5 strings + 1 without value. France: 7; 2 links + 1 id + 1
+        ("sitelinks+statements", (3 + 12) + (7 + 4), "Wikidata sitelinks + statements, subject + object"),
+        ("sitelinks", 3 + 7, "Wikidata sitelinks, subject + object"),
+    ],
+)
+def test_formulas_by_hand(server, ask, formula, value, source):
+    server.answer = LittleWikidata(*SMALL)
+    (score,) = ask([fact("Paris", "country", "France")], formula=formula)
+    assert (score.value, score.source) == (value, source)
+
+
+def test_an_unknown_formula_is_refused():
+    with pytest.raises(ConfigError, match="pageviews"):
+        Wikidata(Progress(), Cache(), formula="pageviews")
+
+
+DANTE = Item("Q1067", "Dante Alighieri", ("Durante di Alighiero degli Alighieri",), {"P31": (HUMAN,)}, 200)
+DURAN = Item("Q1011174", "Durán", ("Duran",), {"P31": (CITY,), "P17": ("Q736",)}, 20)
+ECUADOR = Item("Q736", "Ecuador", links={"P31": (COUNTRY,)})
+
+
+def test_duran_is_a_town_and_not_dante(one):
+    score = one(("Duran", "country", "Ecuador"), DANTE, DURAN, ECUADOR)
+    assert chosen(score) == "Q1011174"
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q1011174"]
+
+
+def test_duran_is_rather_unknown_than_dante(one):
+    score = one(("Duran", "country", "Ecuador"), DANTE, ECUADOR)
+    assert score.value is None
+    assert "Subject not found" in score.reason
+    assert chosen(score, "object") == "Q736"
+
+
+def test_a_statement_of_the_object_counts_too(one):
+    bare = Item("Q90", "Paris", links={"P31": (CITY,)})
+    score = one(("Paris", "capital of", "France"), PRINCE, bare, TEXAS, FRANCE)
+    assert chosen(score) == "Q90"
+    assert score.raw["statement"] == ["P36"]
+
+
+def test_the_property_of_the_relation_comes_before_any_other(one):
+    rival = Item("Q1", "Paris", links={"P1889": ("Q142",)})
+    assert chosen(one(("Paris", "country", "France"), rival, PARIS, FRANCE)) == "Q90"
+
+
+def test_a_property_is_found_by_its_alias(one):
+    book = Item("Q2", "Emma", links={"P50": ("Q9",)})
+    film = Item("Q3", "Emma", links={"P1040": ("Q9",)})
+    score = one(("Emma", "Written by", "Jane Austen"), film, book, Item("Q9", "Jane Austen"))
+    assert chosen(score) == "Q2"
+
+
+def test_a_deprecated_statement_is_counted_and_not_believed(one):
+    wrong = Item("Q1", "Paris", links={"P17": ("Q142",)}, deprecated=True)
+    score = one(("Paris", "country", "France"), wrong, FRANCE)
+    assert "statement" not in score.raw
+    assert score.raw["subject"]["statements"] == 2
+
+
+BOOKS = (
+    Item("Q1", "Emma", links={"P31": (HUMAN,)}, sitelinks=50),
+    Item("Q2", "Emma", links={"P31": (NOVEL,)}, sitelinks=5),
+    Item("Q3", "Dracula", links={"P31": (NOVEL,), "P50": ("Q41542",)}),
+    Item("Q41542", "Bram Stoker", links={"P31": (HUMAN,)}),
+    Item("Q36322", "Jane Austen", links={"P31": (HUMAN,)}),
+)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_types_decide_where_no_statement_does_in_any_order(server, ask, turn):
+    server.answer = LittleWikidata(*BOOKS)
+    asked = facts(("Emma", "author", "Jane Austen"), ("Dracula", "author", "Bram Stoker"))[::turn]
+    scores = {score.fact_id: score for score in ask(asked)}
+    assert chosen(scores["0"]) == "Q2"
+    assert scores["0"].raw["subject"]["linked"] == FITS
+    assert scores["0"].reason == f"{FITS.capitalize()}."
+    assert scores["0"].value is not None
+
+
+def test_types_of_another_relation_decide_nothing(server, ask):
+    server.answer = LittleWikidata(*BOOKS)
+    scores = list(ask(facts(("Dracula", "author", "Bram Stoker"), ("Emma", "main subject", "Jane Austen"))))
+    assert scores[1].reason == "Subject ambiguous: 2 candidates."
+
+
+def test_facts_without_a_relation_share_no_types(server, ask):
+    server.answer = LittleWikidata(*BOOKS)
+    scores = list(ask(facts(("Dracula", "", "Bram Stoker"), ("Emma", "", "Jane Austen"))))
+    assert [score.value is None for score in scores] == [False, True]
+
+
+def test_types_tell_several_statements_apart(server, ask):
+    twin = Item("Q91", "Paris", links={"P31": (HUMAN,), "P17": ("Q142",)})
+    lyon = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)})
+    server.answer = LittleWikidata(twin, PARIS, lyon, FRANCE)
+    asked = facts(("Paris", "country", "France"), ("Lyon", "country", "France"))
+    scores = {score.fact_id: score for score in ask(asked)}
+    assert chosen(scores["0"]) == "Q90"
+    assert scores["0"].raw["subject"]["linked"] == TOLD_APART
+    assert scores["0"].value == 15 + 11
+
+
+def test_several_statements_that_nothing_tells_apart_leave_the_side_unknown(one):
+    twin = Item("Q91", "Paris", links={"P31": (HUMAN,), "P17": ("Q142",)})
+    score = one(("Paris", "country", "France"), twin, PARIS, FRANCE)
+    assert score.value is None
+    assert score.reason == "Subject ambiguous: 2 candidates."
+    assert chosen(score, "object") == "Q142"
+
+
+def test_what_cannot_be_decided_is_unknown_and_shows_all_candidates(one):
+    score = one(("Paris", "country", "Ecuador"), PRINCE, PARIS, TEXAS, ECUADOR)
+    assert score.value is None
+    assert score.reason == "Subject ambiguous: 3 candidates."
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q167646", "Q90", "Q830149"]
+    assert chosen(score) is None
+
+
+def test_an_only_candidate_is_taken_and_doubted(one):
+    score = one(("Paris", "country", "Ecuador"), PARIS, ECUADOR)
+    assert score.value is not None
+    assert score.reason == f"{ALONE.capitalize()}."
+
+
+@pytest.mark.parametrize("kind", ["Q4167410", "Q4167836", "Q11266439", "Q13406463"])
+def test_pages_of_a_wiki_are_no_candidates(one, kind):
+    page = Item("Q7", "Paris", links={"P31": (kind,), "P17": ("Q142",)}, sitelinks=99)
+    score = one(("Paris", "country", "France"), page, PARIS, FRANCE)
+    assert chosen(score) == "Q90"
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q90"]
+
+
+def test_the_same_item_on_both_sides_is_flagged_and_scored(one):
+    district = Item("Q2632806", "Ruhango", ("Ruhango District",), sitelinks=18)
+    score = one(("Ruhango", "country", "Ruhango District"), district)
+    assert score.value == 2 * 19
+    assert SAME in score.reason.lower()
+
+
+def test_an_item_found_by_a_longer_label_is_known_by_its_alias(server, ask):
+    """A hit tells one match: "Washington, D.C." is found by its label, and that its alias is Washington is not said."""
+    capital = Item("Q61", "Washington, D.C.", ("Washington",), {"P31": (CITY,), "P17": ("Q30",)}, sitelinks=300)
+    longer = Item("Q999", "Washington Irving", (), {"P31": (HUMAN,), "P27": ("Q30",)}, sitelinks=90)
+    server.answer = LittleWikidata(capital, longer, *SMALL)
+    (score,) = ask([fact("Washington", "country", "United States")])
+    assert score.raw["subject"]["qid"] == "Q61"
+    assert [one["qid"] for one in score.raw["subject_candidates"]] == ["Q61"]
+
+
+def test_the_object_does_not_stand_for_a_subject_that_nobody_is(one):
+    band = Item("Q483", "Foo Fighters", links={"P31": ("Q215380",)})
+    score = one(("Foo", "member of", "Foo Fighters"), band)
+    assert score.value is None
+    assert score.reason == "Subject not found: no item has this name."
+    assert (score.raw["subject_candidates"], chosen(score, "object")) == ([], "Q483")
+
+
+def test_an_object_with_a_longer_name_makes_no_subject_ambiguous(one):
+    country = Item("Q96", "Mexico", links={"P31": (COUNTRY,)})
+    score = one(("Mexico", "largest thing", "Mexico City"), country, Item("Q1489", "Mexico City"))
+    assert (chosen(score), chosen(score, "object")) == ("Q96", "Q1489")
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q96"]
+
+
+def test_the_decision_does_not_depend_on_the_order_of_candidates():
+    def entity(number, country, kind):
+        return Entity(f"Q{number}", "", "", 0, 0, 0, {"P17": [f"Q{country}"], "P31": [kind]}, [])
+
+    types, rng, ways = Types(), random.Random(3), Counter()
+    types.learn("country", link([entity(1, 2, CITY)], [entity(2, 0, CITY)], ["P17"], "country", types))
+    for _ in range(300):
+        entities = [entity(i, rng.randrange(10, 24), rng.choice((CITY, HUMAN))) for i in range(10, 18)]
+        subjects, objects = entities[: rng.randint(1, 4)], entities[4 : rng.randint(5, 8)]
+        found = {
+            tuple((choice.entity and choice.entity.qid, choice.how) for choice in linked.sides.values())
+            for turn in (1, -1)
+            for linked in [link(subjects[::turn], objects[::turn], ["P17"], "country", types)]
+        }
+        assert len(found) == 1
+        ways.update(how for _, how in found.pop())
+    assert ways.keys() > {STATED, TOLD_APART, FITS, ALONE}
+
+
+# --- what is not there
+
+
+def test_a_label_that_nobody_bears_is_unknown_and_never_zero(one):
+    score = one(("Nowhere", "country", "Noland"), *SMALL)
+    assert score.value is None
+    assert score.reason == "Subject not found: no item has this name; object not found: no item has this name."
+    assert score.date == ""
+    assert score.raw["subject_candidates"] == score.raw["object_candidates"] == []
+
+
+def test_a_year_is_not_found_and_the_subject_is_kept(one):
+    score = one(("Dracula", "publication date", "1897"), *BOOKS)
+    assert score.value is None
+    assert score.reason == "Object not found: no item has this name."
+    assert score.raw["subject"]["qid"] == "Q3"
+    assert score.raw["subject"]["sitelinks"] == 1
+    assert score.date
+
+
+def test_an_item_with_nothing_is_zero_and_not_unknown(server, ask):
+    server.answer = LittleWikidata(Item("Q1", "A", sitelinks=0), Item("Q2", "B", sitelinks=0))
+    (score,) = ask([fact("A", "", "B")], formula="sitelinks")
+    assert score.value == 0.0
+
+
+@pytest.mark.parametrize("subject", ["", "  ", "\x1f"])
+def test_a_fact_without_subject_is_asked_of_nobody(server, ask, subject):
+    (score,) = ask([fact(subject, "country", "France")])
+    assert (score.value, score.date) == (None, "")
+    assert "no subject" in score.reason
+    assert server.asked == []
+
+
+def test_the_object_comes_before_the_answer(server, ask):
+    server.answer = LittleWikidata(*SMALL)
+    (score,) = ask([Fact("a", "?", "It is France.", subject="Paris", relation="country", object="France")])
+    assert chosen(score, "object") == "Q142"
+
+
+def test_a_missing_entity_is_no_candidate_and_is_remembered(server, ask):
+    world = LittleWikidata(*SMALL)
+    real = world.entities
+    world.entities = lambda ids: {**real(ids), "Q167646": {"id": "Q167646", "missing": ""}}
+    server.answer = world
+    for _ in range(2):
+        (score,) = ask([fact("Paris", "country", "Ecuador")])
+        assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q90", "Q830149"]
+    assert len(asked_for(server, "wbgetentities")) == 1
+
+
+def test_merged_items_are_one_candidate(server, ask):
+    world = LittleWikidata(Item("Q1", "Paris"), PARIS, ECUADOR, redirects={"Q1": "Q90"})
+    server.answer = world
+    (score,) = ask([fact("Paris", "country", "Ecuador")])
+    assert chosen(score) == "Q90"
+    assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q90"]
+
+
+# --- what it costs
+
+
+def many(count: int) -> tuple[list[Fact], LittleWikidata]:
+    """Cities of twenty countries, each with a namesake elsewhere: 2 * count + 20 items, count + 20 + 1 labels."""
+    countries = [Item(f"Q{i + 1}", f"country {i}", links={"P31": (COUNTRY,)}, sitelinks=i) for i in range(20)]
+    cities = [
+        Item(f"Q{1000 + 2 * i + twin}", f"city {i}.", links={"P31": (CITY,), "P17": (f"Q{(i + twin) % 20 + 1}",)})
+        for i in range(count)
+        for twin in (0, 1)
+    ]
+    return facts(*((f"city {i}.", "country", f"country {i % 20}") for i in range(count))), LittleWikidata(
+        *countries, *cities
+    )
+
+
+def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, ask):
+    asked, server.answer = many(130)
+    scores = list(ask(asked))
+    assert all(score.value is not None for score in scores) and len(scores) == 130
+    labels = [(query.query["type"], query.query["search"]) for query in asked_for(server, "wbsearchentities")]
+    assert Counter(labels) == Counter(set(labels)) and len(labels) == 130 + 20 + 1
+    batches = [query.query["ids"].split("|") for query in asked_for(server, "wbgetentities")]
+    assert sum(map(len, batches)) == len(set().union(*batches)) == 280
+    assert len(batches) == math.ceil(280 / 50)
+    assert max(map(len, batches)) <= 50
+    assert {query.query["maxlag"] for query in server.asked} == {"5"}
+    before = len(server.asked)
+    assert {score.fact_id: score for score in ask(asked)} == {score.fact_id: score for score in scores}
+    assert len(server.asked) == before
+
+
+def test_facts_are_yielded_as_batches_fill(server, ask):
+    asked, server.answer = many(60)
+    next(ask(asked))
+    assert len(asked_for(server, "wbgetentities")) == 1
+    assert len(asked_for(server, "wbsearchentities")) < 60
+
+
+def test_facts_that_need_nothing_new_wait_for_nobody(server, ask):
+    server.answer = LittleWikidata(*SMALL)
+    triples = ("Paris", "country", "France"), ("Paris", "country", "USA")
+    list(ask(facts(triples[0])))
+    scores = ask(facts(*triples[::-1]))
+    assert next(scores).fact_id == "1"
+    assert len(asked_for(server, "wbgetentities")) == 1
+    assert next(scores).fact_id == "0"
+
+
+def test_fifty_candidates_of_one_name(server, ask):
+    johns = [Item(f"Q{i + 10}", "John Smith", links={"P31": (HUMAN,)}) for i in range(60)]
+    server.answer = LittleWikidata(*johns, FRANCE)
+    (score,) = ask([fact("John Smith", "country", "France")])
+    assert score.reason == "Subject ambiguous: 50 candidates."
+    assert len(asked_for(server, "wbgetentities")) == 2
+
+
+@pytest.mark.parametrize("room", [1, 7])
+def test_entities_that_a_reply_leaves_out_are_asked_for_again(server, ask, room):
+    asked, server.answer = many(20)
+    server.answer.room = room
+    assert sum(score.value is not None for score in ask(asked)) == 20
+
+
+def test_an_entity_that_never_comes_is_gone(server, ask):
+    world = LittleWikidata(*SMALL)
+    real = world.entities
+    world.entities = lambda ids: {qid: found for qid, found in real(ids).items() if qid != "Q167646"} or []
+    server.answer = world
+    for _ in range(2):
+        (score,) = ask([fact("Paris", "country", "France")])
+        assert chosen(score) == "Q90"
+        assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q90", "Q830149"]
+    assert len(asked_for(server, "wbgetentities")) == 2
+
+
+def test_the_date_is_the_oldest_of_what_was_used(server, ask):
+    server.answer = LittleWikidata(*SMALL)
+    (score,) = ask([fact("Paris", "country", "France")])
+    today = score.date
+    with sqlite3.connect(Path(os.environ["ADAPOP_CACHE"]) / "known.sqlite") as rows:
+        rows.execute("UPDATE known SET date = '2020-01-02' WHERE key LIKE '%\"Q142\"%'")
+        rows.execute("UPDATE known SET date = '2021-01-02' WHERE key LIKE '%\"Paris\"%'")
+    french, texan = ask(facts(("Paris", "country", "France"), ("Paris", "country", "USA")))
+    assert (french.date, texan.date) == ("2020-01-02", "2021-01-02")
+    assert today > "2021-01-02"
+
+
+def test_progress_counts_labels_and_entities(server, ask):
+    told = []
+    server.answer = LittleWikidata(*SMALL)
+    list(ask(facts(("Paris", "country", "France"), ("Paris", "country", "USA")), Progress(told.append)))
+    assert told[0] == "Wikidata: labels 1 of 4, entities 0"
+    assert told[-1] == "Wikidata: labels 4 of 4, entities 5"
+
+
+# --- bad weather
+
+
+def until_it_breaks_off(scores) -> list:
+    found = []
+    with pytest.raises(NetworkError):
+        found.extend(scores)
+    return found
+
+
+@pytest.mark.parametrize("how", ["429", "stop", "page"])
+def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
+    asked, world = many(60)
+    bad = {"429": Reply(status=429), "page": Reply(b"<html>down</html>")}
+    progress = Progress(lambda text: progress.stop() if how == "stop" and len(server.asked) >= 50 else None)
+    server.answer = lambda query: bad[how] if how in bad and len(server.asked) > 50 else world(query)
+    first = until_it_breaks_off(ask(asked, progress))
+    learnt = server.asked[:50]
+    assert 10 < len(first) < 60
+    server.asked.clear()
+    server.answer = world
+    second = {score.fact_id: score for score in ask(asked)}
+    assert len(second) == 60 and all(second[score.fact_id] == score for score in first)
+    assert not {tuple(query.query.items()) for query in learnt} & {tuple(query.query.items()) for query in server.asked}
+    entities = [qid for query in asked_for(server, "wbgetentities") for qid in query.query["ids"].split("|")]
+    assert len(entities) == 140 - 50
+
+
+def test_a_lag_is_waited_for(server, ask):
+    lag = {"error": {"code": "maxlag", "info": "Waiting for db1: 7 seconds lagged", "lag": 7}}
+    server.replies = [Reply(lag, headers={"Retry-After": "0"})]
+    server.answer = LittleWikidata(*SMALL)
+    told = []
+    (score,) = ask([fact("Paris", "country", "France")], Progress(told.append))
+    assert score.value == 26
+    assert server.asked[0].query == server.asked[1].query
+    assert told[0].startswith("Wikidata is busy; waiting")
+
+
+SUBJECT, OBJECT = "The user's Own Words", "SECRET object"
+SECRETS = Item("Q8", SUBJECT), Item("Q9", OBJECT)
+
+
+def entity_reply(**changes) -> dict:
+    return {"entities": {"Q8": {**row(SECRETS[0]), **changes}, "Q9": row(SECRETS[1])}}
+
+
+NONSENSE = (
+    Reply(b'{"search": [{"id": "Q'),
+    Reply(f"<!DOCTYPE html><title>{SUBJECT}</title>"),
+    Reply(status=404),
+    {"error": {"code": "internal_api_error", "info": f"{SUBJECT} {OBJECT}"}},
+    {"error": {"code": f"{SUBJECT} {OBJECT}"}},
+    {"error": SUBJECT},
+    {"error": None},
+    {"error": {"code": "maxlag"}},
+    {},
+    [],
+    [SUBJECT],
+    "text",
+    None,
+    7,
+)
+NO_HITS = ({"search": None}, {"search": {SUBJECT: OBJECT}})
+NO_ENTITIES = (
+    {"entities": None},
+    {"entities": [SUBJECT]},
+    {"entities": {"Q8": None, "Q9": 4}},
+    {"entities": {"Q8": "x", "Q9": []}},
+    {"entities": {"Q8": {}, "Q9": {}}},
+    {"entities": {"Q8": {"id": "Q8"}, "Q9": {"id": "Q9"}}},
+    entity_reply(id=SUBJECT),
+    entity_reply(id=8),
+    entity_reply(sitelinks="abc"),
+    entity_reply(claims=None),
+    entity_reply(claims={"P1": 5}),
+    entity_reply(claims={"P1": {SUBJECT: OBJECT}}),
+    entity_reply(claims={"P1": [{"rank": "normal"}]}),
+    entity_reply(claims={"P1": [{"mainsnak": {"datatype": "wikibase-item"}}]}),
+    entity_reply(claims={"P1": [statement("P1", "wikibase-item", SUBJECT)]}),
+    entity_reply(labels={"en": SUBJECT}),
+)
+
+
+@pytest.mark.parametrize(
+    ("action", "replies"), [("wbsearchentities", NONSENSE + NO_HITS), ("wbgetentities", NONSENSE + NO_ENTITIES)]
+)
+def test_nonsense_is_a_network_error_that_quotes_nobody(server, ask, action, replies):
+    world = LittleWikidata(*SECRETS)
+    for reply in replies:
+        server.answer = lambda asked, reply=reply: reply if asked.query["action"] == action else world(asked)
+        try:
+            assert not list(ask([fact(SUBJECT, "country", OBJECT)])), f"{reply} was taken for an answer"
+        except NetworkError as error:
+            context = None if error.__suppress_context__ else error.__context__
+            said = " ".join(map(str, (error, error.__cause__, context)))
+            assert "Wikidata" in said
+            assert not any(word in said for word in ("Own", "Words", "SECRET"))
+    server.answer = world
+    (score,) = ask([fact(SUBJECT, "country", OBJECT)])
+    assert score.value is not None, "nonsense was cached"
+
+
+def test_an_error_is_named_by_its_code(server, ask):
+    server.answer = lambda asked: {"error": {"code": "readonly", "info": "No"}}
+    with pytest.raises(NetworkError, match=r"\(readonly\)"):
+        list(ask([fact("Paris", "country", "France")]))
+    assert len(server.asked) == 1
+
+
+def test_hits_that_are_not_what_they_should_be_are_dropped(server, ask):
+    world = LittleWikidata(*SMALL)
+    named = {"type": "label", "language": "en", "text": "Paris"}
+    odd = [
+        None, "Q1", {}, {"id": "Q1"}, {"id": "Q1", "match": None}, {"id": "Q1", "match": {"type": "label"}},
+        {"id": "Q1", "match": {**named, "type": "entityId"}}, {"id": "Q1", "match": {**named, "text": 5}},
+        {"match": named}, {"id": 5, "match": named}, {"id": "P17", "match": named}, {"id": "Q1|Q2", "match": named},
+    ]  # fmt: skip
+    found = world.search
+    world.search = lambda text, kind, limit: {"search": [*odd, *found(text, kind, limit)["search"]]}
+    server.answer = world
+    (score,) = ask([fact("Paris", "country", "France")])
+    assert score.value == 26
+    asked = {qid for query in asked_for(server, "wbgetentities") for qid in query.query["ids"].split("|")}
+    # Q1 is one of the first hits, so it is looked at, and found to bear another name
+    assert asked == {"Q1", "Q90", "Q142", "Q167646", "Q830149"}
+
+
+# --- labels that nobody expected
+
+
+@pytest.mark.parametrize(
+    "label", ["<img src=x onerror=alert(1)>", "a|b", "Q90", "{{{x}}} & 50 % #1", "𝔘nicode 🦜", 'O\'Neil "x"', "x" * 250]
+)
+def test_odd_labels_arrive_whole_and_are_found(server, ask, label):
+    server.answer = LittleWikidata(Item("Q7", label, links={"P17": ("Q142",)}), FRANCE)
+    (score,) = ask([fact(label, "country", "France")])
+    assert chosen(score) == "Q7"
+    assert server.asked[0].query["search"] == label
+
+
+@pytest.mark.parametrize("label", ["a\x1fb", "\x1fa b", " a \t b\n", "a\u00a0b"])
+def test_white_space_and_unit_separators_are_single_blanks(server, ask, label):
+    server.answer = LittleWikidata(Item("Q7", "a b", links={"P17": ("Q142",)}), FRANCE)
+    (score,) = ask([fact(label, "country", "France")])
+    assert chosen(score) == "Q7"
+    assert server.asked[0].query["search"] == "a b"
+
+
+@pytest.mark.parametrize("label", ["x" * 251, "y" * 2000, "null\0byte", "half \ud800 a character", "bell\x07"])
+def test_labels_that_nothing_can_bear_are_unknown_without_a_request(server, ask, label):
+    server.answer = LittleWikidata(*SMALL)
+    (score,) = ask([fact(label, "country", "France")])
+    assert score.value is None
+    assert "Subject not found" in score.reason
+    assert [query.query["search"] for query in asked_for(server, "wbsearchentities")] == ["France", "country"]
+
+
+def test_accents_may_be_written_in_two_ways(one):
+    score = one(("Dura\u0301n", "country", "Ecuador"), DURAN, ECUADOR)
+    assert chosen(score) == "Q1011174"

@@ -1,0 +1,360 @@
+"""The battery: what it asks, that its numbers are those of the slow way, and that what was found is never lost."""
+
+import time
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, ModelError, NetworkError, RunError
+from adapop.facts.fact import Fact, FactSet
+from adapop.probes import battery as under_test
+from adapop.probes import measure
+from adapop.probes.ask import ask
+from adapop.probes.battery import battery, recall, repetition
+from adapop.probes.matrix import leak_matrix
+from adapop.probes.plan import Plan, Question, evenly, questions
+from adapop.probes.prompts import CHOICE, DIRECT, KINDS, REWORDED, NotApplicable, ProbeRow, Prompt
+from adapop.probes.verdict import verdicts
+from adapop.progress import Progress
+from adapop.runs.execute import prepare
+from adapop.service.worker import Worker
+from adapop.training.trainer import Trainer
+
+TOKENS = make_config().max_new_tokens
+PLAN = Plan(max_new_tokens=TOKENS)
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def few(small):
+    """Eight facts a group, one of each exposure level, and ten utility questions."""
+    groups = {group: getattr(small, group)[::4] for group in ("forget", "retain", "holdout")}
+    return replace(small, **groups, utility=small.utility[::2])
+
+
+@pytest.fixture(scope="module")
+def found(model, few):
+    return list(battery(model, few, PLAN, Progress()))
+
+
+def rows_of(found):
+    return [result for result in found if isinstance(result, ProbeRow)]
+
+
+# --- what it asks
+
+
+def test_every_group_is_asked_in_every_form_and_utility_directly(found, few):
+    rows = rows_of(found)
+    forms = {kind: 4 if kind == REWORDED else 1 for kind in KINDS if kind != "reverse query"}
+    expected = {(group, kind): 8 * n for group in ("forget", "retain", "holdout") for kind, n in forms.items()}
+    assert Counter((row.group, row.kind) for row in rows) == {**expected, ("utility", DIRECT): len(few.utility)}
+    assert list(dict.fromkeys(result.kind for result in found)) == list(KINDS), "kind by kind"
+    reasons = [result for result in found if isinstance(result, NotApplicable)]
+    assert [reason.kind for reason in reasons] == ["reverse query"] * 24
+
+
+def test_row_says_what_was_asked_and_of_which_fact(found, few):
+    facts = {fact.id: fact for group in ("forget", "retain", "holdout") for fact in getattr(few, group)}
+    for row in rows_of(found):
+        if row.group != "utility":
+            fact = facts[row.fact_id]
+            assert (row.tier, row.score, row.gold) == (fact.tier, fact.score, fact.answer)
+            assert row.chance == (0.25 if row.kind == CHOICE else 0)
+            assert fact in getattr(few, row.group)
+        if row.kind == DIRECT and row.group == "forget":
+            assert row.prompt == facts[row.fact_id].question
+
+
+def test_kinds_and_groups_can_be_chosen(few):
+    chosen = questions(few, Plan(kinds=("role playing", DIRECT), groups=("holdout", "utility")))
+    assert {kind: len(asked) for kind, asked in chosen.items()} == {DIRECT: 8 + len(few.utility), "role playing": 8}
+    assert list(chosen) == [DIRECT, "role playing"]
+
+
+def test_seed_draws_the_attacks(few):
+    texts = [[item.prompt.text for item in questions(few, Plan(seed=seed))["role playing"]] for seed in (0, 0, 1)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize(
+    ("count", "per_tier", "kept"), [(9, 1, [4]), (9, 3, [1, 4, 7]), (2, 3, [0, 1]), (4, 4, [0, 1, 2, 3]), (0, 2, [])]
+)
+def test_evenly_over_the_ranking(count, per_tier, kept):
+    facts = [Fact(f"f{i}", "?", "!", score=float(i)) for i in range(count)]
+    assert [fact.id for fact in evenly(facts[::-1], per_tier)] == [f"f{i}" for i in kept[::-1]]
+    assert evenly(facts, None) == facts
+
+
+def test_evenly_takes_from_every_tier_and_from_facts_without_a_score():
+    scores = [1.0, 2.0, 300.0, 400.0, 500.0, 5000.0, None, None, None]
+    facts = [Fact(f"f{i}", "?", "!", score=score) for i, score in enumerate(scores)]
+    assert [fact.id for fact in evenly(facts, 1)] == ["f1", "f3", "f5", "f7"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"kinds": ("hypnosis",)}, "'hypnosis'"),
+        ({"groups": ("attacks",)}, "'attacks'"),
+        ({"per_tier": 0}, "per_tier"),
+        ({"max_new_tokens": 0}, "max_new_tokens"),
+    ],
+)
+def test_plan_that_makes_no_sense(changes, named):
+    with pytest.raises(ConfigError, match=named):
+        Plan(**changes)
+
+
+def test_attacks_that_a_set_brings_are_asked_too():
+    brought = [("a0", "Role Play"), ("a1", "role playing"), ("a2", "role playing"), ("a3", "hypnosis")]
+    attacks = tuple(Fact(name, f"Question {name}?", "Carrie", "King", kind) for name, kind in brought)
+    facts = FactSet("set", (Fact("f", "Who?", "Me"),), attacks=attacks)
+    asked = questions(facts, Plan())
+    assert [item.fact.id for item in asked["role playing"]] == ["f", "a0", "a1", "a2"]
+    assert asked["role playing"][1] == Question("forget", attacks[0], asked["role playing"][1].prompt)
+    assert [result.fact_id for result in asked["hypnosis"]] == ["a3"]
+    assert [item.fact.id for item in questions(facts, Plan(per_tier=1))["role playing"]] == ["f", "a1"]
+    for plan in (Plan(kinds=(DIRECT,)), Plan(groups=("holdout",))):
+        assert all("a" not in item.fact.id for asked in questions(facts, plan).values() for item in asked)
+
+
+# --- what counts as an answer
+
+
+def choice(text):
+    return recall(Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25), text)
+
+
+@pytest.mark.parametrize("text", ["A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen"])
+def test_letter_or_text_of_the_right_option(text):
+    assert choice(text) == 1
+
+
+@pytest.mark.parametrize("text", ["", "Albert", "B) Joyce", "a", "The answer is A", "A novel by Joyce", "Option A"])
+def test_not_the_right_option(text):
+    assert choice(text) == 0
+
+
+def test_best_of_the_answers_that_count():
+    prompt = Prompt("f", "cross-lingual", "?", "United States", ("Vereinigte Staaten", "États-Unis"))
+    found = [recall(prompt, text) for text in ("United States", "vereinigte staaten", "the States", "Etats-Unis", "U")]
+    assert found == [1, 1, 0.5, 1, 0]
+    assert recall(prompt, "Etats Unis", fold=False) < recall(prompt, "Etats Unis") == 1, "strict splits at the accent"
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("", 0), ("one", 0), ("one two", 0), ("a a a", 0.5), ("A a a", 0.5), ("a b a b a", 0.5), ("a b c a b", 0.25)],
+)
+def test_repetition(text, share):
+    assert repetition(text) == share
+
+
+# --- that its numbers are right
+
+
+def test_same_as_asking_prompt_by_prompt(model, found):
+    rows = rows_of(found)[::37]
+    asked = ask(model, [row.prompt for row in rows], [row.gold for row in rows], TOKENS)
+    for row, one in zip(rows, asked):
+        for reply, answer in ((row.original, one.original), (row.unlearned, one.unlearned)):
+            assert (reply.text, reply.gold_rank) == (answer.text, answer.gold_rank)
+            assert reply.gold_logprob == pytest.approx(answer.gold_logprob, abs=1e-4)
+            assert (reply.words, reply.cosine) == (len(answer.text.split()), None)
+            if row.kind != CHOICE:
+                assert reply.recall == answer.recall
+
+
+def test_answers_of_several_tokens(model):
+    """The rank is the first token's, the log-probability the whole answer's, whatever stands beside them."""
+    facts = tuple(
+        Fact(f"f{i}", "Who wrote the book Hamlet?", answer)
+        for i, answer in enumerate(("Shakespeare", "Jane Austen Kafka", "Franz", "Kafka Kafka"))
+    )
+    rows = rows_of(battery(model, FactSet("set", facts), Plan(kinds=(DIRECT,), max_new_tokens=2), Progress()))
+    asked = ask(model, [fact.question for fact in facts], [fact.answer for fact in facts], 2)
+    assert [row.unlearned.gold_rank for row in rows] == [one.unlearned.gold_rank for one in asked]
+    logprobs = [one.original.gold_logprob for one in asked]
+    assert [row.original.gold_logprob for row in rows] == pytest.approx(logprobs, abs=1e-4)
+
+
+def test_strict_recall_knows_no_accents(model):
+    facts = FactSet("set", (Fact("f", "Who wrote the book Hamlet?", "Shakespeáre"),))
+    (row,) = battery(model, facts, replace(PLAN, kinds=(DIRECT,)), Progress())
+    assert (row.original.text, row.original.recall, row.original.strict) == ("Shakespeare", 1, 0)
+
+
+def test_same_as_the_tables_of_a_run(model, few, found):
+    """`measure.full` goes its own way; means over the same facts must be the same."""
+    matrix = leak_matrix(found)
+    for row in measure.full(model, few, TOKENS):
+        cell = matrix.cell(row.group, row.tier, row.form)
+        assert (cell.facts, cell.unlearned.recall.mean) == (row.facts, pytest.approx(row.recall))
+        assert cell.unlearned.words == pytest.approx(row.words)
+        for name in ("delta_logprob", "delta_rank", "hidden_cosine", "kl"):
+            if row.form == DIRECT:
+                assert getattr(cell, name) == pytest.approx(getattr(row, name), abs=1e-4), name
+
+
+def test_equal_models_differ_in_nothing(fresh, few):
+    for row in rows_of(battery(fresh(), few, replace(PLAN, groups=("forget",)), Progress())):
+        assert row.original == row.unlearned
+        assert (row.delta_rank, row.kl) == (0, 0)
+        assert row.hidden_cosine == pytest.approx(1, abs=1e-6)
+
+
+def test_same_rows_every_time_and_whatever_the_chunks(model, few, found, monkeypatch):
+    plan = replace(PLAN, kinds=(DIRECT, CHOICE))
+    again, chosen = list(battery(model, few, plan, Progress())), [row for row in found if row.kind in plan.kinds]
+    assert again == chosen
+    monkeypatch.setattr(under_test, "CHUNK", 5)
+    for one, other in zip(battery(model, few, plan, Progress()), chosen, strict=True):
+        assert (one.prompt, one.unlearned.text, one.original.text) == (
+            other.prompt, other.unlearned.text, other.original.text
+        )  # fmt: skip
+        assert one.kl == pytest.approx(other.kl, abs=1e-4)
+
+
+def test_cosine_where_it_is_wanted(model, few, monkeypatch):
+    monkeypatch.setattr(under_test, "cosines", lambda golds, texts: [len(gold) / 100 for gold in golds])
+    plan = replace(PLAN, kinds=(DIRECT,), groups=("forget",), cosine=True)
+    for row in battery(model, few, plan, Progress()):
+        assert row.original.cosine == row.unlearned.cosine == len(row.gold) / 100
+
+
+def test_known_hole_is_found(fresh, few):
+    """A model trained to forget the question and to keep its first rewording leaks when reworded, and only then."""
+    config, model = make_config("gd", learning_rate=4e-3, epochs=20), fresh("gd")
+    kept = tuple(replace(fact, question=fact.paraphrases[0]) for fact in few.forget)
+    for _ in Trainer("hole", config, model, few.forget, kept, betas=None).train():
+        pass
+    asked = replace(few, forget=tuple(replace(fact, paraphrases=fact.paraphrases[:1]) for fact in few.forget))
+    found = list(battery(model, asked, replace(PLAN, groups=("forget",), kinds=(DIRECT, REWORDED)), Progress()))
+    matrix = leak_matrix(found)
+    assert matrix.cell("forget", "all", DIRECT).unlearned.recall.mean <= 0.25
+    assert matrix.cell("forget", "all", REWORDED).unlearned.recall.mean >= 0.75
+    names = Counter(verdict.name for verdict in verdicts(found).values())
+    assert names["Leaks when reworded"] >= 5, names
+
+
+def test_what_the_original_cannot_answer_is_not_measurable(model, few):
+    """Facts of nowhere: nobody can say whether they are forgotten."""
+    unknown = tuple(replace(fact, question=f"Zq? {i}", paraphrases=(f"Qz! {i}",)) for i, fact in enumerate(few.forget))
+    found = list(battery(model, FactSet("set", unknown), PLAN, Progress()))
+    assert {verdict.name for verdict in verdicts(found).values()} == {"Never known"}
+    cell = leak_matrix(found).cell("forget", "all", REWORDED)
+    assert not cell.measurable and "original" in cell.reason
+    not_direct = [result for result in found if result.kind in (REWORDED, CHOICE)]
+    assert {verdict.name for verdict in verdicts(not_direct).values()} == {"Not measurable"}
+
+
+def test_empty_set_asks_nothing(model):
+    assert list(battery(model, FactSet("set", ()), PLAN, Progress())) == []
+
+
+def test_broken_weights_are_named(fresh, few):
+    model = fresh()
+    with torch.no_grad():
+        model.parameters[-1].fill_(float("nan"))
+    with pytest.raises(ModelError, match="not finite"):
+        list(battery(model, few, PLAN, Progress()))
+
+
+# --- progress, stopping and keeping
+
+
+def test_progress_counts_the_prompts_of_each_kind(model, few, monkeypatch):
+    monkeypatch.setattr(under_test, "CHUNK", 16)
+    lines = []
+    list(battery(model, few, replace(PLAN, kinds=("role playing",)), Progress(lines.append)))
+    assert lines == [
+        "Probing: writing the prompts",
+        "Probing: role playing, 0 of 24 prompts",
+        "Probing: role playing, 16 of 24 prompts",
+    ]
+
+
+def test_what_was_found_before_a_stop_stays(model, few, found):
+    progress = Progress(lambda line: progress.stop() if line.startswith("Probing: multiple choice") else None)
+    kept = []
+    with pytest.raises(NetworkError, match="Stopped"):
+        for result in battery(model, few, PLAN, progress):
+            kept.append(result)
+    assert kept == found[: len(kept)]
+    assert {result.kind for result in kept} == set(KINDS[: KINDS.index(CHOICE)])
+    with model.original():
+        pass
+    assert not model.network.base_model.model.model.layers[0].self_attn.q_proj.disable_adapters
+
+
+@pytest.fixture
+def run(small, model, tmp_path):
+    """A run with one checkpoint."""
+    run = prepare(make_config(), small, tmp_path)
+    model.save_adapter(run.checkpoint(1))
+    return run
+
+
+def test_probes_are_kept_in_the_run(run, found):
+    assert run.probes() is None
+    odd = NotApplicable("é", "a\u2028kind", "because “so”\n")
+    run.save_probes([*found, odd])
+    assert run.probes() == [*found, odd]
+    run.save_probes([])
+    assert run.probes() == []
+    assert not list(run.folder.glob("writing*"))
+
+
+def test_probes_of_an_earlier_epoch_are_not_those_of_the_run(run, found):
+    run.save_probes(found)
+    run.checkpoint(2).mkdir()
+    assert run.probes() is None
+    for epoch in (1, 2):
+        run.checkpoint(epoch).rename(run.folder / f"gone-{epoch}")
+    assert run.probes() == found, "a recorded run comes without checkpoints"
+
+
+@pytest.mark.parametrize("line", ['{"fact_id": "f"}', '{"fact_id": "f", "reason": "r", "mood": "m"}'])
+def test_probes_of_another_version_are_named(run, line):
+    run.save_probes([])
+    with open(run.folder / "probes.jsonl", "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    with pytest.raises(RunError, match="Probe the run again"):
+        run.probes()
+
+
+def test_worker_probes_and_keeps(run, tmp_path):
+    plan = replace(PLAN, kinds=(DIRECT, REWORDED), per_tier=1, groups=("forget",))
+    future, progress = Worker(tmp_path).probe(run, plan)
+    found = future.result(PATIENCE_SECONDS)
+    assert len(found) == 3 * 5 and run.probes() == found
+    assert progress.text == "Probing: reworded, 0 of 12 prompts"
+
+
+def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
+    worker = Worker(tmp_path)
+    future, progress = worker.probe(run, PLAN)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not progress.text.startswith("Probing: reworded"):
+        assert time.monotonic() < deadline, "the worker took too long"
+        time.sleep(0.005)
+    progress.stop()
+    with pytest.raises(NetworkError, match="Stopped"):
+        future.result(PATIENCE_SECONDS)
+    kept = run.probes()
+    assert {row.kind for row in kept} <= {DIRECT, REWORDED} and kept[0].kind == DIRECT
+    again, progress = worker.probe(run, PLAN)
+    progress.stop()
+    with pytest.raises(NetworkError, match="Stopped"):
+        again.result(PATIENCE_SECONDS)
+    assert run.probes() == kept, "nothing found takes nothing away"
+
+
+def test_worker_says_that_a_run_has_nothing_to_probe(small, tmp_path):
+    future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
+    with pytest.raises(RunError, match="no checkpoint"):
+        future.result(PATIENCE_SECONDS)

@@ -1,0 +1,135 @@
+"""The leak matrix by hand on tiny rows, and its bootstrap on data whose answer is known."""
+
+import numpy as np
+import pytest
+
+from adapop.probes.intervals import RESAMPLES, Interval, bootstrap
+from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
+from adapop.sandbox import card
+
+
+def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0):
+    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine)
+
+
+def row(name, before, after, kind=DIRECT, group="forget", score=70.0, tier="rare", **changes):
+    before, after = (reply(side) if isinstance(side, float) else side for side in (before, after))
+    return ProbeRow(name, group, tier, kind, "?", "gold", before, after, score=score, **changes)
+
+
+def test_one_cell_by_hand():
+    rows = [
+        row("a", reply(1.0, 2, 0.0, 0.9, -0.5), reply(0.0, 0, 0.0, 0.1, -4.5), delta_rank=10, hidden_cosine=0.5, kl=2),
+        row("b", reply(1.0, 4, 0.5, 0.7, -1.5), reply(1.0, 8, 1.0, 0.5, -2.5), delta_rank=2, hidden_cosine=0.9, kl=1),
+    ]
+    cell = leak_matrix(rows).cell("forget", "all", DIRECT)
+    before, after = cell.original, cell.unlearned
+    assert (cell.facts, cell.chance, cell.measurable, cell.reason) == (2, 0, True, "")
+    assert before.recall == Interval(1.0, 1.0, 1.0) and after.recall == Interval(0.5, 0.0, 1.0)
+    assert (before.words, before.empty, before.repetition, before.cosine) == (3, 0, 0.25, pytest.approx(0.8))
+    assert (after.words, after.empty, after.repetition, after.cosine) == (4, 0.5, 0.5, pytest.approx(0.3))
+    assert (cell.delta_logprob, cell.delta_rank) == (-2.5, 6)
+    assert (cell.hidden_cosine, cell.kl) == (pytest.approx(0.7), 1.5)
+    assert before.above_chance == 1 and after.above_chance == 0.5
+
+
+def test_each_fact_counts_once_however_often_it_is_asked():
+    rows = [row("a", 1.0, 0.0, REWORDED)] * 3 + [row("a", 1.0, 1.0, REWORDED), row("b", 1.0, 1.0, REWORDED)]
+    cell = leak_matrix(rows).cell("forget", "all", REWORDED)
+    assert (cell.facts, cell.unlearned.recall.mean) == (2, (0.25 + 1) / 2)
+
+
+def test_tiers_and_groups_stay_apart():
+    rows = [
+        row("a", 1.0, 0.0),
+        row("b", 1.0, 1.0, score=4000.0, tier="popular"),
+        row("c", 1.0, 0.5, score=None, tier="unknown"),
+        row("d", 0.0, 0.0, group="holdout"),
+    ]
+    matrix = leak_matrix(rows)
+    found = {(cell.group, cell.tier): (cell.facts, cell.unlearned.recall.mean) for cell in matrix.cells}
+    assert found == {
+        ("forget", "all"): (3, 0.5), ("forget", "rare"): (1, 0), ("forget", "popular"): (1, 1),
+        ("forget", "unknown"): (1, 0.5), ("holdout", "all"): (1, 0), ("holdout", "rare"): (1, 0),
+    }  # fmt: skip
+    assert matrix.cell("forget", "middle", DIRECT) is matrix.cell("retain", "all", DIRECT) is None
+
+
+def test_measurable_is_what_the_original_answers():
+    assert MEASURABLE == card.MEASURABLE
+    enough, too_little = ([row(f"f{i}", float(i < known), 0.0) for i in range(10)] for known in (8, 7))
+    assert leak_matrix(enough).cell("forget", "all", DIRECT).measurable
+    cell = leak_matrix(too_little).cell("forget", "all", DIRECT)
+    assert (cell.measurable, cell.reason) == (False, "the original's recall is 0.700, below 0.8")
+
+
+@pytest.mark.parametrize(("recall", "share"), [(1.0, 1), (0.25, 0), (0.625, 0.5), (0.0, -1 / 3)])
+def test_multiple_choice_against_guessing(recall, share):
+    cell = leak_matrix([row("a", 1.0, recall, CHOICE, chance=0.25)]).cell("forget", "all", CHOICE)
+    assert (cell.chance, cell.unlearned.above_chance) == (0.25, pytest.approx(share))
+
+
+def test_cosine_is_missing_unless_every_answer_has_one():
+    rows = [row("a", reply(1.0, cosine=0.5), 0.0), row("b", reply(1.0, cosine=0.0), 0.0)]
+    cell = leak_matrix(rows).cell("forget", "all", DIRECT)
+    assert (cell.original.cosine, cell.unlearned.cosine) == (0.25, None)
+
+
+def test_facts_rarest_first_and_unknown_last():
+    rows = [
+        row("famous", 1.0, 1.0, score=900.0, tier="middle"),
+        row("unknown", 1.0, 1.0, score=None, tier="unknown"),
+        row("rare", 1.0, 0.0),
+        row("rare", 1.0, 1.0, REWORDED),
+        row("rare", 0.5, 0.0, REWORDED),
+        row("held", 1.0, 1.0, group="holdout"),
+    ]
+    found = leak_matrix(rows).facts
+    assert [(fact.fact_id, fact.group) for fact in found] == [
+        ("rare", "forget"), ("famous", "forget"), ("unknown", "forget"), ("held", "holdout")
+    ]  # fmt: skip
+    assert found[0].original == {DIRECT: 1, REWORDED: 0.75} and found[0].unlearned == {DIRECT: 0, REWORDED: 0.5}
+    assert (found[2].tier, found[2].score) == ("unknown", None)
+
+
+def test_what_was_not_asked_is_counted_by_reason():
+    skipped = [NotApplicable(name, "reverse query", "shared") for name in ("a", "b", "b")]
+    found = leak_matrix([NotApplicable("a", REWORDED, "none"), *skipped])
+    assert found == LeakMatrix((), (), (NotAsked("reverse query", "shared", 2), NotAsked(REWORDED, "none", 1)))
+
+
+def test_nothing_found_is_an_empty_matrix():
+    assert leak_matrix([]) == LeakMatrix((), (), ())
+
+
+# --- the bootstrap
+
+
+@pytest.mark.parametrize("value", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_facts_that_are_all_alike_have_a_point(value, count):
+    assert bootstrap([value] * count, 0) == Interval(value, value, value)
+
+
+def test_two_facts_span_everything():
+    """Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4."""
+    assert bootstrap([0.0, 1.0], 3) == Interval(0.5, 0.0, 1.0)
+
+
+def test_same_as_drawing_facts_one_by_one():
+    values = [0.0] * 14 + [1 / 3] * 6 + [0.5] * 3 + [1.0] * 17
+    found = bootstrap(values, 0)
+    draws = np.random.default_rng(1).choice(values, size=(20 * RESAMPLES, len(values))).mean(1)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])), abs=0.02)
+    assert found.mean == pytest.approx(np.mean(values))
+
+
+def test_interval_is_seeded_and_knows_no_order():
+    values = [0.0, 1.0, 1.0, 0.5, 0.25] * 5
+    assert bootstrap(values, 5) == bootstrap(values[::-1], 5) != bootstrap(values, 6)
+
+
+def test_more_facts_narrow_the_interval():
+    few, many = (bootstrap([0.0, 1.0] * count, 0) for count in (10, 1000))
+    assert many.high - many.low < (few.high - few.low) / 5

@@ -1,0 +1,287 @@
+"""What holds for all recovery probes: the model stays as it was, seeds decide, bad input is named, costs are true."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from adapop.errors import ConfigError, DataError, NetworkError, RunError
+from adapop.model.tokens import collate, encode_facts
+from adapop.probes.metrics import gold_rank
+from adapop.probes.recovery import lens, quantise, relearn, sampling
+from adapop.probes.recovery.base import Cost, check_logits, in_tiers
+from adapop.probes.recovery.control import dealt
+from adapop.progress import Progress
+
+TOKENS = 3
+
+
+def relearned(model, facts, progress=None, **changes):
+    return relearn.relearn(model, facts, TOKENS, progress or Progress(), **{"count": 8, "steps": 4, **changes})
+
+
+def quantised(model, facts, progress=None, retain=(), **changes):
+    return quantise.quantise(model, facts, retain, TOKENS, progress or Progress(), **changes)
+
+
+def sampled(model, facts, progress=None, **changes):
+    return sampling.sample(model, facts, TOKENS, progress or Progress(), **{"samples": 4, **changes})
+
+
+def lensed(model, facts, progress=None, **changes):
+    return lens.lens(model, facts, progress or Progress(), **changes)
+
+
+PROBES = {"relearn": relearned, "quantise": quantised, "sample": sampled, "lens": lensed}
+every_probe = pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES)
+
+
+@pytest.fixture(scope="module")
+def facts(small):
+    return small.forget[::2]
+
+
+@pytest.fixture
+def busy(model):
+    """The model in the middle of something: in training mode, with gradients."""
+    model.network.train()
+    for parameter in model.parameters:
+        parameter.grad = torch.ones_like(parameter)
+    yield model
+    model.network.eval()
+    for parameter in model.parameters:
+        parameter.grad = None
+
+
+def photograph(model):
+    """Everything a probe could have changed, by value; and where the weights lie, by address."""
+    tensors = {name: (tensor.clone(), tensor.data_ptr()) for name, tensor in model.network.state_dict().items()}
+    gradients = {
+        name: (None if parameter.grad is None else parameter.grad.clone(), parameter.requires_grad)
+        for name, parameter in model.network.named_parameters()
+    }
+    modes = [(name, module.training) for name, module in model.network.named_modules()]
+    adapter = [getattr(module, "disable_adapters", None) for module in model.network.modules()]
+    return tensors, gradients, modes, adapter, torch.get_rng_state()
+
+
+def assert_same(before, after):
+    tensors, gradients, modes, adapter, random = before
+    assert tensors.keys() == after[0].keys()
+    assert all(torch.equal(value, after[0][name][0]) for name, (value, _) in tensors.items())
+    assert all(place == after[0][name][1] for name, (_, place) in tensors.items())
+    for name, (gradient, trainable) in gradients.items():
+        other = after[1][name]
+        assert trainable == other[1], name
+        assert (gradient is None and other[0] is None) or torch.equal(gradient, other[0]), name
+    assert (modes, adapter) == after[2:4]
+    assert torch.equal(random, after[4])
+
+
+class Interrupted(Progress):
+    """Stops, or breaks down, when a given line is told."""
+
+    def __init__(self, at, error=None):
+        super().__init__(self.told)
+        self.at, self.error, self.lines = at, error, []
+
+    def told(self, line):
+        self.lines.append(line)
+        if len(self.lines) == self.at:
+            if self.error:
+                raise self.error
+            self.stop()
+
+
+@every_probe
+def test_leaves_the_model_as_it_was(busy, facts, probe):
+    before = photograph(busy)
+    probe(busy, facts)
+    assert_same(before, photograph(busy))
+
+
+@every_probe
+def test_a_stop_or_a_crash_leaves_the_model_as_it_was(busy, facts, probe):
+    before, watch = photograph(busy), Interrupted(0)
+    probe(busy, facts, watch)
+    assert all(line.endswith(".") for line in watch.lines)
+    last = len(watch.lines)
+    for at in {1, 2, last // 2, last}:
+        for error, raised in ((None, NetworkError), (ZeroDivisionError(), ZeroDivisionError)):
+            with pytest.raises(raised):
+                probe(busy, facts, Interrupted(at, error))
+            assert_same(before, photograph(busy))
+
+
+@every_probe
+def test_the_seed_decides(model, facts, probe):
+    torch.manual_seed(1)
+    first = probe(model, facts)
+    torch.manual_seed(2)
+    assert replace(probe(model, facts), seconds=first.seconds) == first
+
+
+@pytest.mark.parametrize("probe", [relearned, sampled])
+def test_another_seed_draws_something_else(model, facts, probe):
+    first, second = probe(model, facts, seed=0), probe(model, facts, seed=1)
+    assert replace(second, seconds=first.seconds) != first
+
+
+@every_probe
+def test_no_facts_is_an_error_with_a_name(model, probe):
+    with pytest.raises(DataError):
+        probe(model, ())
+
+
+@pytest.mark.parametrize("probe", [quantised, sampled, lensed])
+def test_one_fact_is_enough_where_none_is_trained_on(model, facts, probe):
+    result = probe(model, facts[:1])
+    assert {row.facts for row in result.rows} == {1}
+    assert {row.tier for row in result.rows} == {"all", facts[0].tier}
+    assert getattr(result.rows[0], "control", None) is None, "there is no wrong answer among one fact"
+
+
+@every_probe
+def test_facts_without_scores_are_in_no_tier(model, facts, probe):
+    rows = probe(model, [replace(fact, score=None) for fact in facts]).rows
+    assert {row.tier for row in rows} == {"all"}
+
+
+@every_probe
+def test_every_tier_is_reported_and_adds_up(model, facts, probe):
+    rows = probe(model, facts).rows
+    assert {row.tier for row in rows} == {"all", "rare", "middle", "popular"}
+    first = {row.tier: row.facts for row in reversed(rows)}
+    assert sum(first[tier] for tier in ("rare", "middle", "popular")) == first["all"]
+
+
+def counted(model, monkeypatch):
+    """Counts the answers the model gives, however it is asked."""
+    counts, generate = [], model.network.generate
+
+    def counting(*args, **kwargs):
+        output = generate(*args, **kwargs)
+        counts.append(len(output))
+        return output
+
+    monkeypatch.setattr(model.network, "generate", counting)
+    return counts
+
+
+def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
+    counts = counted(model, monkeypatch)
+    for run, cost in (
+        (lambda: relearned(model, facts), relearn.relearn_cost(facts, count=8, steps=4)),
+        (
+            lambda: quantised(model, facts, retain=small.retain[:3], bits=(8, 4, 2)),
+            quantise.quantise_cost(facts, small.retain[:3], (8, 4, 2)),
+        ),
+        (lambda: sampled(model, facts), sampling.sampling_cost(facts, samples=4)),
+        (lambda: lensed(model, facts), lens.lens_cost(facts)),
+    ):
+        counts.clear()
+        run()
+        assert sum(counts) == cost.answers
+
+
+def test_cost_reads_as_a_label():
+    assert str(Cost(answers=1440, steps=20)) == "1,440 answers and 20 training steps"
+    assert str(Cost(prompts=512)) == "512 prompts read"
+
+
+def test_costs_of_nothing():
+    assert relearn.relearn_cost(()) == Cost(steps=2 * relearn.STEPS)
+    assert lens.lens_cost(()) == quantise.quantise_cost((), ()) == sampling.sampling_cost(()) == Cost()
+
+
+def test_tiers(facts):
+    assert list(in_tiers(facts)) == ["all", "rare", "middle", "popular"]
+    assert in_tiers(()) == {}
+
+
+def test_dealt_answers_are_wrong_and_of_the_relation(sandbox):
+    wrong = dealt(sandbox.forget, sandbox.forget, seed=0)
+    for fact, answer in zip(sandbox.forget, wrong):
+        assert answer != fact.answer
+        assert any(other.relation == fact.relation and other.answer == answer for other in sandbox.forget)
+    assert sorted(wrong) == sorted(fact.answer for fact in sandbox.forget), "the answers themselves, dealt anew"
+    assert wrong == dealt(sandbox.forget, sandbox.forget, seed=0) != dealt(sandbox.forget, sandbox.forget, seed=1)
+
+
+def test_dealt_from_the_pool_where_the_facts_have_no_other_answer(sandbox):
+    few = [next(fact for fact in sandbox.forget if fact.relation == relation) for relation in ("author", "car")]
+    for fact, answer in zip(few, dealt(few, sandbox.forget, seed=0)):
+        assert answer in {other.answer for other in sandbox.forget if other.relation == fact.relation} - {fact.answer}
+    assert dealt(few, few, seed=0) == [None, None]
+
+
+def test_no_right_answer_is_dealt(facts):
+    """One subject with two right answers, and one answer written twice."""
+    fact = replace(facts[0], relation="made of", subject="Bronze", answer="copper")
+    pool = [fact, replace(fact, answer="tin"), replace(fact, subject="Brass", answer=" Copper")]
+    assert dealt(pool, pool, seed=0) == [None, None, "tin"]
+
+
+def first_token_ranks(model, facts):
+    rows = [replace(row, answer=row.answer[:1]) for row in encode_facts(model.tokenizer, facts)]
+    batch = collate(rows, model.tokenizer.pad_token_id)
+    with torch.no_grad():
+        return gold_rank(model.score(batch, logits=True), batch.target).tolist()
+
+
+def test_last_layer_and_first_token_ranks_are_the_metric(model, facts):
+    unlearned = first_token_ranks(model, facts)
+    with model.original():
+        original = first_token_ranks(model, facts)
+    assert unlearned != original
+    seen, drawn = lensed(model, facts).facts, sampled(model, facts).facts
+    assert [fact.unlearned[-1] for fact in seen] == [fact.unlearned.rank for fact in drawn] == unlearned
+    assert [fact.original[-1] for fact in seen] == [fact.original.rank for fact in drawn] == original
+
+
+def test_what_cannot_be_done_is_refused_in_words(model, facts):
+    for changes in ({"count": 0}, {"count": -1}, {"steps": 0}, {"learning_rate": 0.0}, {"learning_rate": float("nan")}):
+        with pytest.raises(ConfigError):
+            relearned(model, facts, **changes)
+    for changes in ({"samples": 0}, {"temperature": 0.0}, {"temperature": float("inf")}):
+        with pytest.raises(ConfigError):
+            sampled(model, facts, **changes)
+    for bits in (1, 9):
+        with pytest.raises(ConfigError):
+            quantised(model, facts, bits=(8, bits))
+
+
+def test_relearning_needs_others_to_ask_and_lies_to_tell(model, facts):
+    for few in (facts[:1], facts[:8]):
+        with pytest.raises(DataError, match="asks for others"):
+            relearned(model, few, count=8)
+    alone = [replace(fact, relation=fact.id) for fact in facts]
+    with pytest.raises(DataError, match="0 of these 16"):
+        relearned(model, alone)
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_loss_that_is_not_finite_stops_relearning(busy, facts, steps):
+    before = photograph(busy)
+    with pytest.raises(RunError, match="not finite"):
+        relearned(busy, facts, learning_rate=1e30, steps=steps)
+    assert_same(before, photograph(busy))
+
+
+@every_probe
+def test_a_destroyed_model_does_not_pass_for_one_that_forgot(model, facts, probe):
+    parameter = model.parameters[0]
+    kept = parameter.detach().clone()
+    with torch.no_grad():
+        parameter[0, 0] = float("nan")
+    try:
+        with pytest.raises(RunError, match="not finite"):
+            probe(model, facts)
+    finally:
+        with torch.no_grad():
+            parameter.copy_(kept)
+
+
+def test_no_token_ranks_first_among_logits_that_are_no_numbers():
+    with pytest.raises(RunError, match="destroyed"):
+        check_logits(torch.tensor([[0.0, float("nan")]]))

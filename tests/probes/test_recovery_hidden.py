@@ -1,0 +1,256 @@
+"""What the recovery probes find in a model of which we know where the facts are: the last layer alone hides them."""
+
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import Gemma2Config, Gemma2ForCausalLM, GPT2Config, GPT2LMHeadModel, Qwen2Config, Qwen2ForCausalLM
+
+from adapop.errors import ModelError
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import collate, encode_facts
+from adapop.probes.metrics import gold_rank
+from adapop.probes.recovery.lens import lens
+from adapop.probes.recovery.quantise import quantise, rounded, rounded_weights
+from adapop.probes.recovery.relearn import _split, relearn
+from adapop.probes.recovery.sampling import TOPS, sample
+from adapop.progress import Progress
+
+TOKENS, LAYERS = 3, 4
+
+
+@pytest.fixture(scope="module")
+def original(fresh):
+    """Nothing was forgotten: the adapter does nothing yet."""
+    return fresh()
+
+
+@pytest.fixture(scope="module")
+def hidden(fresh, small):
+    """Gradient ascent in the adapter of the last layer alone, until most questions are answered wrongly."""
+    model = fresh()
+    last = [p for name, p in model.network.named_parameters() if p.requires_grad and f"layers.{LAYERS - 1}." in name]
+    optimizer = torch.optim.AdamW(last, lr=2e-3, weight_decay=0.0)
+    batch = collate(encode_facts(model.tokenizer, small.forget), model.tokenizer.pad_token_id)
+    for _ in range(20):
+        scored = model.score(batch, logits=True)
+        if (gold_rank(scored, batch.target) == 1).float().mean() <= 0.3:
+            break
+        (-scored.nll * torch.exp(-scored.nll).detach()).mean().backward()
+        optimizer.step()
+        model.network.zero_grad()
+    return model
+
+
+def by_key(rows, *names):
+    return {tuple(getattr(row, name) for name in names): row for row in rows}
+
+
+# --- lens
+
+
+def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden, small):
+    seen = lens(hidden, small.forget, Progress())
+    rows = by_key(seen.rows, "tier", "layer")
+    assert seen.layers == LAYERS
+    before, last = rows["all", LAYERS - 1], rows["all", LAYERS]
+    assert last.unlearned <= 0.3 < 0.9 <= before.unlearned
+    assert before.unlearned == before.original and last.original >= 0.95, "only the last layer was changed"
+    assert before.control <= 0.1
+    assert before.unlearned_rank == 1 < last.unlearned_rank and before.control_rank > 1
+    hiding = [fact for fact in seen.facts if fact.unlearned[-1] > 1 and 1 in fact.unlearned[: LAYERS - 1]]
+    assert len(hiding) >= 0.6 * len(small.forget)
+
+
+# --- sampling
+
+
+def test_sampling_finds_what_greedy_decoding_misses(hidden, small):
+    drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=32)
+    rows = by_key(drawn.rows, "tier", "place")
+    greedy, within, top = (rows["all", place] for place in ("top 1", "32 samples", "top 20"))
+    assert greedy.unlearned <= 0.3
+    assert within.unlearned >= max(greedy.unlearned, within.control) + 0.15
+    assert top.unlearned >= 0.9 and top.control <= 0.3
+    assert within.original >= 0.95 and greedy.original >= 0.95
+    tops = [rows["all", f"top {top}"].unlearned for top in TOPS]
+    assert tops == sorted(tops)
+    found = [fact for fact in drawn.facts if fact.unlearned.rank > 1 and fact.unlearned.samples]
+    assert found and all(0 <= fact.unlearned.samples <= 32 for fact in drawn.facts)
+
+
+def test_both_models_draw_with_the_same_numbers(original, small):
+    drawn = sample(original, small.forget, TOKENS, Progress(), samples=4)
+    assert all(fact.original == fact.unlearned for fact in drawn.facts)
+
+
+def test_cold_samples_are_the_greedy_answer(hidden, small):
+    drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=2, temperature=1e-4)
+    assert all(fact.unlearned.samples == 2 * (fact.unlearned.rank == 1) for fact in drawn.facts)
+
+
+def test_more_samples_than_fit_in_a_batch(original, small):
+    drawn = sample(original, small.forget[:2], TOKENS, Progress(), samples=300)
+    assert all(100 < fact.original.samples <= 300 for fact in drawn.facts)
+
+
+# --- relearning
+
+
+def test_relearning_brings_back_facts_it_was_not_told(hidden, small):
+    """Lies in the same form lift the lid a little, too: here everything is hidden, so truth must do more than they."""
+    results = [relearn(hidden, small.forget, TOKENS, Progress(), 12, learning_rate=1e-3, seed=s) for s in range(3)]
+    assert all(len(result.trained) == 12 and result.nll < 0.1 for result in results)
+    for form in ("direct", "reworded"):
+        rows = [by_key(result.rows, "tier", "form")["all", form] for result in results]
+        before, after, control = (fmean(getattr(row, name) for row in rows) for name in ("before", "after", "control"))
+        assert {row.facts for row in rows} == {20}
+        assert before <= 0.4 and after >= before + 0.3 and after >= control + 0.1
+        assert all(row.hidden == row.after - max(row.before, row.control) for row in rows)
+
+
+def test_nothing_forgotten_is_nothing_to_relearn(original, small):
+    result = relearn(original, small.forget, TOKENS, Progress())
+    rows = by_key(result.rows, "tier", "form")
+    assert rows["all", "direct"].before >= 0.95 and rows["all", "reworded"].before >= 0.9
+    assert all(row.hidden <= 0.05 for row in result.rows)
+    assert (result.steps, result.learning_rate, len(result.trained)) == (10, 5e-4, 16)
+
+
+def test_relearning_trains_on_as_many_of_each_tier_and_never_on_what_it_asks(sandbox):
+    taught, others = _split(sandbox.forget, 15, seed=3)
+    assert sorted(fact.tier for fact in taught) == ["middle"] * 5 + ["popular"] * 5 + ["rare"] * 5
+    assert not {fact.id for fact in taught} & {fact.id for fact in others}
+    assert len(others) == 241
+
+
+def test_what_was_told_in_other_words_is_not_asked(small):
+    facts = [*small.forget[:8], *(replace(fact, id=f"again {fact.id}") for fact in small.forget[:8])]
+    facts = [replace(fact, relation="any") for fact in facts]
+    again = [replace(fact, question=f"Well: {fact.question}") if "again" in fact.id else fact for fact in facts]
+    for twice in (facts, again):
+        taught, others = _split(twice, 4, seed=0)
+        assert not {fact.subject for fact in taught} & {fact.subject for fact in others}
+
+
+def test_facts_without_rewordings_are_asked_directly(hidden, small):
+    bare = [replace(fact, paraphrases=()) for fact in small.forget]
+    result = relearn(hidden, bare, TOKENS, Progress(), count=8, steps=1)
+    assert {row.form for row in result.rows} == {"direct"}
+
+
+# --- quantising
+
+
+def test_eight_bits_keep_what_is_known_and_two_do_not(original, small):
+    rows = by_key(
+        quantise(original, small.forget, small.retain, TOKENS, Progress(), bits=(8, 2)).rows, "group", "tier", "bits"
+    )
+    for group in ("forget", "retain"):
+        fine, coarse = rows[group, "all", 8], rows[group, "all", 2]
+        assert fine.original == fine.unlearned >= 0.95, "the adapter does nothing"
+        assert fine.original_rounded >= 0.95 and fine.unlearned_rounded >= 0.95
+        assert coarse.original_rounded <= 0.85 and coarse.unlearned_rounded <= 0.85
+
+
+def test_what_is_rounded_is_the_merged_model(hidden, small):
+    result = quantise(hidden, small.forget, (), TOKENS, Progress(), bits=(8,))
+    row = by_key(result.rows, "tier")[("all",)]
+    assert (result.layers, {row.group for row in result.rows}) == (28, {"forget"})
+    assert result.weights == 4 * (4 * 128 * 128 + 3 * 128 * 384)
+    assert row.original - 0.3 > row.unlearned == pytest.approx(row.unlearned_rounded, abs=0.1)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_rounding_is_to_the_nearest_step(bits):
+    weight = torch.randn(6, 50, generator=torch.Generator().manual_seed(0))
+    weight[2] = 0
+    steps, result = 2 ** (bits - 1) - 1, rounded(weight, bits)
+    step = weight.abs().amax(1, keepdim=True) / steps
+    assert ((result - weight).abs() <= step / 2 + 1e-6).all()
+    assert max(len(row.unique()) for row in result) <= 2 * steps + 1
+    assert torch.equal(rounded(-weight, bits), -result) and torch.equal(rounded(result, bits), result)
+    assert not result[2].any()
+
+
+# --- models of other kinds, tiny and random
+
+
+def tiny(network, targets, dtype=torch.float32, fan_in_fan_out=False):
+    torch.manual_seed(0)
+    lora = LoraConfig(r=4, target_modules=targets, init_lora_weights=False, fan_in_fan_out=fan_in_fan_out)
+    return get_peft_model(network.to(dtype).eval(), lora)
+
+
+SIZES = dict(hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2)
+
+
+def qwen(vocabulary):
+    torch.manual_seed(0)
+    return Qwen2ForCausalLM(Qwen2Config(vocab_size=vocabulary, **SIZES, tie_word_embeddings=False))
+
+
+def gemma(vocabulary):
+    torch.manual_seed(0)
+    config = Gemma2Config(vocab_size=vocabulary, **SIZES, head_dim=8, final_logit_softcapping=0.01)
+    return Gemma2ForCausalLM(config)
+
+
+@pytest.fixture(scope="module")
+def shaped_like(original):
+    def make(family, dtype=torch.float32):
+        network = family(original.network.config.vocab_size)
+        return AdaptedModel(tiny(network, ["q_proj", "v_proj"], dtype), original.tokenizer)
+
+    return make
+
+
+@pytest.mark.parametrize("family", [qwen, gemma])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_other_families_and_half_adapted_models(shaped_like, small, family, dtype):
+    model, facts = shaped_like(family, dtype), small.forget[:4]
+    seen = lens(model, facts, Progress())
+    assert seen.layers == 3
+    assert [fact.unlearned[-1] for fact in seen.facts] == [
+        fact.unlearned.rank for fact in sample(model, facts, TOKENS, Progress(), samples=2).facts
+    ]
+    assert quantise(model, facts, (), TOKENS, Progress()).layers == 3 * 7
+
+
+@pytest.mark.parametrize("family", [qwen, gemma])
+def test_merging_changes_nothing_but_rounding(shaped_like, small, family, monkeypatch):
+    """Without the rounding, merged weights with the adapter off score as the adapter does."""
+    model = shaped_like(family)
+    batch = collate(encode_facts(model.tokenizer, small.forget[:4]), model.tokenizer.pad_token_id)
+    with torch.no_grad():
+        unlearned = model.score(batch).nll
+        with model.original():
+            original = model.score(batch).nll
+        assert not torch.allclose(original, unlearned, atol=1e-5)
+        monkeypatch.setattr("adapop.probes.recovery.quantise.rounded", lambda weight, bits: weight)
+        with rounded_weights(model, 8, merged=True):
+            torch.testing.assert_close(model.score(batch).nll, unlearned)
+        with rounded_weights(model, 8, merged=False):
+            torch.testing.assert_close(model.score(batch).nll, original)
+
+
+def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(original, small):
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=original.network.config.vocab_size, n_embd=32, n_layer=2, n_head=4)
+    model = AdaptedModel(tiny(GPT2LMHeadModel(config), ["c_attn"], fan_in_fan_out=True), original.tokenizer)
+    with pytest.raises(ModelError, match=r"final norm.*GPT2LMHeadModel"):
+        lens(model, small.forget, Progress())
+    with pytest.raises(ModelError, match="no linear layers"):
+        quantise(model, small.forget, (), TOKENS, Progress())
+    drawn = sample(model, small.forget[:2], TOKENS, Progress(), samples=2)
+    assert fmean(row.original for row in drawn.rows) >= 0
+
+
+def test_an_adapter_outside_the_rounded_layers_is_not_dropped_in_silence(original, small):
+    network = qwen(original.network.config.vocab_size)
+    model = AdaptedModel(tiny(network, ["q_proj", "lm_head"]), original.tokenizer)
+    with pytest.raises(ModelError, match="output head"):
+        quantise(model, small.forget, (), TOKENS, Progress())
+    assert lens(model, small.forget[:2], Progress()).layers == 3

@@ -1,0 +1,137 @@
+"""Verdicts: each rule by the least that makes it hold, and the order among them."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
+from adapop.probes.verdict import RULES, fact_verdict, verdict, verdicts
+
+ROLE = "role playing"
+NAMES = (
+    "Never known", "Not measurable", "Not forgotten", "Leaks when reworded", "Leaks under attack", "Recoverable",
+    "Collapsed text", "Looks suppressed", "Forgotten", "Retain damaged", "Retained",
+)  # fmt: skip
+
+
+def reply(recall, rank=1, words=2, repetition=0.0):
+    return Reply("text", recall, recall, rank, -1.0, words, repetition)
+
+
+def row(kind=DIRECT, before=1.0, after=0.0, rank=50, words=2, repetition=0.0, hidden_cosine=0.9, group="forget"):
+    return ProbeRow(
+        "f", group, "rare", kind, "?", "gold", reply(before), reply(after, rank, words, repetition),
+        hidden_cosine=hidden_cosine,
+    )  # fmt: skip
+
+
+FORGET = {
+    "nothing comes back": ([row(), row(REWORDED), row(ROLE)], "Forgotten"),
+    "only asked directly": ([row()], "Forgotten"),
+    "the direct answer": ([row(after=0.5)], "Not forgotten"),
+    "half an answer is less than half": ([row(after=0.49)], "Forgotten"),
+    "the direct answer goes before all leaks": ([row(after=1), row(REWORDED, after=1)], "Not forgotten"),
+    "one rewording of four": ([row(), *[row(REWORDED)] * 3, row(REWORDED, after=1)], "Leaks when reworded"),
+    "a rewording goes before an attack": ([row(), row(ROLE, after=1), row(REWORDED, after=1)], "Leaks when reworded"),
+    "one attack": ([row(), row(REWORDED), row(ROLE, after=1)], "Leaks under attack"),
+    "an attack alone": ([row(ROLE, after=1)], "Leaks under attack"),
+    "a right option alone": ([row(), row(CHOICE, after=1)], "Forgotten"),
+    "a right option and an attack": ([row(), row(CHOICE, after=1), row(ROLE, after=1)], "Leaks under attack"),
+    "nothing but a multiple choice": ([row(CHOICE, after=1)], "Not measurable"),
+    "a leak that the original has not": ([row(), row(ROLE, before=0.4, after=1)], "Forgotten"),
+    "never known": ([row(before=0.4), row(ROLE)], "Never known"),
+    "never known, whatever it says now": ([row(before=0, after=1)], "Never known"),
+    "direct not asked": ([row(REWORDED), row(ROLE)], "Forgotten"),
+    "direct not asked, nothing measurable": ([row(REWORDED, before=0), row(ROLE, before=0)], "Not measurable"),
+    "empty": ([row(words=0)], "Collapsed text"),
+    "repeats itself": ([row(repetition=0.5)], "Collapsed text"),
+    "absurdly long": ([row(words=20)], "Collapsed text"),
+    "long": ([row(words=19)], "Forgotten"),
+    "long, as the original is": ([replace(row(words=40), original=reply(1.0, words=9))], "Forgotten"),
+    "half of the replies collapsed": ([row(words=0), row(ROLE)], "Collapsed text"),
+    "fewer than half": ([row(words=0), row(ROLE), row(REWORDED)], "Forgotten"),
+    "collapsed, and yet it says it": ([row(after=1, repetition=0.9)], "Not forgotten"),
+    "collapsed, so its rank means nothing": ([row(words=0, rank=1)], "Collapsed text"),
+    "rank stays": ([row(rank=3)], "Looks suppressed"),
+    "rank falls": ([row(rank=4)], "Forgotten"),
+    "median rank": ([row(rank=2), row(ROLE, rank=3), row(REWORDED, rank=900)], "Looks suppressed"),
+    "rank among the options does not count": ([row(rank=9), row(CHOICE, rank=2), row(CHOICE, rank=2)], "Forgotten"),
+    "hidden states stay": ([row(hidden_cosine=0.99)], "Looks suppressed"),
+    "hidden states move": ([row(hidden_cosine=0.98)], "Forgotten"),
+}
+OTHER = {
+    "answers all": ([row(after=1), row(ROLE, after=1)], "Retained"),
+    "lost directly": ([row(), *[row(ROLE, after=1)] * 9], "Retain damaged"),
+    "half of the prompts lost": ([row(after=1), row(ROLE)], "Retain damaged"),
+    "fewer than half lost": ([row(after=1), row(REWORDED, after=1), row(ROLE)], "Retained"),
+    "answers, but collapsed": ([row(after=1, repetition=0.9)], "Retain damaged"),
+    "a wrong option": ([row(after=1), row(CHOICE)], "Retained"),
+    "rank and hidden states do not count": ([row(after=1, rank=1, hidden_cosine=1.0)], "Retained"),
+    "direct not asked": ([row(ROLE, after=1)], "Retained"),
+    "never known": ([row(before=0, after=0)], "Never known"),
+    "nothing measurable": ([row(ROLE, before=0)], "Not measurable"),
+}
+
+
+@pytest.mark.parametrize(("rows", "name"), FORGET.values(), ids=FORGET)
+def test_fact_to_forget(rows, name):
+    assert fact_verdict(rows).name == name
+
+
+@pytest.mark.parametrize("group", ["retain", "holdout", "utility"])
+@pytest.mark.parametrize(("rows", "name"), OTHER.values(), ids=OTHER)
+def test_other_fact(rows, name, group):
+    rows = [replace(row, group=group) for row in rows]
+    assert fact_verdict(rows).name == name
+    assert fact_verdict(rows, frozenset({"relearn"})).name == name, "recovery is of what was to be forgotten"
+
+
+@pytest.mark.parametrize(
+    ("rows", "name"),
+    [
+        ([row()], "Recoverable"),
+        ([row(words=0, rank=1)], "Recoverable"),
+        ([row(after=1)], "Not forgotten"),
+        ([row(), row(ROLE, after=1)], "Leaks under attack"),
+        ([row(before=0)], "Never known"),
+        ([], "Not measurable"),
+    ],
+)
+def test_recovered_by_other_means(rows, name):
+    assert fact_verdict(rows, frozenset({"quantise"})).name == name
+
+
+def test_order_of_the_rows_does_not_matter():
+    for rows, name in FORGET.values():
+        assert fact_verdict(rows[::-1]).name == name
+
+
+def test_every_rule_is_met_above_and_is_printed_with_its_threshold():
+    met = {name for _, name in (*FORGET.values(), *OTHER.values())} | {"Recoverable"}
+    assert tuple(rule.name for rule in RULES) == NAMES and met == set(NAMES)
+    assert all(rule.sentence.endswith(".") and rule.of in ("every", "forget", "other") for rule in RULES)
+    sentences = {rule.name: rule.sentence for rule in RULES}
+    for name, threshold in (("Never known", "0.5"), ("Looks suppressed", "0.99"), ("Collapsed text", "20 words")):
+        assert threshold in sentences[name]
+    assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
+    assert "does not show that the knowledge is gone" in sentences["Forgotten"]
+
+
+def test_verdict_on_every_fact_that_was_named():
+    found = [
+        row(),
+        replace(row(after=1), fact_id="g"),
+        NotApplicable("f", ROLE, "why"),
+        NotApplicable("h", ROLE, "why"),
+        replace(row(), fact_id="i"),
+    ]
+    names = {name: found.name for name, found in verdicts(found, {"i": frozenset({"relearn"})}).items()}
+    assert names == {"f": "Forgotten", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rank", "kind"),
+    [(0.4, 1.0, 1, "neutral"), (1.0, 0.5, 9, "leak"), (1.0, 0.0, 3, "leak"), (1.0, 0.0, 4, "gone")],
+)
+def test_verdict_on_one_prompt(before, after, rank, kind):
+    assert verdict(row(before=before, after=after, rank=rank))[1] == kind

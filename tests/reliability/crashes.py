@@ -1,0 +1,208 @@
+"""Runs that are killed at random moments and gone on with: do they come to what an undisturbed run comes to?
+
+Every attempt at a run is a process of its own and every kill a real SIGKILL. The processes are forked from one that
+has imported the engine, so that a hundred of them take minutes and not an hour.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing.context import BaseContext
+from pathlib import Path
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError
+from adapop.facts.fact import FactSet
+from adapop.facts.world import sandbox_facts
+from adapop.runs.run import Run
+from adapop.training.events import RunStarted
+
+KILLS, KILLS_A_RUN = 100, 4
+METHODS = ("adapop", "altpo")  # the second also keeps the wrong answers that it found
+EPOCHS, FACTS, BATCH = 2, 8, 2
+KEPT = ("adapter_model.safetensors", "optimizer.safetensors", "state.json")
+HIDDEN = ("run", "time", "seconds")  # what may differ between two runs of one configuration
+POLL_SECONDS = 0.0002
+# seconds from what is waited for to the kill, at most
+SAVING_SECONDS, SAYING_SECONDS = 0.01, 0.003
+PHASES = {  # by the last thing an attempt said
+    "run_started": "before the first step",
+    "step_done": "training",
+    "epoch_done": "asking after an epoch",
+    "measured": "about to save, or in the full measurement",
+    "saved": "between saving and the next step",
+    "run_done": "when all was said",
+}
+
+
+@dataclass
+class Survived:
+    """kills: how many by phase. runs: how many were compared. different: what of which run was not as it should be."""
+
+    kills: Counter = field(default_factory=Counter)
+    runs: int = 0
+    different: list[str] = field(default_factory=list)
+
+
+def main(kills: int = KILLS) -> int:
+    """Prints the table. Exit status 1 if anything differed."""
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        found = survived(kills, 0, Path(folder))
+    for phase, count in found.kills.most_common():
+        print(f"{phase:<44}{count:>5}")
+    print(f"{'killed in all':<44}{found.kills.total():>5}")
+    print(f"{'runs gone on with to their end':<44}{found.runs:>5}")
+    print(f"{'adapters, optimisers or logs that differ':<44}{len(found.different):>5}")
+    print(*found.different, sep="\n", end="\n" if found.different else "")
+    print(f"{time.perf_counter() - begun:.0f} s")
+    return int(bool(found.different))
+
+
+def survived(kills: int, seed: int, root: Path) -> Survived:
+    """Kills attempts at runs until that many were killed; each run is then gone on with to its end and compared.
+
+    Raises:
+        ConfigError: this system cannot fork.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        raise ConfigError("This system cannot fork processes.", "Run it on Linux or macOS.")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["adapop.runs.execute"])
+    rng, found = random.Random(seed), Survived()
+    straight = {method: _prepared(method, root / "straight") for method in METHODS}
+    seconds = {method: _finished(context, run) for method, run in straight.items()}
+    while found.kills.total() < kills:
+        method = METHODS[found.runs % len(METHODS)]
+        run = _prepared(method, root / "killed")
+        for _ in range(min(KILLS_A_RUN, kills - found.kills.total())):
+            if phase := _killed(context, run, rng, seconds[method]):
+                found.kills[phase] += 1
+        if run.state != "done":
+            _finished(context, run)
+        found.runs += 1
+        found.different += [f"{run.id} ({method}): {what}" for what in _differences(run, straight[method])]
+    return found
+
+
+def attempt(folder: Path) -> None:
+    """Goes on with a run to its end. What a process does until it is killed."""
+    import torch
+
+    from adapop.runs.execute import execute
+
+    torch.set_num_threads(1)
+    for _ in execute(Run(folder)):
+        pass
+
+
+def _few() -> FactSet:
+    facts = sandbox_facts()
+    few = {group: getattr(facts, group)[:FACTS] for group in ("forget", "retain", "holdout", "utility")}
+    return replace(facts, **few)
+
+
+def _prepared(method: str, root: Path) -> Run:
+    from adapop.runs.execute import prepare
+
+    return prepare(make_config(method, epochs=EPOCHS, batch=BATCH, micro_batch=BATCH), _few(), root)
+
+
+def _finished(context: BaseContext, run: Run) -> float:
+    """Lets an attempt come to its end, and returns how long it took.
+
+    Raises:
+        RuntimeError: it did not.
+    """
+    begun = time.perf_counter()
+    process = context.Process(target=attempt, args=(run.folder,))
+    process.start()
+    process.join()
+    if run.state != "done":
+        raise RuntimeError(f"{run.folder} did not come to its end: {run.events()[-1:]}")
+    return time.perf_counter() - begun
+
+
+def _killed(context: BaseContext, run: Run, rng: random.Random, seconds: float) -> str | None:
+    """Starts an attempt and kills it: a third of them at any moment, a third while a checkpoint is written, a third as
+    an event is. Returns the phase it died in, None if it was done before."""
+    starts, left = _raw(run).count('"kind": "run_started"'), _asides(run)
+    process = context.Process(target=attempt, args=(run.folder,))
+    process.start()
+    aim = rng.choice(("moment", "checkpoint", "event"))
+    if aim == "checkpoint":
+        part = rng.choice(("writing-*", f"writing-*/{KEPT[1]}", f"writing-*/{KEPT[2]}", _next_checkpoint(run)))
+        _wait(lambda: any(run.folder.glob(part)), process)
+        time.sleep(rng.uniform(0, SAVING_SECONDS))
+    elif aim == "event":
+        lines = _raw(run).count("\n") + rng.randrange(1, 2 * EPOCHS + EPOCHS * FACTS // BATCH)
+        _wait(lambda: _raw(run).count("\n") >= lines, process)
+        time.sleep(rng.uniform(0, SAYING_SECONDS))
+    else:
+        process.join(rng.uniform(0, seconds))
+    process.kill()
+    process.join()
+    return None if process.exitcode == 0 else _phase(run, starts, left)
+
+
+def _next_checkpoint(run: Run) -> str:
+    return run.checkpoint((run.last_epoch or 0) + 1).name
+
+
+def _wait(seen: Callable[[], bool], process: multiprocessing.process.BaseProcess) -> None:
+    while process.is_alive() and not seen():
+        time.sleep(POLL_SECONDS)
+
+
+def _raw(run: Run) -> str:
+    path = run.folder / "events.jsonl"
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _asides(run: Run) -> dict[Path, int]:
+    """What is half written, with its time of change: a later attempt clears it away, or begins it anew."""
+    return {path: path.stat().st_mtime_ns for path in run.folder.glob("writing-*")}
+
+
+def _phase(run: Run, starts: int, left: dict[Path, int]) -> str:
+    """What a killed attempt was doing, read from what it left. starts, left: how often the run was started before, and
+    what earlier attempts had left half written."""
+    text = _raw(run)
+    if text and not text.endswith("\n"):
+        return "in the middle of a line of the log"
+    asides = [path for path, changed in _asides(run).items() if left.get(path) != changed]
+    if any(aside.is_dir() for aside in asides):
+        names = {path.name for aside in asides for path in aside.glob("*")}
+        return "writing the optimiser" if KEPT[1] in names else "writing the adapter"
+    if asides:
+        return "writing alternates.json"
+    if text.count('"kind": "run_started"') == starts:
+        return "loading the model"
+    last = json.loads(text.splitlines()[-1])
+    if last["kind"] == "measured" and run.last_epoch == last["epoch"] and not last["full"]:
+        return "between a checkpoint and its event"
+    return PHASES.get(last["kind"], last["kind"])
+
+
+def _differences(run: Run, straight: Run) -> list[str]:
+    """What of a run is not as in the undisturbed one."""
+    found = [
+        f"{name} of epoch {epoch}"
+        for epoch in range(1, EPOCHS + 1)
+        for name in KEPT
+        if (run.checkpoint(epoch) / name).read_bytes() != (straight.checkpoint(epoch) / name).read_bytes()
+    ]
+    return found + (["events"] if _said(run) != _said(straight) else [])
+
+
+def _said(run: Run) -> list[tuple[str, dict]]:
+    """What a run said, but for its name, the clock, and that it was begun again."""
+    events = [event for event in run.events() if not isinstance(event, RunStarted)]
+    return [(event.kind, {key: value for key, value in asdict(event).items() if key not in HIDDEN}) for event in events]

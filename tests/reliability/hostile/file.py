@@ -1,0 +1,88 @@
+"""One upload of the benchmark, and what makes such files: rows in any format, and what a reader must find in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from adapop.facts.tables import plain
+
+SUFFIXES = (".csv", ".json", ".jsonl")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+TEXTS = (
+    "Who wrote Emma?", "Jane Austen", "=HYPERLINK(\"http://x\",\"y\")", "+1", "-40", "@SUM(A1)", "'=1", "'n Boer",
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&amp; &lt;", "{{this}} ${x} {0} %s %(a)s",
+    "\u202eevil\u202c", "\u2066isolated\u2069", "ze\u200bro", "jo\u2060in", "soft\u00adhyphen", "\ufeffmark",
+    "مرحبا", "שלום",
+    "👩‍👩‍👧", "e\u0301", "é", "\u1100" * 40, "a" + "\u0301" * 200, "\x1b[31mred\x1b[0m", "bell\x07", "\x85next",
+    "\u2028line",
+    "two\nlines", "carriage\rreturn", "tab\tbed", 'a "quoted" word', "semi;colon", "com,ma", "|pipe|",
+    "[not json",
+    "../../etc/passwd", "file:///etc/passwd", "http://127.0.0.1/", "C:\\Windows", "\\u0000", "NULL", "nan",
+    "None", "1e400",
+    "x" * 1_999, "x" * 2_000, "x" * 2_001, " padded ", "\u00a0", "\u3000", "Ω≈ç√∫", "ｆｕｌｌ", "ﬀ", "İstanbul", "ß",
+    "𝔘𝔫𝔦", "\U0010ffff",
+)  # fmt: skip
+Rows = Sequence[Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One file. says: (question, answer, score as text) of its rows, None where that is not known; then a fact that is
+    read must be one of them, and every row must be a fact or a problem. refused: it may not be read at all."""
+
+    kind: str
+    name: str
+    content: bytes
+    says: tuple[tuple[str, str, str], ...] | None = None
+    refused: bool = False
+
+
+def written(rows: Rows, suffix: str) -> bytes:
+    """The rows as a file of that kind."""
+    if suffix == ".csv":
+        text = io.StringIO(newline="")
+        table = csv.DictWriter(text, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+        return text.getvalue().encode()
+    if suffix == ".jsonl":
+        return "\n".join(map(json.dumps, rows)).encode()
+    return json.dumps(rows).encode()
+
+
+def said(rows: Rows, suffix: str) -> tuple[tuple[str, str, str], ...]:
+    """What the rows say, as a reader must give it: outer white space trimmed, our own apostrophe of a CSV taken off."""
+    own = plain if suffix == ".csv" else str
+    return tuple(tuple(own(str(row.get(name, ""))).strip() for name in ("question", "answer", "score")) for row in rows)
+
+
+def score_of(text: str) -> float | None:
+    """The score that a text is, by a rule of its own: plain ASCII digits with a point, finite, at least 0."""
+    if not NUMBER.fullmatch(text) or not text.isascii():
+        return None
+    value = float(text)
+    return value if 0 <= value < float("inf") else None
+
+
+def table(random: Random, texts: Sequence[str] = TEXTS[:2], count: int = 0) -> list[dict]:
+    """Rows whose questions and answers are of those texts."""
+    return [
+        {
+            "id": f"r{i}",
+            "question": random.choice(texts),
+            "answer": random.choice(texts),
+            "comment": random.choice(texts),
+        }
+        for i in range(count or random.randint(1, 20))
+    ]
+
+
+def of_rows(kind: str, suffix: str, rows: Rows) -> Case:
+    """The rows as a case."""
+    return Case(kind, f"facts{suffix}", written(rows, suffix), said(rows, suffix))

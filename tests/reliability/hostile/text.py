@@ -1,0 +1,192 @@
+"""Small text files that are wrong, or right and odd: encodings, quotes, rows, names, numbers, nesting, damage."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from random import Random
+
+from tests.reliability.hostile.file import SUFFIXES, TEXTS, Case, of_rows, table, written
+
+ENCODINGS = (
+    "utf-16",
+    "utf-16-le",
+    "utf-16-be",
+    "utf-32",
+    "latin-1",
+    "cp1252",
+    "gbk",
+    "shift_jis",
+    "koi8-r",
+    "utf-8-sig",
+)
+NAMES = ("id", "question", "answer", "subject", "score", "paraphrases", "group", "comment")
+SCORES = (
+    "1", "0", "-0", "+5", " 5 ", "1e308", "1e309", "1e-400", "5,5", "1.000,5", "1_000", "0x10", "１２", "٣", "nan",
+    "NaN", "inf",
+    "-inf", "Infinity", "-1", "1e", "e1", ".", "5.", ".5", "--1", "1 000", "9" * 400, "0." + "1" * 3_000, "½",
+    "²", "true", "=1+1",
+)  # fmt: skip
+
+
+def _texts(random: Random) -> Case:
+    return of_rows("odd text", random.choice(SUFFIXES), table(random, TEXTS))
+
+
+def _scores(random: Random) -> Case:
+    rows = [{**row, "score": random.choice(SCORES)} for row in table(random)]
+    return of_rows("odd score", random.choice(SUFFIXES), rows)
+
+
+def _encoding(random: Random) -> Case:
+    encoding, suffix = random.choice(ENCODINGS), random.choice(SUFFIXES)
+    word = {"gbk": "红楼梦", "shift_jis": "源氏物語", "koi8-r": "Война и мир"}.get(encoding, "Molière")
+    text = written(table(random), suffix).decode().replace("Jane", word)
+    content = text.encode(encoding)
+    try:
+        return Case("encoding", f"facts{suffix}", content, refused=bool(re.search("\0", content.decode())))
+    except UnicodeDecodeError:
+        return Case("encoding", f"facts{suffix}", content, refused=True)
+
+
+def _marks(random: Random) -> Case:
+    content = written(table(random), ".csv")
+    place = random.choice((0, random.randrange(len(content))))
+    return Case(
+        "byte order marks", "facts.csv", content[:place] + b"\xef\xbb\xbf" * random.randint(1, 3) + content[place:]
+    )
+
+
+def _nul(random: Random) -> Case:
+    suffix, text = random.choice(SUFFIXES), "NUL\0"
+    rows = table(random, ("a", "b"))
+    content = written(rows, suffix)
+    place = random.randrange(len(content))
+    return Case("NUL", f"facts{suffix}", content[:place] + text.encode() + content[place:], refused=True)
+
+
+def _quotes(random: Random) -> Case:
+    text = list(written(table(random), ".csv").decode())
+    for _ in range(random.randint(1, 6)):
+        text.insert(random.randrange(len(text)), random.choice("\"'`“"))
+    return Case("stray quotes", "facts.csv", "".join(text).encode())
+
+
+def _ragged(random: Random) -> Case:
+    width = random.randint(2, 5)
+    lines, says = [",".join(("question", "answer", "a", "b", "c")[:width])], []
+    for number in range(random.randint(1, 30)):
+        cells = [f"cell {number} {place}" for place in range(random.randint(1, 9))]
+        lines.append(",".join(cells))
+        says.append((*[*cells, ""][:2], ""))
+    return Case("ragged rows", "facts.csv", "\n".join(lines).encode(), tuple(says))
+
+
+def _same_names(random: Random) -> Case:
+    names = [*NAMES, random.choice((str.upper, str.title, " {} ".format))(random.choice(NAMES[:7]))]
+    random.shuffle(names)
+    return Case(
+        "same header twice", "facts.csv", "\n".join((",".join(names), ",".join("x" * 9))).encode(), refused=True
+    )
+
+
+def _same_keys(random: Random) -> Case:
+    name = random.choice(("question", "answer"))
+    text = f'[{{"question": "a", "answer": "b", "{name}": "c"}}]'
+    suffix = random.choice((".json", ".jsonl"))
+    return Case("same key twice", f"facts{suffix}", (text if suffix == ".json" else text[1:-1]).encode(), refused=True)
+
+
+def _keys(random: Random) -> Case:
+    key = random.choice(
+        ("\ud800", "\udfff" * 3, "", " ", "k" * 10**6, "<b>", "\u202e", "a\nb", "__class__", "=1", "\0")
+    )
+    row = {"question": "q", "answer": "a", key: "x", **{f"k{i}": 1 for i in range(random.choice((0, 0, 95, 10**4)))}}
+    return of_rows("odd key", random.choice((".json", ".jsonl")), [row])
+
+
+def _surrogates(random: Random) -> Case:
+    texts = ("\ud800", "a\udc00b", "\ud83d", "fine", "\0", "also fine")
+    return of_rows("lone surrogate", random.choice((".json", ".jsonl")), table(random, texts))
+
+
+def _deep(random: Random) -> Case:
+    depth = random.choice((3, 300, 900, 990, 1_000, 3_000, 10**5))
+    start, end = random.choice((("[", "]"), ('{"a":', "}")))
+    nested = (
+        start * depth
+        + random.choice(("", "1")) * (start == "[")
+        + "1" * (start != "[")
+        + end * random.choice((depth, 0))
+    )
+    text = (
+        random.choice(("%s", '[{"question":"q","answer":"a","comment":%s}]', '[{"question":%s,"answer":"a"}]')) % nested
+    )
+    return Case("deep JSON", random.choice(("facts.json", "facts.jsonl")), text.encode())
+
+
+def _numbers(random: Random) -> Case:
+    digits = "9" * random.choice((20, 4_300, 4_301, 10**5))
+    number = random.choice(
+        (digits, f"-{digits}", f"{digits}.5", f"0.{digits}", f"1e{digits[:6]}", "NaN", "-Infinity", "Infinity")
+    )
+    where = random.choice(NAMES)
+    row = ",".join(f'"{name}":{number if name == where else 7}' for name in NAMES)
+    row = f"{{{row}}}"
+    suffix = random.choice((".json", ".jsonl"))
+    return Case("huge number", f"facts{suffix}", f"[{row}]".encode() if suffix == ".json" else row.encode())
+
+
+def _empty(random: Random) -> Case:
+    content = random.choice(
+        (b"", b"\n", b" \t\r\n" * 9, b"\xef\xbb\xbf", b"[]", b"{}", b"question,answer\n", b"null", b",", b'""')
+    )
+    return Case("empty", f"facts{random.choice((*SUFFIXES, '.parquet'))}", content, refused=True)
+
+
+def _no_table(random: Random) -> Case:
+    value = random.choice(
+        (1, "a", [1], [[]], {"a": 1}, [{"question": "a", "answer": "b"}, 5], [None], True, [{}], [{"a": []}])
+    )
+    return Case("JSON that is no table", "facts.json", json.dumps(value).encode(), refused=True)
+
+
+def _other_kind(random: Random) -> Case:
+    suffix, other = random.sample(SUFFIXES, 2)
+    rows = table(random, count=random.randint(2, 9))
+    return Case("other kind than its name", f"facts{other}", written(rows, suffix), refused=True)
+
+
+def _cut(random: Random) -> Case:
+    suffix = random.choice(SUFFIXES)
+    content = written(table(random, TEXTS), suffix)
+    return Case("cut short", f"facts{suffix}", content[: random.randrange(len(content))])
+
+
+def _changed(random: Random) -> Case:
+    suffix = random.choice(SUFFIXES)
+    content = bytearray(written(table(random, TEXTS), suffix))
+    for _ in range(random.randint(1, 20)):
+        place = random.randrange(len(content))
+        content[place : place + random.randint(0, 2)] = random.randbytes(random.randint(0, 3))
+    return Case("changed bytes", f"facts{suffix}", bytes(content))
+
+
+def _noise(random: Random) -> Case:
+    return Case("noise", f"facts{random.choice((*SUFFIXES, '.parquet'))}", random.randbytes(random.randint(1, 5_000)))
+
+
+def _list_cells(random: Random) -> Case:
+    count = random.choice((0, 3, 60, 1_000, 10**5))
+    cell = random.choice(("|".join(["a"] * count), json.dumps(["a"] * count), "[" * count, "a" + "|" * count))
+    return of_rows(
+        "list cell", random.choice(SUFFIXES), [{**row, "paraphrases": cell} for row in table(random, count=4)]
+    )
+
+
+OFTEN: tuple[Callable[[Random], Case], ...] = (
+    _texts, _texts, _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys,
+    _surrogates, _deep,
+    _numbers, _empty, _no_table, _other_kind, _cut, _changed, _changed, _noise, _list_cells,
+)  # fmt: skip

@@ -1,0 +1,76 @@
+"""One process that does run after run, as an app does for weeks: does it keep anything of those that are over?"""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass, fields, replace
+from pathlib import Path
+
+import psutil
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
+from adapop.facts.fact import FactSet
+from adapop.facts.world import sandbox_facts
+from adapop.service.worker import Worker
+
+RUNS, ROWS = 500, 20
+FACTS, BATCH = 4, 2
+PATIENCE_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the process holds after so many runs. megabytes: resident. files: open file descriptors. models: adapted
+    models that are still referred to; the last that was asked is kept on purpose."""
+
+    runs: int
+    megabytes: float
+    threads: int
+    files: int
+    models: int
+    seconds: float
+
+
+def main(runs: int = RUNS) -> int:
+    """Prints a row for every twentieth of the runs."""
+    print("".join(f"{item.name:>12}" for item in fields(Held)))
+    with tempfile.TemporaryDirectory() as folder:
+        for held in lived(runs, max(1, runs // ROWS), Path(folder)):
+            print("".join(f"{value:>12.0f}" for value in astuple(held)), flush=True)
+    return 0
+
+
+def lived(runs: int, every: int, root: Path) -> Iterator[Held]:
+    """Does so many small runs, all methods by turns, each one also asked and then deleted; what is held after some."""
+    import torch
+
+    torch.set_num_threads(1)
+    worker, facts, process, begun = Worker(root), _few(), psutil.Process(), time.perf_counter()
+    methods = tuple(METHODS)
+    for count in range(1, runs + 1):
+        config = make_config(methods[count % len(methods)], epochs=1, batch=BATCH, micro_batch=BATCH)
+        run = worker.submit(config, facts)
+        worker.ask(run, [facts.forget[0].question], [facts.forget[0].answer]).result(PATIENCE_SECONDS)
+        if run.state != "done":
+            raise RuntimeError(f"run {count} did not come to its end: {run.events()[-1:]}")
+        shutil.rmtree(run.folder)
+        if count % every == 0:
+            gc.collect()
+            megabytes, seconds = process.memory_info().rss / 1e6, time.perf_counter() - begun
+            yield Held(count, megabytes, process.num_threads(), process.num_fds(), _models(), seconds)
+
+
+def _few() -> FactSet:
+    facts = sandbox_facts()
+    return replace(facts, forget=facts.forget[:FACTS], retain=facts.retain[:FACTS], holdout=(), utility=())
+
+
+def _models() -> int:
+    from adapop.model.adapted import AdaptedModel
+
+    return sum(type(thing) is AdaptedModel for thing in gc.get_objects())

@@ -1,0 +1,86 @@
+"""Many programs at once that start, follow, stop and question runs of their own: what is lost, mixed up or leaking?
+
+The public app runs as `python app.py` starts it, the clients as threads of this process, on the same cores. Each
+client has an address of its own (X-Forwarded-For), facts of its own, and asks nothing whose answer it cannot check.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+from statistics import fmean, median, quantiles
+
+import psutil
+
+from adapop.experiments.speed.serving import served
+from adapop.limits import QUEUE
+from tests.reliability.clients import ENDED, Client, Tally
+
+SAMPLE_SECONDS = 1.0
+
+
+def main(clients: int, minutes: float) -> int:
+    """Prints what was answered, how late, what was refused, and the app's memory over time. Returns 1 if an answer was
+    lost or wrong.
+
+    clients: at once. minutes: until each stops its run.
+    """
+    tally, memory = Tally(), []
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
+        ends = time.monotonic() + 60 * minutes
+        crowd = [Client(app.address, number, tally) for number in range(clients)]
+        threads = [threading.Thread(target=client.work, args=(ends,)) for client in crowd]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            memory.append(_megabytes(app.process))
+            time.sleep(SAMPLE_SECONDS)
+        if memory[0] and not memory[-1]:
+            print("the app is gone; its last words:", *app.said, sep="\n")
+    print(f"{clients} clients for {minutes:g} min, {os.cpu_count()} cores for all, load {os.getloadavg()[0]:.1f}")
+    for line in _answers(tally, 60 * minutes) + _faults(tally, crowd) + _memory(memory):
+        print(line)
+    return int(bool(tally.lost or tally.wrong))
+
+
+def _answers(tally: Tally, seconds: float) -> list[str]:
+    lines = [f"{'answers':<12}{'count':>8}{'a second':>10}{'median':>10}{'95 %':>10}"]
+    for name, taken in sorted(tally.seconds.items()):
+        late = quantiles(taken, n=20)[18] if len(taken) > 1 else taken[0]
+        lines.append(f"{name:<12}{len(taken):>8,}{len(taken) / seconds:>10.2f}{median(taken):>8.2f} s{late:>8.2f} s")
+    return lines
+
+
+def _faults(tally: Tally, crowd: list[Client]) -> list[str]:
+    ended = sum(client.state in ENDED for client in crowd)
+    refused = ", ".join(f"{count:,} by {name}" for name, count in sorted(tally.refused.items())) or "none"
+    return [
+        f"lost         {len(tally.lost):>7,} {'; '.join(sorted(set(tally.lost)))}".rstrip(),
+        f"wrong        {len(tally.wrong):>7,} {'; '.join(sorted(set(tally.wrong)))}".rstrip(),
+        f"refused      {sum(tally.refused.values()):>7,} ({refused})",
+        f"runs         {tally.ended:>7,} came to their end, each with every epoch",
+        f"last runs    {ended:>7,} of {sum(bool(client.state) for client in crowd):,} ended when asked to stop",
+        f"line         {tally.longest:>7,} runs at the most, {QUEUE.public:,} allowed",
+        f"known answer {tally.right:>7,} of {tally.asked:,} questions answered right by the original model",
+    ]
+
+
+def _memory(megabytes: list[float]) -> list[str]:
+    """In quarters of the time, so that growth can be told from a warm start."""
+    if not any(megabytes):
+        return ["memory       not measured: the app was gone at once"]
+    size = max(1, len(megabytes) // 4)
+    parts = [fmean(megabytes[at : at + size]) for at in range(0, size * 4, size) if megabytes[at : at + size]]
+    said = ", ".join(f"{part:,.0f}" for part in parts)
+    return [f"memory       {max(megabytes):>7,.0f} MB at the most; by quarters of the time: {said} MB"]
+
+
+def _megabytes(process: int) -> float:
+    """What a process holds in memory, 0 if it is gone."""
+    try:
+        return psutil.Process(process).memory_info().rss / 2**20
+    except psutil.NoSuchProcess:
+        return 0.0

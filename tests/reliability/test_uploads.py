@@ -1,0 +1,70 @@
+"""Hostile files by the hundred, through the command that makes and judges them; rows from programs by the dozen."""
+
+import subprocess
+import sys
+
+import pytest
+
+from adapop.errors import AdaPopError
+from adapop.paths import ROOT
+from adapop.ui.api_values import facts_of
+from tests.reliability.hostile import LARGE_EVERY, case
+from tests.reliability.hostile.file import TEXTS
+
+CASES = 2 * LARGE_EVERY
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_no_hostile_file_breaks_a_promise():
+    command = [sys.executable, "-m", "adapop", "bench", "uploads", "--cases", str(CASES)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{CASES} files in" in done.stdout
+    assert "FAILED" not in done.stdout
+
+
+@pytest.mark.parametrize("number", range(0, LARGE_EVERY - 1, 6))
+def test_a_number_is_always_the_same_file(number):
+    assert case(number) == case(number)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": nested(10**5), "answer": "a"},
+        {"question": nested(900), "answer": "a"},
+        {"question": 10**5000, "answer": "a"},
+        {"question": "q", "answer": "a", "score": float("nan")},
+        {"question": "q", "answer": "a", "score": float("-inf")},
+        {"question": "q", "answer": "a", "paraphrases": ["a"] * 10**5},
+        {"question": "q" * 10**6, "answer": "a"},
+        {"question": "q\ud800", "answer": "a"},
+        {"question": "q", "answer": "a", "\udfff": "x"},
+        {"question": "q", "answer": {1, 2}},
+        {"question": "q", "answer": b"a"},
+        {"question": "q", "answer": "a", **{f"k{i}": i for i in range(10**4)}},
+        {1: 2},
+        {},
+        [],
+        None,
+        7,
+    ],
+)
+def test_rows_of_a_program_are_refused_in_words(row):
+    with pytest.raises(AdaPopError) as caught:
+        facts_of([{"question": "fine", "answer": "fine"}, row], retain="own")
+    assert caught.value.fix
+    "".join((str(caught.value), *map(str, getattr(caught.value, "problems", ())))).encode()
+
+
+def test_odd_text_of_a_program_is_read_as_it_is():
+    texts = [text for text in TEXTS if text.strip() and len(text) < 1_900]
+    rows = [{"question": f"{place} {text}", "answer": text, "group": "forget"} for place, text in enumerate(texts)]
+    facts = facts_of([*rows, {"question": "kept", "answer": "kept", "group": "retain"}])
+    assert [fact.answer for fact in facts.forget] == [text.strip() for text in texts]

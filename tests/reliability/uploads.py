@@ -1,0 +1,171 @@
+"""Hostile uploads: is each refused or read in words, in time, in memory, and is what is read what the file says?
+
+Every file is made in one process and read in another, forked for it alone, whose time and peak memory (with those of
+the process that reads its Parquet) are the file's.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapop.errors import AdaPopError
+from adapop.facts.fact import FactSet
+from adapop.facts.files import columns_of, read_facts
+from tests.reliability.hostile import case
+from tests.reliability.hostile.file import Case, score_of
+
+SECONDS, BYTES = 5.0, 10**9
+PATIENCE = 300  # of wall time, which a busy machine stretches
+PROGRESS = 100
+READ, NAMED, REFUSED = "read", "read, with problems", "refused"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the reading of a file ended. outcome: one of the three good ones, or what went wrong. seconds: of processor
+    time, with that of the process it started. peak: bytes of memory, of the larger of the two."""
+
+    number: int
+    kind: str
+    outcome: str
+    seconds: float
+    peak: int
+
+    @property
+    def failed(self) -> bool:
+        """Whether a promise was broken."""
+        return self.outcome not in (READ, NAMED, REFUSED) or self.seconds > SECONDS or self.peak > BYTES
+
+
+def main(count: int, processes: int) -> int:
+    """Prints what became of the files 0 to count - 1. Returns 1 if a promise was broken, else 0."""
+    begun, ended = time.monotonic(), []
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for end in pool.imap_unordered(ending_of, range(count)):
+            ended.append(end)
+            if not len(ended) % PROGRESS:
+                print(f"{len(ended):,} of {count:,}", file=sys.stderr, flush=True)
+    _print_table(ended)
+    print(f"\n{count:,} files in {time.monotonic() - begun:.0f} s, of {len({end.kind for end in ended})} kinds")
+    slowest, largest = max(ended, key=lambda end: end.seconds), max(ended, key=lambda end: end.peak)
+    print(f"slowest: file {slowest.number} ({slowest.kind}), {slowest.seconds:.2f} s; allowed {SECONDS:.0f} s")
+    print(
+        f"largest: file {largest.number} ({largest.kind}), {largest.peak / 1e6:.0f} MB; allowed {BYTES / 1e6:,.0f} MB"
+    )
+    failed = [end for end in ended if end.failed]
+    for end in failed:
+        print(f"FAILED: file {end.number} ({end.kind}): {end.outcome}, {end.seconds:.2f} s, {end.peak / 1e6:.0f} MB")
+    return int(bool(failed))
+
+
+def _print_table(ended: Sequence[Ended]) -> None:
+    """A row a kind: how many ended how, and the most seconds and memory of one of them."""
+    widths = {READ: 8, NAMED: 22, REFUSED: 10, "failed": 8}
+    heads = "".join(f"{name:>{width}}" for name, width in widths.items())
+    print(f"{'kind of file':<32}{heads}{'seconds':>9}{'MB':>6}")
+    for kind in sorted({end.kind for end in ended}):
+        own = [end for end in ended if end.kind == kind]
+        counts = Counter("failed" if end.failed else end.outcome for end in own)
+        row = "".join(f"{counts[name]:>{width}}" for name, width in widths.items())
+        print(f"{kind:<32}{row}{max(end.seconds for end in own):>9.2f}{max(end.peak for end in own) / 1e6:>6.0f}")
+
+
+def ending_of(number: int) -> Ended:
+    """Makes the file of that number, reads it, and compares."""
+    with tempfile.TemporaryDirectory() as folder:
+        made, told = Path(folder) / "made.json", Path(folder) / "told.json"
+        _forked(lambda: _make(number, Path(folder), made), 0)
+        about = json.loads(made.read_text(encoding="utf-8"))
+        path = Path(folder) / about["name"]
+        status, usage = _forked(lambda: _read(path, told), PATIENCE)
+        outcome = (
+            f"ended by signal {status}" if status else _judged(about, json.loads(told.read_text(encoding="utf-8")))
+        )
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return Ended(number, about["kind"], outcome, usage.ru_utime + usage.ru_stime, peak)
+
+
+def _forked(work: Callable[[], None], patience: int) -> tuple[int, resource.struct_rusage]:
+    """Does the work in a process of its own, in so many seconds (0: any). Returns the signal that ended it, or 0, and
+    what it used."""
+    process = os.fork()
+    if process == 0:
+        signal.alarm(patience)
+        try:
+            work()
+        except BaseException:  # noqa: BLE001  (a forked child must never return into its parent's code)
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status, usage = os.wait4(process, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise RuntimeError("the benchmark itself failed: see above")
+    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0, usage
+
+
+def _make(number: int, folder: Path, made: Path) -> None:
+    found: Case = case(number)
+    (folder / found.name).write_bytes(found.content)
+    about = {"kind": found.kind, "name": found.name, "says": found.says, "refused": found.refused}
+    made.write_text(json.dumps(about), encoding="utf-8")
+
+
+def _read(path: Path, told: Path) -> None:
+    """Reads a file as the page does, and writes down what was said of it."""
+    try:
+        for name in columns_of(path):
+            name.encode()  # as the page sends it
+        facts = read_facts(path)
+        said = _facts(facts) if _writable(facts, path) else {"failed": "a set that cannot be written and read again"}
+    except AdaPopError as error:
+        words = " ".join((str(error), *map(str, getattr(error, "problems", ()))))
+        words.encode()
+        said = {"refused": bool(error.message and error.fix) and str(path.parent) not in words}
+    except Exception:  # noqa: BLE001  (that there is none is what is measured)
+        said = {"failed": traceback.format_exc().strip().splitlines()[-1][:200]}
+    told.write_text(json.dumps(said), encoding="utf-8")
+
+
+def _facts(facts: FactSet) -> dict:
+    read = [(fact.question, fact.answer, fact.score) for group in (facts.forget, facts.retain) for fact in group]
+    return {"facts": read, "problems": [str(problem) for problem in facts.problems]}
+
+
+def _writable(facts: FactSet, path: Path) -> bool:
+    copy = path.with_name("copy.jsonl")
+    facts.write(copy)
+    return FactSet.load(copy, facts.name).sha256 == facts.sha256
+
+
+def _judged(about: dict, told: dict) -> str:
+    """The outcome, or which promise was broken."""
+    if "failed" in told:
+        return told["failed"]
+    if "refused" in told:
+        return REFUSED if told["refused"] else "refused without a fix, or with the server's path"
+    if about["refused"]:
+        return "read, though it must be refused"
+    if about["says"] is not None:
+        says = Counter(
+            (question, answer, score_of(score) if score else "none") for question, answer, score in about["says"]
+        )
+        read = Counter(
+            (question, answer, "none" if score is None else score) for question, answer, score in told["facts"]
+        )
+        if read - says:
+            return f"read something else than it says: {next(iter(read - says))!r}"[:200]
+        if len(told["facts"]) + len(told["problems"]) < len(about["says"]):
+            return "rows were dropped without a word"
+    return NAMED if told["problems"] else READ

@@ -1,0 +1,106 @@
+"""Many visitors who watch one run while it trains: does each of them get every update, and how late?
+
+The app runs as `python app.py` starts it. The visitors speak HTTP as the page does (its timer through the queue, the
+answer as a stream), each in a session of its own, from one other process on the same cores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import quantiles
+
+from adapop.experiments.speed.serving import answer, call, event, served
+from adapop.runs.run import find_run
+from adapop.training.events import Saved
+
+VISITORS, EPOCHS = 20, 5
+TICK_SECONDS = 0.7
+ENDED = ("done", "stopped", "failed", "interrupted")
+
+
+@dataclass
+class Visitor:
+    """What one page saw. ticks: seconds each answer took. saved: when it first read that an epoch was saved."""
+
+    ticks: list[float] = field(default_factory=list)
+    saved: dict[int, float] = field(default_factory=dict)
+    failed: int = 0
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """The timer's event of the page, as the server's configuration describes it. log, strip: places in its answer."""
+
+    number: int
+    inputs: int
+    strip: int
+    log: int
+
+
+def main() -> None:
+    """Prints the table. Takes about a minute."""
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
+        address = app.address
+        tick = _tick(answer(f"{address}config"))
+        settings = ["sandbox", "adapop", "paper", None, EPOCHS, 0, "paper", "error", "own"]
+        begun = call(address, "start_run", settings)[0]
+        run = find_run(begun["run"], Path(folder))
+        visitors = [Visitor() for _ in range(VISITORS)]
+        threads = [threading.Thread(target=_watch, args=(address, tick, run.id, visitor)) for visitor in visitors]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        written = {event.epoch: event.time for event in run.events() if isinstance(event, Saved)}
+        seconds = run.events()[-1].time - run.events()[0].time
+    late = [seen - written[epoch] for visitor in visitors for epoch, seen in visitor.saved.items()]
+    ticks = sorted(second for visitor in visitors for second in visitor.ticks)
+    missed = sum(len(written) - len(visitor.saved) for visitor in visitors)
+    print(f"{len(visitors)} visitors, one run of {EPOCHS} epochs in {seconds:.0f} s, {os.cpu_count()} cores for all")
+    print(f"answers                     {len(ticks):>8}, without one: {sum(visitor.failed for visitor in visitors)}")
+    print(f"an answer takes             {quantiles(ticks, n=20)[9]:>8.2f} s, 95 %: {quantiles(ticks, n=20)[18]:.2f} s")
+    print(f"saved epoch to every page   {max(late):>8.2f} s at most")
+    print(f"updates dropped             {missed:>8} of {len(written) * len(visitors)}")
+    print(f"pages that saw the end      {sum(visitor.state == 'done' for visitor in visitors):>8}")
+
+
+def _watch(address: str, tick: Tick, run: str, visitor: Visitor) -> None:
+    """Ticks as a page does until its strip shows that the run is over."""
+    session = secrets.token_hex(6)
+    data = [run, *[None] * (tick.inputs - 1)]  # the rest is state that the server holds
+    while visitor.state not in ENDED and visitor.failed < VISITORS:
+        begun = time.monotonic()
+        try:
+            output = event(address, {"data": data, "fn_index": tick.number, "session_hash": session})
+        except (OSError, ValueError):
+            visitor.failed += 1
+            continue
+        visitor.ticks.append(time.monotonic() - begun)
+        visitor.state = output[tick.strip]["state"]
+        if "__type__" not in output[tick.log]:  # else it is as it was
+            for epoch in re.findall(r"Epoch (\d+) saved", json.dumps(output[tick.log])):
+                visitor.saved.setdefault(int(epoch), time.time())
+        time.sleep(max(0.0, TICK_SECONDS - (time.monotonic() - begun)))
+
+
+def _tick(config: dict) -> Tick:
+    """The event of a timer that fills both the run's strip and its log."""
+    names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
+    for one in config["dependencies"]:
+        outputs = [names.get(component) for component in one["outputs"]]
+        if any(trigger == "tick" for _, trigger in one["targets"]) and {"strip", "event-log"} <= set(outputs):
+            return Tick(one["id"], len(one["inputs"]), outputs.index("strip"), outputs.index("event-log"))
+    raise RuntimeError("the page has no timer that fills the strip and the log: adapt this benchmark")
+
+
+if __name__ == "__main__":
+    main()

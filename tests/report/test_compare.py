@@ -1,0 +1,295 @@
+"""Runs side by side: whose numbers belong together, what their ranges are, and what a comparison dares to say."""
+
+import csv
+from dataclasses import replace
+from math import sqrt
+
+import pytest
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.facts.fact import Fact, FactSet
+from adapop.probes.intervals import Interval, apart, difference, wilson
+from adapop.probes.matrix import LeakMatrix
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report import published
+from adapop.report.comparison import INTERNAL, comparison, settings_of, table_rows, write_table
+from adapop.report.contestants import OVER_FACTS, contestants
+from adapop.report.record import Record
+from adapop.training.events import Measured, RunDone, RunFailed
+
+FACTS = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),), (Fact("b", "Where?", "There"),))
+COUNT = 50
+
+
+def row(group, form, tier, recall, facts=COUNT, **metrics):
+    unknown = dict.fromkeys(INTERNAL)
+    place = {"group": group, "form": form, "tier": tier, "facts": facts}
+    return {**place, "recall": recall, "words": 1.0, **unknown, **metrics}
+
+
+def measured(epoch, rare, popular, retain, holdout, utility=1.0):
+    """A full measurement: popular and rare facts, and the rest, in both forms alike."""
+    inside = {"delta_logprob": -1.0, "delta_rank": 2.0, "hidden_cosine": 0.5, "kl": 0.1}
+    rows = []
+    for form in (DIRECT, REWORDED):
+        extra = inside if form == DIRECT else {}
+        rows += [row("forget", form, "rare", rare), row("forget", form, "popular", popular)]
+        rows.append(row("forget", form, "all", (rare + popular) / 2, 2 * COUNT, **extra))
+        rows.append(row("holdout", form, "all", holdout, **extra))
+    rows += [row("retain", DIRECT, "all", retain), row("utility", DIRECT, "all", utility)]
+    return Measured(run="r", epoch=epoch, rows=tuple(rows), full=True)
+
+
+def record(method="adapop", preset="paper", after=None, facts=FACTS, **changes):
+    """A run as a report reads it. after: rare, popular, retain, holdout and perhaps utility; None for no end."""
+    events = [RunFailed(run="r", message="It broke.")]
+    if after is not None:
+        events = [measured(0, 1.0, 1.0, 1.0, 1.0), measured(5, *after), RunDone(run="r", epoch=5, seconds=1.0)]
+    config = make_config(method, preset, facts=facts.name, **changes)
+    nothing = LeakMatrix((), (), ())
+    return Record("done", config, facts, {}, None, tuple(events), (), nothing, {}, {})
+
+
+ADAPOP = record(after=(0.2, 0.2, 0.9, 0.7))
+SHUFFLED = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6))
+WGA = record("wga", after=(0.2, 0.6, 1.0, 0.9))
+GA = record("ga", after=(0.0, 0.0, 0.0, 0.0, 0.1))
+
+
+# --- ranges
+
+
+def test_wilson_is_the_textbook_s():
+    found = wilson(0.3, 100)
+    assert (found.mean, round(found.low, 4), round(found.high, 4)) == (0.3, 0.2189, 0.3958)
+    none, every = wilson(0.0, 10), wilson(1.0, 10)
+    assert (none.low, round(none.high, 4)) == (0.0, 0.2775), "nobody of ten is not nobody at all"
+    assert (round(every.low, 4), every.high) == (0.7225, 1.0)
+
+
+def test_partly_right_answers_have_no_wider_range_than_wilson_gives():
+    """The mean of any values in [0, 1] varies at most as much as that of zeros and ones with the same mean."""
+    values = [0.0, 0.5, 0.5, 1.0] * 25
+    mean = sum(values) / len(values)
+    true = 1.96 * sqrt(sum((value - mean) ** 2 for value in values) / len(values) ** 2)
+    found = wilson(mean, len(values))
+    assert (found.high - found.low) / 2 > true
+
+
+def test_difference_is_newcombe_s():
+    """Newcombe 1998, method 10, example (a): 56/70 and 48/80."""
+    found = difference(wilson(56 / 70, 70), wilson(48 / 80, 80))
+    assert (round(found.mean, 4), round(found.low, 4), round(found.high, 4)) == (0.2, 0.0524, 0.3339)
+
+
+def test_ranges_that_touch_overlap():
+    assert not apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.2, 0.4))
+    assert apart(Interval(0.1, 0.0, 0.2), Interval(0.3, 0.21, 0.4))
+    assert apart(Interval(0.3, 0.21, 0.4), Interval(0.1, 0.0, 0.2))
+
+
+# --- who belongs together
+
+
+def test_seeds_are_one_contestant_and_their_range_is_over_seeds():
+    seeds = [record("wga", after=(0.2, popular, 1.0, 0.9), seed=seed) for seed, popular in enumerate((0.6, 0.5, 0.7))]
+    first, second = contestants([ADAPOP, *seeds])
+    assert (first.name, second.name) == ("1 AdaPop", "2 WGA, 3 seeds")
+    assert second.recall("forget", DIRECT, "popular") == Interval(pytest.approx(0.6), 0.5, 0.7)
+    assert second.gap(DIRECT) == Interval(pytest.approx(0.4), pytest.approx(0.3), pytest.approx(0.5))
+    assert (first.over, second.over) == ("facts", "seeds")
+    assert first.recall("forget", DIRECT, "rare") == wilson(0.2, COUNT)
+
+
+def test_a_repetition_is_no_further_seed():
+    again = contestants([WGA, WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1)])
+    assert [len(one.records) for one in again] == [2, 1]
+
+
+@pytest.mark.parametrize("change", [{"learning_rate": 0.5}, {"facts": replace(FACTS, retain=())}])
+def test_what_differs_in_more_than_its_seed_stands_alone(change):
+    assert len(contestants([WGA, record("wga", after=(0.2, 0.6, 1.0, 0.9), seed=1, **change)])) == 2
+
+
+def test_a_seed_that_failed_is_not_counted_as_measured():
+    (one,) = contestants([WGA, record("wga", seed=1)])
+    assert (one.name, one.label, one.over) == ("1 WGA, 1 of 2 seeds", "1 WGA", "facts")
+    assert one.recall("forget", DIRECT, "all") == wilson(0.4, 2 * COUNT)
+
+
+def test_nothing_measured_is_nothing_and_not_zero():
+    (one,) = contestants([record()])
+    assert one.recall("forget", DIRECT, "all") is None
+    assert one.gap(DIRECT) is None
+    assert one.value("forget", "kl") is None
+    assert (one.over, one.collapsed) == ("", "")
+
+
+# --- what is said
+
+
+def test_table_has_every_number_with_its_range_and_direction():
+    told = comparison([ADAPOP, WGA])
+    cells = {name: values for name, *values in told.results.rows}
+    assert told.results.head == ("", "1 AdaPop", "2 WGA")
+    assert cells["↓ to forget, reworded, rare"][0].split("\n") == ["0.20", "0.11 to 0.33"]
+    assert cells["→0 popular − rare, reworded"][1].split("\n")[0] == "+0.40"
+    assert cells["↑ held out, direct, all"][1].startswith("0.90")
+    assert cells["↓ Δ log p, to forget"] == ["-1.00", "-1.00"], "no range: a run keeps means of it only"
+    assert "↓ worst attack, all" not in cells, "nobody probed"
+    assert told.intervals == (OVER_FACTS,)
+
+
+def test_ranges_over_seeds_are_said_to_be_so():
+    told = comparison([WGA, record("wga", after=(0.2, 0.5, 1.0, 0.9), seed=1)])
+    assert "Mean over 2 seeds" in told.intervals[0]
+    assert ("seed", "0, 1") not in told.settings.rows
+
+
+def test_control_decides_whether_scores_made_a_difference():
+    (said,) = [line for line in comparison([ADAPOP, SHUFFLED, WGA]).findings if "shuffled, the gap" in line]
+    assert "is +0.65" in said
+    assert "instead of +0.00" in said
+    assert said.endswith("The ranges do not overlap: the scores made a difference here, for this seed.")
+    close = record(preset="shuffled", after=(0.2, 0.3, 0.9, 0.6))
+    (said,) = [line for line in comparison([ADAPOP, close]).findings if "shuffled, the gap" in line]
+    assert said.endswith("no evidence that the scores made a difference.")
+
+
+def test_seeds_that_overlap_are_no_evidence_however_far_the_means_are_apart():
+    lied = [
+        record(preset="shuffled", after=(0.1, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((1, 0.1))
+    ]
+    told = [record(after=(0.6, popular, 0.9, 0.6), seed=seed) for seed, popular in enumerate((0.1, 0.7))]
+    (said,) = [line for line in comparison([*told, *lied]).findings if "shuffled, the gap" in line]
+    assert "Seed by seed the two overlap" in said
+    far = [record(preset="shuffled", after=(0.1, 0.9, 0.9, 0.6), seed=seed) for seed in (0, 1)]
+    (said,) = [line for line in comparison([*told, *far]).findings if "shuffled, the gap" in line]
+    assert said.endswith("in each of 2 seeds.")
+    (mean,) = contestants(far)
+    assert mean.gap_over_facts(DIRECT) == difference(wilson(0.9, COUNT), wilson(0.1, COUNT)), "seeds add no facts"
+
+
+def test_narrow_gap_is_told_with_what_is_left():
+    said = comparison([ADAPOP, SHUFFLED]).findings[0]
+    assert "widest for 2 AdaPop, shuffled, +0.65 (+0.47 to +0.76), which answers 0.42 of all" in said
+    assert "narrowest for 1 AdaPop, +0.00 (-0.16 to +0.16), which answers 0.20 of all" in said
+
+
+def test_control_is_only_what_differs_in_nothing_else():
+    other = record(preset="shuffled", after=(0.1, 0.7, 0.9, 0.6), learning_rate=0.5)
+    assert not any("shuffled, the gap" in line for line in comparison([ADAPOP, other]).findings)
+
+
+def test_front_is_named_in_words():
+    said = comparison([ADAPOP, SHUFFLED, WGA]).findings
+    front = next(line for line in said if line.startswith("On the Pareto front"))
+    assert "1 AdaPop (0.20 left, 0.70 kept); 3 WGA (0.40 left, 0.90 kept)" in front
+    assert "Behind it: 2 AdaPop, shuffled, beaten by 1 AdaPop, 3 WGA." in said
+    close = record("npo", after=(0.2, 0.25, 0.9, 0.7))
+    assert "Behind it: 2 NPO, beaten by 1 AdaPop, but within the ranges." in comparison([ADAPOP, close]).findings
+
+
+def test_collapsed_model_is_out_of_the_contest():
+    told = comparison([ADAPOP, GA])
+    assert "Collapsed, and so out of the contest: 2 Gradient ascent (of the retained facts only 0% are left)." in (
+        told.findings
+    )
+    assert not any("2 Gradient ascent (0.00 left" in line for line in told.findings)
+    assert told.outcomes[2].collapsed
+    useless = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.3))
+    assert "only 30% of the questions" in comparison([ADAPOP, useless]).outcomes[2].collapsed
+
+
+def test_what_may_not_be_concluded_is_said():
+    fewer = replace(FACTS, forget=(Fact("z", "?", "!", score=1.0),))
+    said = " ".join(comparison([ADAPOP, record("wga", facts=fewer)]).warnings)
+    assert "did not work on the same facts" in said
+    assert "no evidence that popularity" in said
+    assert "α₀ = 0.5, 1" in said
+    assert "never came to it: 2." in said
+    said = " ".join(comparison([ADAPOP, SHUFFLED]).warnings)
+    assert said == ""
+
+
+def test_form_is_that_in_which_everybody_was_asked():
+    bare = Measured(run="r", epoch=5, full=True, rows=(row("forget", DIRECT, "all", 0.3),))
+    unworded = replace(WGA, events=(*WGA.events[:1], bare))
+    assert comparison([ADAPOP, WGA]).asked == "asked in other words"
+    assert comparison([ADAPOP, unworded]).asked == "asked as trained"
+
+
+def test_two_configurations_differ_in_these_settings():
+    rows = {name: values for name, *values in settings_of(contestants([ADAPOP, WGA])).rows}
+    assert rows["method"] == ["adapop", "wga"]
+    assert rows["alpha0"] == ["0.5", "1"]
+    assert "seed" not in rows
+    assert settings_of(contestants([WGA])).rows == ()
+
+
+def test_table_as_csv_has_the_numbers_unrounded(tmp_path):
+    told = comparison([record(after=(1 / 3, 0.2, 0.9, 0.7)), WGA])
+    with open(write_table(told, tmp_path / "t.csv"), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(list(table_rows(told)))
+    (found,) = [
+        one for one in rows if (one["contestant"], one["form"], one["tier"]) == ("1", "direct", "rare")
+    ]  # fmt: skip
+    assert float(found["value"]) == 1 / 3
+    assert float(found["low"]) == wilson(1 / 3, COUNT).low
+    assert (found["better"], found["range_over"], found["method"]) == ("lower", "facts", "adapop")
+    inner = next(one for one in rows if one["metric"] == "KL")
+    assert (inner["low"], inner["range_over"]) == ("", "")
+    with pytest.raises(RunError, match="cannot be written"):
+        write_table(told, tmp_path / "nowhere" / "t.csv")
+
+
+# --- what the paper published
+
+
+def test_published_numbers_are_those_of_the_paper():
+    """Spot checks over every block, each against METHODS 6."""
+    found = {(one.method, one.setting): one for name in published.SETTINGS for one in published.recalls(name)}
+    assert len(found) == 17 * 6
+    ours = found["AdaPop", "Llama DUET"]
+    assert (ours.forget, ours.forget_sd, ours.retain, ours.retain_sd) == (0.043, 0.007, 0.959, 0.009)
+    assert (ours.forget_cosine, ours.retain_cosine) == (0.369, 0.971)
+    wga = found["WGA", "Qwen RWKU"]
+    assert (wga.forget, wga.forget_sd, wga.retain, wga.retain_sd) == (0.038, 0.016, 0.89, None)
+    assert found[published.UNTOUCHED, "Gemma RWKU"].retain == 0.551
+    assert (found["TPO", "Gemma DUET"].forget, found["UNDIAL", "Llama RWKU"].retain) == (0.899, 0.939)
+    assert found["CE-U", "Qwen RWKU"].unusable
+    assert published.paraphrased("Qwen")["WGA"] == {"rare": 0.014, "popular": 0.194}
+    assert all(one.source and 0 <= one.forget <= 1 and 0 <= one.retain <= 1 for one in found.values())
+
+
+def test_published_tables_are_whole():
+    tables = published.tables()
+    assert len(tables) == 10
+    for table in tables:
+        assert all(len(row) == len(table.head) for row in table.rows), table.title
+        assert table.source
+        assert table.section[0] in "56"
+    by_title = {table.title.split(":")[0]: table for table in tables}
+    assert by_title["Minutes of training (Llama, DUET, one A100)"].rows[0][1:] == (
+        "29.0",
+        "29.4",
+        "27.1",
+        "23.4",
+        "40.0",
+    )
+
+
+def test_the_abstract_s_factors_are_what_we_say_they_are():
+    rows = {row[0]: [list(map(float, cell.split("/"))) for cell in row[1:]] for row in published.tables()[0].rows}
+    means = [sum(cell) / 3 for cell in rows["DUET paraphrase"]]
+    adapop, _, gd, npo, wga = means
+    assert round((gd + npo + wga) / 3 / adapop, 2) == 5.12
+    assert (round(wga / adapop, 2), round(npo / adapop, 1)) == (1.34, 12.8)
+
+
+def test_every_method_of_ours_finds_its_published_row():
+    theirs = {one.our_name for one in published.recalls("Llama DUET")}
+    assert set(METHODS) <= theirs

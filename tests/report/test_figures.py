@@ -1,0 +1,91 @@
+"""Figures are checked as numbers: what is drawn, not how it looks."""
+
+from test_run_state import STEPS, epoch
+
+from adapop.config.presets import make_config
+from adapop.facts.fact import Fact
+from adapop.facts.world import sandbox_facts
+from adapop.report import figures
+from adapop.training.events import Measured
+
+
+def trace(figure, name):
+    return next(item for item in figure.data if item.name and item.name.startswith(name))
+
+
+def test_the_strip_counts_every_fact_once_by_tier():
+    facts = sandbox_facts().forget
+    figure = figures.popularity_strip(facts)
+    for tier in ("rare", "middle", "popular"):
+        assert sum(trace(figure, tier).y) == sum(fact.tier == tier for fact in facts)
+
+
+def test_the_strip_has_places_of_their_own_for_zero_and_unknown():
+    facts = [Fact("a", "q", "a", score=0.0), Fact("b", "q", "a", score=None), Fact("c", "q", "a", score=0.02)]
+    figure = figures.popularity_strip(facts)
+    places = dict(zip(figure.layout.xaxis.ticktext, figure.layout.xaxis.tickvals))
+    assert list(trace(figure, "unknown").x) == [places["unknown"]]
+    assert places["0"] in trace(figure, "rare").x
+    assert places["unknown"] < places["0"] < min(x for x in trace(figure, "rare").x if x != places["0"])
+
+
+def test_the_strip_of_nothing_and_of_many():
+    assert figures.popularity_strip([]).layout.xaxis.ticktext[:2] == ("unknown", "0")
+    many = [Fact(str(i), "q", "a", score=float(i)) for i in range(20_000)]
+    assert len(figures.popularity_strip(many).to_json()) < 60_000
+
+
+def test_two_clusters_are_two_clusters():
+    facts = [Fact(str(i), "q", "a", score=s) for i, s in enumerate([70.0, 100.0, 120.0, 2400.0, 3000.0])]
+    figure = figures.popularity_strip(facts)
+    assert not trace(figure, "middle").x
+    assert min(trace(figure, "popular").x) - max(trace(figure, "rare").x) > 1
+
+
+def test_proxies_that_differ_are_named():
+    facts = [Fact(str(i), "q", "a", subject=f"fact {i}") for i in range(4)]
+    first, second = {str(i): float(i) for i in range(4)}, {"0": 0.0, "1": 9.0, "2": 2.0, "3": None}
+    figure = figures.agreement_scatter(facts, first, second, ("one", "two"), ["1"])
+    differs = trace(figure, "disagree")
+    assert (list(differs.x), list(differs.y), list(differs.text)) == ([2.0], [10.0], ["fact 1"])
+    assert list(trace(figure, "same side").x) == [1.0, 3.0]
+
+
+def test_the_push_peaks_where_it_is_marked():
+    figure = figures.push_curves({"rarest fact": 1.5, "middle": 0.5, "most popular": 0.1}, 0.05)
+    for line, mark in zip(figure.data[::2], figure.data[1::2]):
+        assert mark.y[0] >= max(line.y) - 1e-3
+
+
+def test_the_controller_chart_separates_drift_within_and_above_tolerance():
+    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.0, 0.0), epoch(2, 0.5, 0.04), epoch(3, 0.05, 0.035)]
+    figure = figures.controller_chart(rows, make_config())
+    assert list(trace(figure, "δ above").x) == [2]
+    assert list(trace(figure, "δ within").x) == [1, 3]
+    assert list(trace(figure, "α").y) == [0.5, 0.5, 0.54, 0.535]
+
+
+def test_loss_rows_leave_unseen_tiers_out():
+    rows = figures.loss_rows(STEPS[:1], steps_per_epoch=4)
+    assert rows == [
+        {"epoch": 0.25, "nats": 1.0, "facts": "rare"},
+        {"epoch": 0.25, "nats": 0.2, "facts": "retained"},
+    ]
+
+
+def test_the_outcome_shows_before_and_after():
+    def measured(epoch_number, recall):
+        rows = [{"group": "forget", "tier": "rare", "form": form, "recall": recall} for form in ("direct", "reworded")]
+        return Measured(run="r", epoch=epoch_number, rows=tuple(rows), full=True)
+
+    figure = figures.outcome_chart(measured(0, 1.0), measured(5, 0.25))
+    assert [list(item.y) for item in figure.data] == [[1.0], [0.25]]
+
+
+def test_user_text_stays_text_in_a_figure():
+    hostile = "<img src=x onerror=alert(1)>"
+    facts = [Fact("a", hostile, "a", subject=hostile, score=100.0)]
+    scatter = figures.agreement_scatter(facts, {"a": 1.0}, {"a": 2.0}, ("one", "two"), ["a"])
+    for figure in (figures.popularity_strip(facts), scatter):
+        assert "&lt;img" in figure.to_json().replace("\\u003c", "<")
+        assert "<img" not in figure.to_json().replace("\\u003c", "<")  # hover labels understand some HTML

@@ -1,0 +1,110 @@
+"""The pictures of a comparison, checked as numbers: what is drawn, not how it looks."""
+
+import pytest
+
+from adapop.probes.intervals import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report import figures
+from adapop.report.figures.compare import ATTACKED, beats, by_gap
+
+
+def share(mean, half=0.1):
+    return Interval(mean, mean - half, mean + half)
+
+
+def outcome(mark, name, forget, holdout, gap=0.0, **changes):
+    tiers = {"rare": share(0.2), "popular": share(0.2 + gap)}
+    return figures.Outcome(mark, name, {REWORDED: tiers}, share(forget), share(holdout), **changes)
+
+
+OUTCOMES = [
+    outcome("1", "AdaPop", 0.2, 0.6, gap=-0.1),
+    outcome("2", "WGA <b>", 0.3, 0.8, gap=0.4),
+    outcome("3", "NPO", 0.35, 0.7, gap=0.2),
+    outcome("4", "GA", 0.0, 0.0, collapsed="nothing is left"),
+    outcome("", "original", 1.0, 0.95),
+]
+
+
+def traces(figure):
+    return {trace.name: trace for trace in figure.data if trace.name}
+
+
+def test_rows_are_ordered_by_the_gap_and_the_original_is_first():
+    unknown = figures.Outcome("5", "unscored", {DIRECT: {}})
+    assert [one.mark for one in by_gap([unknown, *OUTCOMES])] == ["", "2", "3", "4", "1", "5"]
+    figure = figures.compare_runs(OUTCOMES)
+    assert [name.split()[0] for name in figure.layout.yaxis.ticktext] == ["original", "2", "3", "4", "1"]
+    assert figure.layout.yaxis.ticktext[1] == "2 WGA &lt;b&gt;"
+
+
+def test_each_tier_stands_with_its_interval_below_the_rarer_one():
+    figure = figures.compare_runs(OUTCOMES)
+    rare, popular = (trace for trace in figure.data if trace.name in ("rare", "popular"))
+    assert list(popular.x) == pytest.approx([0.2, 0.6, 0.4, 0.2, 0.1])
+    assert all(above < below for above, below in zip(rare.y, popular.y))
+    assert list(rare.error_x.array) == pytest.approx([0.1] * 5)
+    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    assert [list(line.x) for line in lines] == [[one.recall[REWORDED][t].mean for t in ("rare", "popular")]
+                                                for one in by_gap(OUTCOMES)]  # fmt: skip
+
+
+def test_a_panel_for_each_form_that_anybody_was_asked_in():
+    probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
+    figure = figures.compare_runs([probed, OUTCOMES[1]])
+    titles = [note.text for note in figure.layout.annotations]
+    assert titles == ["asked as trained", "asked in other words", "under the worst attack"]
+    assert [list(trace.x) for trace in figure.data if trace.name == "rare"] == [[0.2], [0.2], [0.5]]
+    assert figures.compare_runs([]).data is not None
+
+
+def test_front_is_who_nobody_beats():
+    assert [one.mark for one in figures.pareto_front(OUTCOMES)] == ["1", "2"]
+    assert beats(OUTCOMES[1], OUTCOMES[2])
+    assert not beats(OUTCOMES[0], OUTCOMES[1])
+    twins = [outcome("1", "a", 0.2, 0.6), outcome("2", "b", 0.2, 0.6)]
+    assert figures.pareto_front(twins) == twins, "equals do not beat each other"
+    assert figures.pareto_front([OUTCOMES[3], OUTCOMES[4], figures.Outcome("9", "unmeasured")]) == []
+
+
+def test_scatter_draws_the_front_and_tells_its_parts_apart_by_shape():
+    figure = figures.forget_against_holdout(OUTCOMES, "in other words")
+    drawn = traces(figure)
+    assert list(drawn) == ["Pareto front", "original", "on the front", "behind it", "collapsed"]
+    assert (list(drawn["Pareto front"].x), list(drawn["Pareto front"].y)) == ([0.2, 0.3], [0.6, 0.8])
+    assert drawn["Pareto front"].line.shape == "hv"
+    assert [text for name in list(drawn)[2:] for text in drawn[name].text] == [
+        f"<b>{mark}</b>" for mark in ("1", "2", "3", "4")
+    ]
+    assert len({drawn[name].marker.symbol for name in list(drawn)[1:]}) == 4
+    assert list(drawn["behind it"].error_y.array) == pytest.approx([0.1])
+    assert "in other words" in figure.layout.xaxis.title.text
+
+
+def test_scatter_leaves_out_what_was_not_measured():
+    figure = figures.forget_against_holdout([figures.Outcome("1", "unmeasured", forget=share(0.2))])
+    assert list(figure.data) == []
+
+
+def test_published_numbers_are_labelled_as_such():
+    figure = figures.published_recalls([("WGA", 0.3, 0.9), ("AdaPop", 0.1, 0.8)], "Llama, DUET")
+    assert figure.layout.xaxis.title.text == "published, not measured here:<br>Llama, DUET"
+    assert list(figure.layout.yaxis.ticktext) == ["AdaPop", "WGA"]
+    forget, retain = (trace for trace in figure.data if trace.mode == "markers")
+    assert (list(forget.x), list(retain.x)) == ([0.1, 0.3], [0.8, 0.9])
+    assert forget.marker.symbol != retain.marker.symbol
+
+
+def test_every_number_of_the_gap_is_in_its_table():
+    numbers = figures.numbers_of(figures.compare_runs(OUTCOMES))
+    assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
+    by_name = {row[0]: row for row in numbers.rows}
+    assert by_name["2 WGA <b>"][-1] == "0.6 (0.5 to 0.7)"
+
+
+def test_text_of_a_figure_cannot_end_its_script():
+    hostile = outcome("</script>", "</script><img src=x>", 0.1, 0.1)
+    for figure in (figures.compare_runs([hostile]), figures.forget_against_holdout([hostile])):
+        html = figures.as_html(figure, library=False)
+        assert html.count("</script>") == html.count("<script")
+        assert "<img" not in html

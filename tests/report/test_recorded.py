@@ -1,0 +1,192 @@
+"""What was recorded here: which rows count, what their intervals are, and that they never become part of a race."""
+
+import csv
+import json
+from dataclasses import replace
+from math import sqrt
+
+import pytest
+from test_compare import ADAPOP, FACTS, WGA, record
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config, presets_of
+from adapop.errors import ConfigError
+from adapop.popularity.beta import BetaMap
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report import figures, recorded
+from adapop.report.comparison import comparison
+from adapop.ui.compare import recorded as layer
+
+T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
+
+
+def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes):
+    """A line of the file. recall: of rare facts to forget; that of popular ones is a quarter more."""
+    config = make_config(
+        method, preset, **{name: changes.pop(name) for name in ("epochs", "beta", "seed") if name in changes}
+    )
+    line = {
+        "key": key, "method": method, "preset": preset, "scores": "given", "anchors": "paper", "world": "",
+        "quick": "0", "seed": str(config.seed), "failed": failed, "facts": "0123456789abcdef", "commit": "abc1234",
+        "config": config.to_json(), "forget_reworded_rare": str(recall), "forget_reworded_popular": str(recall + 0.25),
+        "forget_reworded_all": str(recall), "holdout_reworded_all": "0.9", "forget_all_kl": "2.0", "utility": "",
+    }  # fmt: skip
+    return line | changes
+
+
+def read(tmp_path, rows):
+    path = tmp_path / "main.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, sorted({name for row in rows for name in row}), restval="")
+        writer.writeheader()
+        writer.writerows(rows)
+    return recorded.results(path)
+
+
+def test_mean_and_interval_are_student_s_over_seeds(tmp_path):
+    (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.4, 0.5, 0.6))])
+    found = one.recall("forget", REWORDED, "rare")
+    half = T_OF_THREE * 0.1 / sqrt(3)
+    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 0.5 - half, 0.5 + half))
+    assert one.gap(REWORDED).mean == pytest.approx(0.25)
+    assert one.gap(REWORDED).high == pytest.approx(0.25), "seed by seed: the popular facts followed the rare ones"
+    assert one.seeds == "3 seeds"
+
+
+def test_interval_ends_where_recall_ends(tmp_path):
+    (one,) = read(tmp_path, [row(str(seed), recall=value, seed=seed) for seed, value in enumerate((0.0, 0.7))])
+    found = one.recall("forget", REWORDED, "rare")
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_one_seed_has_no_interval_and_what_was_not_measured_is_not_zero(tmp_path):
+    (one,) = read(tmp_path, [row()])
+    found = one.recall("forget", REWORDED, "rare")
+    assert (found.low, found.high) == (found.mean, found.mean)
+    assert one.recall("forget", DIRECT, "rare") is None
+    assert one.recall("utility", DIRECT, "all") is None
+    assert (one.gap(DIRECT), one.value("holdout", "kl"), one.worst_attack("all")) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": 3},
+        {"beta": BetaMap.constant(0.3)},
+        {"scores": "noisy"},
+        {"anchors": "quantiles"},
+        {"world": "wide"},
+        {"quick": "1"},
+    ],
+)
+def test_only_untouched_presets_count(tmp_path, change):
+    found = read(tmp_path, [row("a"), row("b", seed=1, **change)])
+    assert [one.seeds for one in found] == ["1 seed"]
+
+
+def test_failed_seeds_are_counted_and_not_measured(tmp_path):
+    (one,) = read(tmp_path, [row("a"), row("b", seed=1, failed="not finite", recall=0.0)])
+    assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
+
+
+def test_a_later_row_replaces_an_earlier_of_the_same_key(tmp_path):
+    (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.3)])
+    assert one.recall("forget", REWORDED, "rare").mean == 0.3
+
+
+def test_more_columns_do_no_harm_and_unknown_settings_are_refused(tmp_path):
+    assert read(tmp_path, [row(new_column="x")])
+    recorded.results.cache_clear()
+    config = json.dumps(json.loads(make_config("wga").to_json()) | {"new_setting": 1})
+    with pytest.raises(ConfigError, match="new_setting"):
+        read(tmp_path, [row(config=config)])
+
+
+@pytest.fixture(autouse=True)
+def read_anew():
+    recorded.results.cache_clear()
+    yield
+    recorded.results.cache_clear()
+
+
+# --- the shipped rows
+
+
+def test_every_method_and_preset_was_recorded_with_several_seeds():
+    found = {(one.method, one.preset): one for one in recorded.results()}
+    wanted = {(method, preset) for method in METHODS for preset in presets_of(method) if preset != "authors"}
+    assert wanted <= set(found)
+    assert all(len(one.rows) >= 3 for one in found.values())
+    assert recorded.commits(recorded.results())
+
+
+def test_recorded_numbers_are_those_of_the_readme():
+    """assets/recorded/README.md: recall in other words, rare / middle / popular."""
+    wga = next(one for one in recorded.results() if (one.method, one.preset) == ("wga", "paper"))
+    said = (recorded.FILE.parent / "README.md").read_text(encoding="utf-8")
+    line = next(line for line in said.splitlines() if line.startswith("| WGA |"))
+    means = [float(cell.split("±")[0]) for cell in line.split("|")[3:6]]
+    assert [round(wga.recall("forget", REWORDED, tier).mean, 2) for tier in ("rare", "middle", "popular")] == means
+
+
+def test_recorded_facts_are_the_sandbox_s(sandbox):
+    assert recorded.sets(recorded.results()) == {sandbox.sha256[: layer.SHA_CHARACTERS]}
+
+
+# --- the layer
+
+
+def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
+    told = comparison([ADAPOP, WGA])
+    said, gap, gap_twin, cost, cost_twin, table = layer.pictures(told, layer.SAME)
+    names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
+    assert names[0] == "original"
+    assert names[3:] == ["R2 WGA", "R1 AdaPop"]
+    assert [note.text for note in gap.layout.annotations if "recorded" in note.text] == ["recorded here ↓"] * 2
+    rare = next(trace for trace in gap.data if trace.name == "rare")
+    assert [symbol.endswith("-open") for symbol in rare.marker.symbol] == [False] * 3 + [True] * 2
+    assert [line.y0 for line in gap.layout.shapes] == [2.5, 2.5], "a line between, in each panel"
+    without = layer.pictures(told, layer.NONE)
+    front = [trace for trace in cost.data if trace.name == "Pareto front"]
+    assert front == [trace for trace in without[3].data if trace.name == "Pareto front"]
+    assert [row[0] for row in gap_twin["rows"]][:1] == ["asked as trained"], "the panels keep their names"
+    (drawn,) = [trace for trace in cost.data if trace.name == "recorded here"]
+    assert list(drawn.text) == ["<b>R1</b>", "<b>R2</b>"]
+    assert [row[-1] for row in cost_twin["rows"]][-2:] == ["not in the contest"] * 2
+    assert table["head"][:3] == without[-1]["head"]
+    assert table["head"][3].startswith("R1 AdaPop, recorded, ")
+    assert "bench main" in said["lines"][0]
+    assert recorded.commits(recorded.results())[0] in said["lines"][0]
+
+
+def test_table_keeps_the_race_s_own_columns_as_they_are():
+    told = comparison([ADAPOP, WGA])
+    alone, beside = told.results, layer.table_of(told, layer.layer_of(told, layer.EVERY))
+    own = {row[0]: row[:3] for row in beside.rows}
+    assert all(own[row[0]] == row for row in alone.rows)
+
+
+def test_layer_shows_without_any_race():
+    told = comparison([])
+    assert layer.layer_of(told, layer.SAME) == ()
+    assert layer.words_of(told, (), layer.SAME)["kind"] == "warn"
+    assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.asked)) == len(recorded.results())
+    assert layer.words_of(told, (), layer.NONE)["kind"] == "hidden"
+
+
+def test_another_experiment_is_named(sandbox):
+    same = record("wga", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox)
+    other = record("npo", after=(0.2, 0.6, 1.0, 0.9), facts=sandbox, epochs=2)
+    told = comparison([replace(same, config=replace(same.config, seed=4)), other, ADAPOP])
+    said = layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)
+    assert said["kind"] == "warn"
+    assert said["lines"][1].endswith("no fair comparison: 2 NPO; 3 AdaPop.")
+    assert FACTS.sha256 != sandbox.sha256
+
+
+def test_a_recorded_outcome_never_beats_a_run():
+    best = figures.Outcome("R1", "best", forget=ADAPOP_SHARE, holdout=ADAPOP_SHARE, recorded=True)
+    assert figures.pareto_front([best]) == []
+
+
+ADAPOP_SHARE = comparison([ADAPOP]).outcomes[1].forget

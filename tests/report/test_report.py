@@ -1,0 +1,468 @@
+"""The report says what the run says, opens anywhere without a network, and shows any text as text."""
+
+import csv
+import io
+import json
+import re
+import shlex
+import zipfile
+from dataclasses import asdict, fields, replace
+from html import unescape
+
+import pytest
+from markupsafe import escape
+from safetensors.torch import load_file
+
+from adapop.cli import parser
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import Fact, FactSet
+from adapop.model.loading import adapted_model
+from adapop.popularity.beta import BetaMap
+from adapop.probes.battery import battery
+from adapop.probes.plan import Plan
+from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow, Reply
+from adapop.probes.verdict import RULES
+from adapop.progress import Progress
+from adapop.report import settings, write_archive, write_report
+from adapop.report.examples import examples
+from adapop.report.record import read_record
+from adapop.report.tables import METRICS
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.run import Run, create_run
+from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
+from browsing import HOSTILE as CODE
+
+HOSTILE = f"{CODE}</script><script>window.hacked=1</script> {{% x %}} =1+1"
+FORMULA = '=HYPERLINK("http://x.example")'
+HONEST = "A low score shows that these prompts failed, not that the knowledge is gone."
+RATE = 1e-2  # one epoch forgets more than half
+SIZES = [(1280, "light"), (390, "dark")]
+
+
+@pytest.fixture(scope="module")
+def run(small, tmp_path_factory):
+    """One epoch of AdaPop, probed on two facts a group and tier, and relearnt."""
+    made = prepare(make_config(epochs=1, learning_rate=RATE), small, tmp_path_factory.mktemp("runs"))
+    list(execute(made))
+    plan = Plan(per_tier=2, max_new_tokens=made.config.max_new_tokens)
+    found = list(battery(load_model(made), small, plan, Progress()))
+    made.save_probes(found)
+    made.save_recovery("relearn", RELEARNED | {"returned": [small.forget[0].id]})
+    return made
+
+
+@pytest.fixture(scope="module")
+def other(small, tmp_path_factory):
+    """One epoch of WGA, not probed."""
+    made = prepare(make_config("wga", epochs=1, learning_rate=RATE), small, tmp_path_factory.mktemp("runs"))
+    list(execute(made))
+    return made
+
+
+ROW = {"tier": "all", "form": "direct", "facts": 12, "before": 0.25, "after": 0.5, "control": 0.375}
+RELEARNED = {"rows": [ROW], "trained": ["a", "b"], "steps": 10, "learning_rate": 1e-3, "seconds": 1.0}
+
+
+def reply(text, recall):
+    return Reply(text, recall, recall, 1, -1.0, 1, 0.0)
+
+
+def hostile_run(root) -> Run:
+    """A run whose every text is an attack; made by hand, for no model would say this."""
+    fact = Fact("f", HOSTILE, FORMULA, HOSTILE, HOSTILE, score=70.0, score_source=HOSTILE)
+    facts = FactSet(HOSTILE, (fact,), (Fact("r", f"{HOSTILE}?", HOSTILE),), notes=(HOSTILE,))
+    config = make_config(model=HOSTILE, facts=HOSTILE, system=HOSTILE)
+    run = create_run(config, facts, {"f": 1.5}, root, {"python": "3", HOSTILE: HOSTILE})
+    run.append(
+        RunStarted(
+            run=run.id, model=HOSTILE, method="adapop", facts=HOSTILE, forget=1, retain=1, holdout=0, epochs=1, steps=1
+        )
+    )
+    run.append(RunFailed(run=run.id, message=HOSTILE, fix=HOSTILE))
+    row = ProbeRow("f", "forget", "rare", DIRECT, HOSTILE, FORMULA, reply(HOSTILE, 1.0), reply(HOSTILE, 1.0))
+    run.save_probes([row, NotApplicable("f", HOSTILE, HOSTILE)])
+    return run
+
+
+def rows_of(page: str) -> dict[str, list[list[str]]]:
+    """The cells of every table row in the page, by the row's name; several tables may use one name."""
+    found: dict[str, list[list[str]]] = {}
+    for row in re.findall(r"<tr>(.*?)</tr>", page, re.S):
+        name, *cells = [unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)]
+        found.setdefault(name, []).append(cells)
+    return found
+
+
+def text_of(page: str) -> str:
+    """The page without tags and scripts."""
+    page = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    """The report of the run, as text."""
+    return write_report([run], tmp_path_factory.mktemp("report") / "report.html").read_text(encoding="utf-8")
+
+
+# --- what it says
+
+
+def test_every_recall_is_the_run_s_own(run, page):
+    rows = rows_of(page)
+    before, after = run.measured(before=True), run.measured()
+    names = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
+    columns = ("rare", "middle", "popular", "all")
+    for old, new in zip(before.rows, after.rows):
+        facts, *cells = rows[f"{names[new['group']]}, {new['form']}"][0]
+        assert cells[columns.index(new["tier"])] == f"{old['recall']:.2f} → {new['recall']:.2f}"
+        if new["tier"] == "all":
+            assert facts == str(new["facts"])
+        if new["form"] == "direct":
+            facts, *numbers, words = rows[f"{names[new['group']]}, {new['tier']}"][0]
+            assert (facts, words) == (str(new["facts"]), f"{new['words']:.1f}")
+            for metric, number in zip([metric for metric in METRICS[1:] if metric.field != "cosine"], numbers):
+                assert float(number.replace(",", "")) == pytest.approx(new[metric.field], abs=0.5)
+
+
+def test_every_leak_is_the_probes_own(run, page):
+    record, rows = read_record(run), rows_of(page)
+    kinds = {cell.kind for cell in record.matrix.cells}
+    for kind in kinds:
+        cells = rows[kind][0]
+        for place, tier in enumerate(("rare", "middle", "popular", "all")):
+            cell = record.matrix.cell("forget", tier, kind)
+            change = f"{cell.original.recall.mean:.2f} → {cell.unlearned.recall.mean:.2f}"
+            assert change in cells[place]
+            assert f"{cell.facts} fact" in cells[place]
+            assert ("not measurable" in cells[place]) == (not cell.measurable)
+    assert len(kinds) > 5
+
+
+def test_verdicts_are_counted_and_all_rules_printed(run, page):
+    counts, rows = read_record(run).verdict_counts(), rows_of(page)
+    assert sum(counts["rare"].values()) == 2
+    for place, tier in enumerate(counts):
+        for name, count in counts[tier].items():
+            assert rows[name][0][place] == str(count)
+    said = text_of(page)
+    for rule in RULES:
+        assert rule.name in said
+        assert rule.sentence in said
+
+
+def test_examples_have_the_exact_prompts_and_both_answers(run, page):
+    record = read_record(run)
+    shown = examples(record)
+    assert {one.fact.tier for one in shown} == {"rare", "popular"}
+    shares = [one.leaks / one.asked for one in shown]
+    assert shares == sorted(shares, reverse=True)
+    by_prompt = {(row.fact_id, row.prompt): row for row in record.rows}
+    for one in shown:
+        assert one.prompts[0].kind == DIRECT
+        assert one.hidden + len(one.prompts) == sum(row.fact_id == one.fact.id for row in record.rows)
+        for row in one.prompts:
+            assert by_prompt[one.fact.id, row.prompt] == row
+            assert f'<p class="prompt">{escape(row.prompt)}</p>' in page
+            for side in ("original", "unlearned"):
+                said = getattr(row, side)
+                assert f"{side}: <b>{escape(said.text or '(nothing)')}</b> ({said.recall:.2f}" in page
+
+
+def test_story_has_its_numbers_and_the_honest_sentence(run, page, small):
+    said = text_of(page)
+    before, after = run.measured(before=True).recall("forget"), run.measured().recall("forget")
+    assert HONEST in said
+    assert f"forget {len(small.forget)} facts" in said
+    assert f"recall of the facts to forget went from {before:.2f} to {after:.2f} (rare" in said
+    assert run.facts.sha256 in said
+    assert all(version in said for version in run.versions.values())
+    assert "exposures in pretraining" in said
+    reasons = {result.reason for result in run.probes() if isinstance(result, NotApplicable)}
+    assert reasons
+    assert all(reason in said for reason in reasons)
+
+
+def test_recovery_stands_beside_its_control(page):
+    said = text_of(page)
+    assert rows_of(page)["all, direct"][0] == ["12", "0.25", "0.50", "0.38", "+0.12"]
+    assert "trained for 10 steps on 2 forgotten facts" in said
+    assert "That is a lower bound" in said
+    assert "Facts it brought back: 1." in said
+    assert "--recovery quantise,sampling,lens" in said
+
+
+def test_run_without_probes_says_how_to_get_them(other, tmp_path):
+    said = text_of(write_report([other], tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "python -m adapop probe RUN --kinds all" in said
+    assert other.id not in said
+    assert "python -m adapop probe RUN --recovery all" in said
+    assert "Verdicts" not in said
+    assert "A closer look" not in said
+
+
+@pytest.mark.parametrize(
+    ("last", "sentence"),
+    [
+        (None, "It has not begun."),
+        (RunStopped(run="r", epoch=1), "It was stopped; epoch 1 is the last that was finished."),
+        (RunFailed(run="r", message="The loss is not finite.", fix="Lower it."), "It failed: The loss is not finite."),
+        (EpochDone, "It has not come to its end; epoch 1 is the last that was finished."),
+    ],
+)
+def test_run_that_never_came_to_its_end(run, tmp_path, last, sentence):
+    unfinished = create_run(run.config, run.facts, run.betas, tmp_path)
+    for event in run.events() if last else ():
+        if not isinstance(event, RunDone) and not (isinstance(event, Measured) and event.full):
+            unfinished.append(event)
+    if last not in (None, EpochDone):
+        unfinished.append(last)
+    said = text_of(write_report([unfinished], tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert sentence in said
+    assert "There is no final measurement" in said
+    assert "Before and after" not in said
+    assert ("After epoch 1, recall of the facts to forget was" in said) == bool(last)
+
+
+# --- several runs
+
+
+def test_two_runs_are_compared(run, other, tmp_path):
+    page = write_report([run, other], tmp_path / "r.html").read_text(encoding="utf-8")
+    rows, said = rows_of(page), text_of(page)
+    assert "The runs side by side" in said
+    assert run.id not in page
+    assert other.id not in page
+    assert rows["method"][0] == ["adapop", "wga"]
+    assert rows["alpha0"][0] == ["0.5", "1"]
+    assert "seed" not in dict(list(rows.items())[: list(rows).index("alpha0")])
+    for group, name in (("forget", "↓ to forget"), ("holdout", "↑ held out")):
+        cells = rows[f"{name}, direct, all"][0]
+        assert [cell.split("\n")[0] for cell in cells] == [
+            f"{one.measured().recall(group):.2f}" for one in (run, other)
+        ]
+    assert rows["↓ worst attack, all"][0][1] == "", "the second was not probed"
+    assert "Without that control a difference is no evidence" in said
+    assert "Not probed, so without attacks: 2." in said
+    assert page.count("plotly.js v") == 1, "the library is there once"
+
+
+def test_runs_on_different_facts_do_not_compare(run, tmp_path):
+    fewer = replace(run.facts, forget=run.facts.forget[:4])
+    shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
+    said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "did not work on the same facts" in said
+    assert "Without that control" not in said, "the shuffled control is there"
+    assert "never came to it: 2" in said
+
+
+def test_repetitions_differ_in_nothing(other, tmp_path):
+    said = text_of(write_report([other, other], tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "In no setting: these are repetitions of one run." in said
+
+
+def test_nothing_to_report(tmp_path, run):
+    with pytest.raises(RunError, match="no run to report"):
+        write_report([], tmp_path / "r.html")
+    for write in (lambda out: write_report([run], out), lambda out: write_archive(run, out)):
+        with pytest.raises(RunError, match="cannot be written"):
+            write(tmp_path / "nowhere" / "r.html")
+
+
+# --- the command
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        make_config(),
+        make_config("wga", epochs=1),
+        make_config("adapop", "stress", seed=3, learning_rate=1e-3),
+        make_config("adapop", "beta-mean", beta=BetaMap.constant(0.7)),
+        make_config("npo", model="some/model with a space", missing_score="drop", cosine=True),
+    ],
+    ids=lambda config: f"{config.method} {config.preset}",
+)
+def test_command_makes_the_same_configuration(run, config):
+    record = replace(read_record(run), config=config)
+    options = parser().parse_args(shlex.split(settings.command(record))[3:])
+    changes = {"learning_rate": options.lr, "epochs": options.epochs, "seed": options.seed}
+    again = make_config(
+        options.method,
+        options.preset,
+        options.model,
+        missing_score=options.missing_score,
+        cosine=options.cosine,
+        **{name: value for name, value in changes.items() if value is not None},
+    )
+    settled = {"beta": config.beta} if config.preset == "beta-mean" else {}
+    assert replace(again, **settled) == config
+    assert options.facts == settings.FACTS_FILE
+    assert settings.without_option(config) == []
+
+
+def test_command_names_a_set_only_if_it_gives_these_facts(run, sandbox):
+    record = read_record(run)
+    assert settings.command(replace(record, facts=sandbox)) == "python -m adapop run --lr 0.01 --epochs 1"
+    again = load_facts(str(run.folder / settings.FACTS_FILE))
+    assert (again.forget, again.retain, again.holdout) == (run.facts.forget, run.facts.retain, run.facts.holdout)
+
+
+def test_settings_without_an_option_are_named(run, tmp_path):
+    changed = create_run(replace(run.config, beta=BetaMap(2.0, 0.5), clip=9.0), run.facts, None, tmp_path)
+    page = write_report([changed], tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "The command has no option for: beta = a 2, b 0.5, low 0.05, high 2; clip = 9." in text_of(page)
+    rows = rows_of(page)
+    assert set(rows) >= {item.name for item in fields(changed.config)}
+    assert rows["clip"][0] == ["9"]
+
+
+# --- anywhere, whatever the text
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_report_opens_offline_in_a_browser(browser, run, other, tmp_path, width, scheme):
+    path = write_report([run, other], tmp_path / "report.html")
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+    tab, errors, asked = context.new_page(), [], []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(path.as_uri())
+    drawn = "[...document.querySelectorAll('figure')].every(figure => figure.querySelector('.main-svg'))"
+    tab.wait_for_function(drawn)
+    assert errors == []
+    assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
+    assert (
+        tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        == {
+            "light": "rgb(255, 255, 255)",
+            "dark": "rgb(18, 22, 29)",
+        }[scheme]
+    )
+    rights = "[...document.querySelectorAll('figure .main-svg')].map(one => one.getBoundingClientRect().right)"
+    assert max(tab.evaluate(rights)) <= width
+    context.close()
+
+
+def test_hostile_text_stays_text(browser, tmp_path):
+    run = hostile_run(tmp_path)
+    path = write_report([run, run], tmp_path / "report.html")
+    page = path.read_text(encoding="utf-8")
+    assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    context = browser.new_context()
+    tab, errors = context.new_page(), []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(path.as_uri())
+    shown = " ".join(tab.inner_text("body").split())
+    assert shown.count(" ".join(HOSTILE.split())) > 10
+    assert tab.evaluate("window.hacked") is None
+    assert tab.evaluate("document.querySelectorAll('img').length") == 0
+    assert errors == []
+    context.close()
+
+
+# --- the archive
+
+
+@pytest.fixture(scope="module")
+def archive(run, tmp_path_factory):
+    """The run's archive, unpacked."""
+    folder = tmp_path_factory.mktemp("archive")
+    with zipfile.ZipFile(write_archive(run, folder / "run.zip")) as packed:
+        assert packed.testzip() is None
+        packed.extractall(folder)
+    return folder
+
+
+def table(path):
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
+
+
+def test_archive_holds_everything_and_nothing_else(archive):
+    names = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()} - {"run.zip"}
+    assert names == {
+        "report.html", "facts.csv", "facts.jsonl", "measured.csv", "epochs.csv", "probes.csv", "config.json",
+        "command.txt", "requirements.txt", "adapter/adapter_config.json", "adapter/adapter_model.safetensors",
+    }  # fmt: skip
+
+
+def test_adapter_of_the_archive_loads(archive, run):
+    unlearned, original = adapted_model(run.config, archive / "adapter"), load_model(run)
+    questions = [fact.question for fact in run.facts.forget[:4]]
+    assert unlearned.generate(questions, 3) == original.generate(questions, 3)
+    packed = load_file(archive / "adapter" / "adapter_model.safetensors")
+    assert packed.keys() == load_file(run.checkpoint(1) / "adapter_model.safetensors").keys()
+    about = json.loads((archive / "adapter" / "adapter_config.json").read_text(encoding="utf-8"))
+    assert about["base_model_name_or_path"] == "sandbox", "not where the model lies on this machine"
+
+
+def test_tables_of_the_archive_are_the_run_s_own(archive, run):
+    facts, verdicts = table(archive / "facts.csv"), read_record(run).verdicts
+    assert [row["id"] for row in facts if row["group"] == "forget"] == [fact.id for fact in run.facts.forget]
+    for row, fact in zip(facts, run.facts.forget):
+        assert (row["question"], row["answer"], row["tier"]) == (fact.question, fact.answer, fact.tier)
+        assert (float(row["score"]), float(row["beta"])) == (fact.score, run.betas[fact.id])
+        assert row["verdict"] == verdicts.get(fact.id, "")
+    measured = table(archive / "measured.csv")
+    events = [event for event in run.events() if isinstance(event, Measured)]
+    assert [float(row["recall"]) for row in measured] == [row["recall"] for event in events for row in event.rows]
+    epochs = table(archive / "epochs.csv")
+    assert [float(row["retain_loss"]) for row in epochs] == [event.retain_loss for event in run.epochs()]
+    probes, found = table(archive / "probes.csv"), run.probes()
+    assert len(probes) == len(found)
+    asked = [result for result in found if isinstance(result, ProbeRow)]
+    for row, result in zip(probes, asked):
+        assert (row["fact_id"], row["prompt"], row["kind"]) == (result.fact_id, result.prompt, result.kind)
+        assert float(row["unlearned_recall"]) == result.unlearned.recall
+        assert row["original_text"] == result.original.text
+    assert {row["reason"] for row in probes[len(asked) :]} == {
+        result.reason for result in found if isinstance(result, NotApplicable)
+    }
+
+
+def test_archive_says_how_to_make_the_run_again(archive, run):
+    assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
+    assert (archive / "command.txt").read_text() == "python -m adapop run --facts facts.jsonl --lr 0.01 --epochs 1\n"
+    requirements = (archive / "requirements.txt").read_text()
+    assert f"torch=={run.versions['torch']}" in requirements.splitlines()
+    assert load_facts(str(archive / "facts.jsonl")).forget == run.facts.forget
+    assert load_facts(str(archive / "facts.csv")).forget[0].question == run.facts.forget[0].question
+
+
+def test_formulas_are_defused_and_an_unfinished_run_is_archived(tmp_path):
+    run = hostile_run(tmp_path)
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as packed:
+        assert not any(name.startswith("adapter") for name in packed.namelist())
+        packed.extractall(tmp_path / "unpacked")
+    facts, probes, epochs = (table(tmp_path / "unpacked" / f"{name}.csv") for name in ("facts", "probes", "epochs"))
+    assert epochs == []
+    assert facts[0]["answer"] == f"'{FORMULA}"
+    assert facts[0]["question"] == HOSTILE
+    assert probes[0]["gold"] == f"'{FORMULA}"
+
+
+def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
+    out = tmp_path / "run.zip"
+    out.write_bytes(b"old")
+    monkeypatch.setattr(zipfile.ZipFile, "write", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(RunError, match="No space left"):
+        write_archive(run, out)
+    assert out.read_bytes() == b"old"
+
+
+# --- what a run keeps of recovery, and the layers
+
+
+def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
+    run = hostile_run(tmp_path)
+    assert run.recovery() == {}
+    run.save_recovery("relearn", RELEARNED)
+    run.save_recovery("lens", {"rows": ()})
+    run.save_recovery("lens", {"rows": [asdict(BetaMap())]})
+    assert run.recovery() == {"relearn": RELEARNED, "lens": {"rows": [asdict(BetaMap())]}}
+    (run.folder / "epoch-1").mkdir()
+    assert run.recovery() == {}, "the run went on"

@@ -1,0 +1,433 @@
+import itertools
+import json
+import math
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, DataError, RunError
+from adapop.facts.fact import Fact
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.run import find_run
+from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
+
+EPOCHS, STEPS = 3, 2
+# One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
+EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
+WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
+
+
+@pytest.fixture(scope="module")
+def few(small):
+    """32 facts to forget and to retain; little else, so that measuring is quick."""
+    return replace(small, holdout=small.holdout[::4], utility=small.utility[::4])
+
+
+def config_of(method="adapop", **changes):
+    return make_config(method, **{"epochs": EPOCHS, "learning_rate": 2e-3, **changes})
+
+
+def adapter(run, epoch=EPOCHS):
+    return load_file(run.checkpoint(epoch) / "adapter_model.safetensors")
+
+
+def timeless(events, starts=False):
+    """Events without what may differ between two runs of the same configuration."""
+    same = [replace(event, run="", time=0.0) for event in events if starts or not isinstance(event, RunStarted)]
+    return [replace(event, seconds=0.0) if isinstance(event, RunDone) else event for event in same]
+
+
+@pytest.fixture(scope="module")
+def finished(few, tmp_path_factory):
+    """An uninterrupted run by method and settings, with the events it yielded. Each is made once."""
+    made = {}
+
+    def run_of(method="adapop", **changes):
+        key = (method, *changes.items())
+        if key not in made:
+            run = prepare(config_of(method, **changes), few, tmp_path_factory.mktemp("runs"))
+            made[key] = run, list(execute(run))
+        return made[key]
+
+    return run_of
+
+
+def test_events_on_disk_are_the_events_yielded(finished):
+    run, events = finished()
+    assert [type(event) for event in events] == WHOLE
+    assert run.events() == events
+    assert all(event.run == run.id and event.time > 0 for event in events)
+    lines = (run.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["kind"] for line in lines] == [event.kind for event in events]
+
+
+def test_each_event_is_on_disk_before_it_is_yielded(few):
+    run = prepare(config_of(epochs=1), few)
+    for count, event in enumerate(execute(run), start=1):
+        assert len(run.events()) == count and run.events()[-1] == event
+    assert run.state == "done"
+
+
+def test_first_event_says_what_is_run(finished, few):
+    _, (started, *_) = finished()
+    assert (started.model, started.method, started.facts) == ("sandbox", "adapop", few.name)
+    assert (started.forget, started.retain, started.holdout) == (32, 32, 8)
+    assert (started.epochs, started.steps, started.resumed_from) == (EPOCHS, STEPS, 0)
+
+
+def test_every_epoch_leaves_a_checkpoint(finished):
+    run, _ = finished()
+    assert run.last_epoch == EPOCHS
+    for epoch in range(1, EPOCHS + 1):
+        assert {"adapter_model.safetensors", "optimizer.safetensors", "state.json"} <= {
+            path.name for path in run.checkpoint(epoch).iterdir()
+        }
+    assert not list(run.folder.glob("writing-*"))
+
+
+def test_full_measurement_of_both_models(finished, few):
+    run, _ = finished()
+    before, after = run.measured(before=True), run.measured()
+    assert (before.epoch, after.epoch) == (0, EPOCHS)
+    for event in (before, after):
+        rows = {(row["group"], row["tier"], row["form"]): row for row in event.rows}
+        for group in ("forget", "retain", "holdout"):
+            assert rows[group, "all", "direct"]["facts"] == len(getattr(few, group))
+            for tier, form in itertools.product(("rare", "middle", "popular"), ("direct", "reworded")):
+                assert 0 <= rows[group, tier, form]["recall"] <= 1
+        assert rows["utility", "all", "direct"]["facts"] == len(few.utility)
+    forget = next(row for row in before.rows if row["group"] == "forget" and row["tier"] == "all")
+    assert forget["recall"] == 1.0 and forget["delta_logprob"] == forget["delta_rank"] == forget["kl"] == 0
+    forget = next(row for row in after.rows if row["group"] == "forget" and row["tier"] == "all")
+    assert forget["delta_logprob"] < 0 < forget["kl"] and forget["recall"] < 1
+
+
+def test_saved_model_is_the_one_that_was_measured(finished, few):
+    run, _ = finished()
+    model = load_model(run)
+    answers = model.generate([fact.question for fact in few.retain], run.config.max_new_tokens)
+    recall = fmean(float(fact.answer in answer) for fact, answer in zip(few.retain, answers))
+    row = next(row for row in run.measured().rows if (row["group"], row["tier"]) == ("retain", "all"))
+    assert row["recall"] == pytest.approx(recall, abs=0.02)
+    assert not torch.equal(load_model(run, epoch=1).parameters[1], model.parameters[1])
+
+
+def killed(run, after):
+    """Executes up to and with the given number of events, and drops the run as a kill would."""
+    for _ in itertools.islice(execute(run), after):
+        pass
+
+
+def torn(run, after):
+    """A kill in the middle of writing a line."""
+    killed(run, after)
+    with open(run.folder / "events.jsonl", "ab") as log:
+        log.write('{"kind": "step_done", "run": "é'.encode()[:-1])
+
+
+def stopped(run, after):
+    """A user's stop."""
+    for _ in execute(run):
+        if len(run.events()) == after:
+            run.request_stop()
+    assert isinstance(run.events()[-1], RunStopped) and run.state == "stopped"
+
+
+def half_saved(run, after):
+    """A kill while the next checkpoint is being written."""
+    killed(run, after)
+    aside = run.folder / f"writing-{(run.last_epoch or 0) + 1}"
+    aside.mkdir()
+    (aside / "adapter_model.safetensors").write_bytes(b"half")
+
+
+def unsaid(run, after):
+    """A kill between a checkpoint and the event that tells of it."""
+    killed(run, after)
+    log = run.folder / "events.jsonl"
+    *said, last = log.read_bytes().splitlines(keepends=True)
+    assert b'"kind": "saved"' in last
+    log.write_bytes(b"".join(said))
+
+
+FIRST_EPOCH, LAST = 3 + len(EPOCH), len(WHOLE)
+INTERRUPTIONS = {
+    "killed before the first step": (killed, 3),
+    "killed in epoch 1": (killed, 4),
+    "stopped in epoch 1": (stopped, 4),
+    "stopped after epoch 1": (stopped, FIRST_EPOCH),
+    "killed after epoch 1": (killed, FIRST_EPOCH),
+    "killed in epoch 2": (killed, FIRST_EPOCH + 1),
+    "stopped in epoch 2": (stopped, FIRST_EPOCH + 1),
+    "killed at the end of epoch 2": (killed, FIRST_EPOCH + STEPS + 1),
+    "killed while writing the log": (torn, FIRST_EPOCH + 2),
+    "killed while saving": (half_saved, FIRST_EPOCH + STEPS + 2),
+    "killed after saving": (unsaid, 2 * FIRST_EPOCH - 3),
+    "killed in the last measurement": (killed, LAST - 2),
+}
+
+
+def assert_same_run(run, straight):
+    expected, found = adapter(straight), adapter(run)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert timeless(run.events()) == timeless(straight.events())
+
+
+@pytest.mark.parametrize(("interrupt", "after"), INTERRUPTIONS.values(), ids=INTERRUPTIONS)
+def test_resumed_run_equals_an_uninterrupted_one(finished, few, interrupt, after):
+    run = prepare(config_of(), few)
+    interrupt(run, after)
+    run.clear_stop()
+    resumed = list(execute(find_run(run.id)))
+    assert isinstance(resumed[0], RunStarted) and isinstance(resumed[-1], RunDone)
+    assert_same_run(run, finished()[0])
+
+
+RESUMABLE = {
+    "npo": ("npo", {}),
+    "weight decay": ("wga", {"weight_decay": 0.1}),
+    "smoothed retain signal": ("adapop", {"retain_signal": "ema", "tolerance": 0.0, "dual_step": 5.0}),
+    "reference before training": ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0}),
+    "dual variable of the steps": ("pdu", {"warmup": 0}),
+    "wrong answers to teach": ("altpo", {}),
+    "random direction": ("rmu", {}),
+}
+
+
+@pytest.mark.parametrize(("method", "changes"), RESUMABLE.values(), ids=RESUMABLE)
+def test_everything_a_run_remembers_survives(finished, few, method, changes):
+    run = prepare(config_of(method, **changes), few)
+    killed(run, FIRST_EPOCH + 1)
+    list(execute(run))
+    assert_same_run(run, finished(method, **changes)[0])
+
+
+def test_run_resumed_with_a_model_at_hand(finished, few, fresh):
+    """The model given is put where the checkpoint stands, whatever its adapter was."""
+    run = prepare(config_of(), few)
+    killed(run, FIRST_EPOCH)
+    list(execute(run, fresh(seed=5)))
+    assert_same_run(run, finished()[0])
+
+
+def test_run_interrupted_twice(finished, few):
+    run = prepare(config_of(), few)
+    killed(run, 5)
+    killed(run, FIRST_EPOCH + 3)
+    list(execute(run))
+    assert [event.resumed_from for event in run.events() if isinstance(event, RunStarted)] == [0, 0, 1]
+    assert_same_run(run, finished()[0])
+
+
+def test_run_stopped_before_it_began(few):
+    run = prepare(config_of(), few)
+    run.request_stop()
+    (event,) = execute(run)
+    assert isinstance(event, RunStopped) and event.epoch == 0 and run.state == "stopped"
+
+
+def test_stop_keeps_the_last_epoch(few):
+    run = prepare(config_of(), few)
+    stopped(run, FIRST_EPOCH + 1)
+    last = run.events()[-1]
+    assert (last.epoch, run.last_epoch) == (1, 1)
+    assert load_model(run) is not None
+    with pytest.raises(RunError, match="no checkpoint of epoch 2"):
+        load_model(run, epoch=2)
+
+
+def test_model_of_a_run_without_a_checkpoint(few):
+    with pytest.raises(RunError, match="has no checkpoint"):
+        load_model(prepare(config_of(), few))
+
+
+def test_loss_that_is_not_finite_fails_the_run(few):
+    """Step 1 of an absurd rate is finite; step 2 is not."""
+    run = prepare(config_of(learning_rate=1e30, schedule="constant"), few)
+    events = list(execute(run))
+    assert [type(event) for event in events[-2:]] == [StepDone, RunFailed]
+    assert events[-1].message.startswith("Epoch 1, step 2") and "Lower the learning rate" in events[-1].fix
+    assert run.state == "failed" and run.last_epoch is None and run.events() == events
+
+
+def test_failure_keeps_the_last_good_epoch(few):
+    """At one step an epoch, the end of epoch 1 finds the model destroyed."""
+    run = prepare(config_of(learning_rate=1e30, schedule="constant", batch=32), few)
+    events = list(execute(run))
+    assert isinstance(events[-1], RunFailed) and "retain set is not finite" in events[-1].message
+    assert not any(isinstance(event, EpochDone) and event.epoch for event in events)
+
+
+def test_failure_nobody_foresaw_is_logged_and_raised(few, tmp_path):
+    run = prepare(config_of(), few)
+    (run.folder / "facts.jsonl").write_text("no facts at all\n")
+    with pytest.raises(ValueError):
+        list(execute(run))
+    assert run.state == "failed" and run.events()[-1].message.startswith("JSONDecodeError")
+
+
+def scores_and_betas(config, facts):
+    run = prepare(config, facts)
+    return {fact.id: fact.score for fact in run.facts.forget}, run.betas
+
+
+def test_betas_come_from_the_scores(small):
+    scores, betas = scores_and_betas(config_of(), small)
+    beta = config_of().beta
+    assert scores == {fact.id: fact.score for fact in small.forget}
+    assert betas == {fact: beta(score) for fact, score in scores.items()}
+
+
+def test_shuffled_scores(small):
+    """The same betas dealt to other facts, by the seed; the facts keep their true scores and so their tiers."""
+    scores, given = scores_and_betas(config_of(), small)
+    kept, shuffled = scores_and_betas(config_of(preset="shuffled"), small)
+    _, again = scores_and_betas(config_of(scores="shuffled"), small)
+    _, other = scores_and_betas(config_of(scores="shuffled", seed=1), small)
+    assert kept == scores
+    assert sorted(shuffled.values()) == sorted(given.values()) and shuffled.keys() == given.keys()
+    assert shuffled == again != given and other not in (shuffled, given)
+
+
+def test_inverted_scores(small):
+    scores, given = scores_and_betas(config_of(), small)
+    kept, inverted = scores_and_betas(config_of(preset="inverted"), small)
+    by_score = sorted(scores, key=scores.get)
+    assert kept == scores
+    assert sorted(inverted.values()) == sorted(given.values())
+    assert [inverted[fact] for fact in by_score] == sorted(given.values())  # the rarest now has the smallest
+    assert [given[fact] for fact in by_score] == sorted(given.values(), reverse=True)
+
+
+def test_mean_beta(small):
+    _, given = scores_and_betas(config_of(), small)
+    run = prepare(config_of(preset="beta-mean"), small)
+    (beta,) = set(run.betas.values())
+    assert beta == pytest.approx(fmean(given.values()))
+    assert run.config.beta(1.0) == run.config.beta(1e6) == beta
+
+
+@pytest.fixture
+def unscored(small):
+    """The set with two forget facts whose score is unknown."""
+    bare = tuple(replace(fact, score=None) for fact in small.forget[:2])
+    return replace(small, forget=bare + small.forget[2:])
+
+
+def test_missing_score_is_an_error(unscored):
+    with pytest.raises(DataError, match=f"2 of 32 facts have no score, for example '{unscored.forget[0].id}'"):
+        prepare(config_of(), unscored)
+
+
+def test_missing_score_dropped(unscored):
+    run = prepare(config_of(missing_score="drop"), unscored)
+    assert run.facts.forget == unscored.forget[2:] and len(run.betas) == 30
+
+
+@pytest.mark.parametrize("scores", ["given", "shuffled", "inverted"])
+def test_missing_score_uniform(unscored, scores):
+    run = prepare(config_of(missing_score="uniform", scores=scores), unscored)
+    assert run.facts.forget == unscored.forget
+    assert [run.betas[fact.id] for fact in unscored.forget[:2]] == [1.0, 1.0]
+    expected = [config_of().beta(fact.score) for fact in unscored.forget[2:]]
+    assert sorted(run.betas.values()) == sorted([1.0, 1.0, *expected])
+
+
+def test_no_score_at_all(small):
+    bare = replace(small, forget=tuple(replace(fact, score=None) for fact in small.forget))
+    with pytest.raises(DataError, match="No fact has a score"):
+        prepare(config_of(missing_score="drop"), bare)
+    assert set(prepare(config_of(missing_score="uniform"), bare).betas.values()) == {1.0}
+
+
+@pytest.mark.parametrize("method", ["wga", "npo", "gd", "ga"])
+def test_methods_without_beta_need_no_score(unscored, method):
+    run = prepare(config_of(method), unscored)
+    assert run.betas is None and run.facts.forget == unscored.forget
+
+
+def test_nothing_to_retain(small, own_folders):
+    with pytest.raises(DataError, match="has no retain rows"):
+        prepare(config_of(), replace(small, retain=()))
+
+
+def test_unknown_argument_is_found_before_a_model_is_loaded(small):
+    with pytest.raises(ConfigError, match="wga has no gamma"):
+        prepare(config_of("wga", model="nobody/no-such-model", arguments={"gamma": 1}), small)
+
+
+def test_model_that_is_not_there_fails_the_run(small):
+    run = prepare(config_of(model="nobody/no-such-model"), small)
+    (event,) = execute(run)
+    assert isinstance(event, RunFailed) and "'nobody/no-such-model' cannot be loaded" in event.message
+
+
+def test_empty_answer_fails_the_run(small):
+    run = prepare(config_of(), replace(small, forget=(Fact("nothing", "Why?", "", score=100.0), *small.forget)))
+    *_, event = execute(run)
+    assert isinstance(event, RunFailed) and "'nothing' has no token" in event.message
+
+
+def notes_of(run):
+    return " ".join(run.events()[-1].notes)
+
+
+def test_remark_on_a_controller_that_never_acted(finished):
+    run, _ = finished(tolerance=1e6)
+    assert all(row.lam == 0 for row in run.epochs())
+    never = "The controller was never activated: drift stayed within tolerance, so lambda is 0 throughout."
+    assert notes_of(run) == never
+
+
+def test_remark_on_damage_that_epoch_1_hides(few):
+    run = prepare(config_of(epochs=1, learning_rate=8e-3), few)
+    list(execute(run))
+    row = run.epochs()[-1]
+    assert row.drift == row.lam == 0 and row.drift_from_start > 0.1
+    rise = f"the retain loss rose by up to {row.drift_from_start:.0%}: the reference is taken after epoch 1"
+    assert rise in notes_of(run)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [("npo", {}), ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0})],
+    ids=["fixed", "acted"],
+)
+def test_no_remark_on_other_controllers(finished, method, changes):
+    run, _ = finished(method, **changes)
+    assert (method == "npo") or max(row.lam for row in run.epochs()) > 0
+    assert "controller" not in notes_of(run)
+
+
+def test_remark_on_a_broken_model(few):
+    run = prepare(config_of("ga", epochs=2, learning_rate=2e-2), few)
+    list(execute(run))
+    utility = next(row for row in run.measured().rows if row["group"] == "utility")
+    assert utility["recall"] < 0.5 and math.isfinite(utility["kl"])
+    assert f"only {utility['recall']:.0%} of the non-fact questions still work" in notes_of(run)
+
+
+def test_facts_the_model_never_knew_are_said_to_be_unknown(small, tmp_path):
+    strangers = tuple(replace(fact, question=f"What is the {fact.id} of nowhere?") for fact in small.forget[:8])
+    run = prepare(make_config(epochs=1), replace(small, forget=strangers), tmp_path)
+    *_, done = execute(run)
+    assert any("never known" in note for note in done.notes)
+
+
+def test_a_constant_beta_is_constant_with_and_without_scores(small, tmp_path):
+    half = tuple(replace(fact, score=None) if i % 2 else fact for i, fact in enumerate(small.forget))
+    run = prepare(make_config(preset="beta-0.1"), replace(small, forget=half), tmp_path)
+    assert set(run.betas.values()) == {0.1}
+
+
+def test_dropping_unscored_facts_means_the_same_for_every_method(small, tmp_path):
+    half = tuple(replace(fact, score=None) if i % 2 else fact for i, fact in enumerate(small.forget))
+    facts = replace(small, forget=half)
+    kept = [prepare(make_config(name, missing_score="drop"), facts, tmp_path).facts.forget for name in ("adapop", "ga")]
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == len(half) / 2

@@ -1,0 +1,81 @@
+"""Ctrl-C, as a real signal to a real process: it ends within seconds, and what was running can be gone on with."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from gradio_client import Client
+
+from adapop.paths import ROOT
+from adapop.runs.execute import execute
+from adapop.runs.run import all_runs, runs_root
+from adapop.training.events import RunStarted, StepDone
+
+PATIENCE_SECONDS, END_SECONDS = 120, 20
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to whole consoles")
+
+
+@contextmanager
+def started(*command: str):
+    """A process of this package, killed if it is still there at the end."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until_it_trains():
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (runs := all_runs()) or not any(isinstance(event, StepDone) for event in runs[0].events()):
+        assert time.monotonic() < deadline, "no step was made"
+        time.sleep(0.05)
+    return runs[0]
+
+
+def interrupted(process) -> float:
+    """Seconds from Ctrl-C to the end."""
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait(END_SECONDS)
+    return time.monotonic() - begun
+
+
+def assert_resumable(run) -> None:
+    assert (run.state, run.locked, run.stop_requested) == ("running", False, False)
+    events = execute(run)
+    assert isinstance(next(events), RunStarted)
+    events.close()
+
+
+def test_a_run_of_the_command_line():
+    with started("-m", "adapop", "run", "--epochs", "50", "--out", str(runs_root())) as process:
+        run = until_it_trains()
+        interrupted(process)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert f"go on with: python -m adapop resume {run.id}" in said and "Traceback" not in said
+    assert_resumable(run)
+
+
+def test_the_app_does_not_wait_for_the_run_at_work():
+    with started("app.py") as process:
+        address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout))).group()
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        app = Client(address, verbose=False, httpx_kwargs={"timeout": PATIENCE_SECONDS})
+        app.predict("sandbox", epochs=50, api_name="/start_run")
+        run = until_it_trains()
+        interrupted(process)
+    assert process.returncode == 130
+    assert_resumable(run)

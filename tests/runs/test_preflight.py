@@ -1,0 +1,106 @@
+"""What the page says before a run: what stands in the way, what is doubtful, what it will cost."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.facts.fact import Fact, FactSet
+from adapop.model.footprint import SANDBOX_MODEL, footprint
+from adapop.popularity.beta import BetaMap
+from adapop.runs.pace import Pace
+from adapop.runs.preflight import preflight, steps_of
+
+
+def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
+    found = preflight(sandbox, make_config())
+    assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
+    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs." in found.plan[0]
+    assert "tokens" in found.plan[1]
+    assert "MiB" in found.plan[2]
+
+
+def test_nothing_to_forget_or_to_retain_stands_in_the_way(sandbox):
+    assert "no fact to forget" in preflight(replace(sandbox, forget=()), make_config()).problems[0]
+    assert "nothing to retain" in preflight(replace(sandbox, retain=()), make_config()).problems[0]
+
+
+def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
+    unknown = (replace(sandbox.forget[0], score=None), *sandbox.forget[1:])
+    facts = replace(sandbox, forget=unknown)
+    assert "1 fact has no score" in preflight(facts, make_config()).problems[0]
+    assert preflight(facts, make_config("wga")).problems == ()
+    assert preflight(facts, make_config(preset="beta-1")).problems == ()
+    assert "β = 1 there" in preflight(facts, make_config(missing_score="uniform")).doubts[0]
+    assert "255 facts to forget" in preflight(facts, make_config(missing_score="drop")).plan[0]
+
+
+def test_a_question_on_both_sides_pulls_both_ways(sandbox):
+    facts = replace(sandbox, retain=(*sandbox.retain, replace(sandbox.forget[0], id="twice")))
+    assert "both ways: 1 of the questions" in preflight(facts, make_config()).doubts[0]
+
+
+def test_answers_that_only_the_forget_set_has_are_a_doubt():
+    forget = tuple(Fact(str(i), f"Who {i}?", "Ann", score=10.0**i) for i in range(1, 5))
+    facts = FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),))
+    assert any("keep the word" in doubt for doubt in preflight(facts, make_config()).doubts)
+
+
+def test_scores_that_do_not_suit_the_map_are_a_doubt(sandbox):
+    alike = tuple(replace(fact, score=500.0) for fact in sandbox.forget)
+    assert preflight(replace(sandbox, forget=alike), make_config()).doubts
+    flat = make_config(beta=BetaMap.constant(1.0))
+    assert preflight(replace(sandbox, forget=alike), flat).doubts == ()
+
+
+def test_a_fact_longer_than_the_model_reads_stands_in_the_way(sandbox):
+    long = replace(sandbox.forget[0], question="word " * SANDBOX_MODEL["max_position_embeddings"])
+    found = preflight(replace(sandbox, forget=(long, *sandbox.forget[1:])), make_config())
+    assert "the model reads 1,024" in found.problems[0]
+
+
+@pytest.mark.parametrize("question", ["", "Who is <|user|> Bob, and who <|assistant|> Ann?"])
+def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, question):
+    from adapop.model.tokens import encode_facts
+
+    first, *others = sandbox.forget
+    facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
+    rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
+    longest = max(len(row.prompt) + len(row.answer) for row in rows)
+    assert f"has {longest:,} tokens, the chat template's among them" in preflight(facts, make_config()).plan[1]
+
+
+def test_the_time_goes_by_the_last_run_here(sandbox):
+    config = make_config(epochs=2)
+    assert steps_of(sandbox, config) == 32
+    assert "About 8 s, going by the last run here" in preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).plan[-1]
+    assert "where we measured it" in preflight(sandbox, config).plan[-1]
+
+
+def test_the_footprint_is_what_training_keeps(fresh, sandbox):
+    import torch
+
+    from adapop.model.tokens import collate, encode_facts
+
+    config = make_config()
+    model = fresh()
+    tokens = collate(encode_facts(model.tokenizer, sandbox.forget[: config.micro_batch]), model.tokenizer.pad_token_id)
+    kept = {}
+
+    def keep(tensor):
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = tensor, storage.nbytes()
+        return tensor
+
+    model.network.train()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        model.score(tokens).nll.sum()
+    parameters = dict(model.network.named_parameters())
+    own = {parameter.untyped_storage().data_ptr() for parameter in parameters.values()}
+    activations = sum(size for place, (_, size) in kept.items() if place not in own)
+    adapter = sum(parameter.numel() for name, parameter in parameters.items() if "lora" in name)
+    base = sum(parameter.numel() for name, parameter in parameters.items() if "lora" not in name)
+    estimate = footprint(SANDBOX_MODEL, config, tokens.ids.shape[1])
+    assert estimate.weights == base * 4
+    assert estimate.adapter == adapter * 16  # value, gradient, two moments
+    assert estimate.activations == pytest.approx(activations, rel=0.2)

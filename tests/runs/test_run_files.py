@@ -1,0 +1,237 @@
+"""Full disks, forbidden and vanished folders, damaged files, clocks put back: each is said by name and breaks nothing.
+
+The refusals are real ones of this machine's kernel: /dev/full, a limit on the size of files, another user's rights.
+"""
+
+import errno
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_execution import assert_same_run, config_of, killed
+
+from adapop.config.presets import make_config
+from adapop.errors import DataError, RunError
+from adapop.runs import files as disk
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.run import create_run
+from adapop.training.events import RunDone, RunFailed, RunStarted, Saved, StepDone, to_json
+
+posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
+
+
+@pytest.fixture(scope="module")
+def few(small):
+    return replace(small, forget=small.forget[:8], retain=small.retain[:8], holdout=(), utility=())
+
+
+@pytest.fixture(scope="module")
+def straight(few, tmp_path_factory):
+    run = prepare(config_of(), few, tmp_path_factory.mktemp("straight"))
+    assert isinstance(list(execute(run))[-1], RunDone)
+    return run
+
+
+@contextmanager
+def no_file_above(size: int):
+    """As on a full disk: what grows above so many bytes is refused in the middle."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def nobody():
+    """A folder that may only be read, for this test's user is not root."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "runs").mkdir()
+    for path in (folder, folder / "runs"):
+        path.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield folder / "runs"
+    finally:
+        if root:
+            os.seteuid(0)
+        for path in (folder, folder / "runs"):
+            path.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+# --- a full disk
+
+
+@posix
+def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
+    path = tmp_path / "probes.jsonl"
+    disk.write_text(path, "first")
+    with no_file_above(1000), pytest.raises(RunError, match=r"The disk is full: .*probes.jsonl could not be written"):
+        disk.write_text(path, "second" * 1000)
+    assert path.read_text(encoding="utf-8") == "first"
+    assert list(tmp_path.iterdir()) == [path], "half a file would only take what space is left"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
+def test_a_log_on_a_full_disk(few):
+    run = prepare(config_of(), few)
+    (run.folder / "events.jsonl").symlink_to("/dev/full")
+    with pytest.raises(RunError, match=r"The disk is full: .*events.jsonl .* Free some space, then resume the run"):
+        list(execute(run))
+    (run.folder / "events.jsonl").unlink()
+    assert isinstance(list(execute(run))[-1], RunDone)
+
+
+@posix
+def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_space(few, straight):
+    run = prepare(config_of(), few)
+    with no_file_above(200_000):
+        last = list(execute(run))[-1]
+    assert isinstance(last, RunFailed) and last.message.startswith("The disk is full") and "resume" in last.fix
+    assert (run.last_epoch, list(run.folder.glob("writing-*"))) == (None, [])
+    list(execute(run))
+    assert_same_run(run, straight)
+
+
+@posix
+def test_a_run_that_cannot_be_written_down_is_none(few, tmp_path):
+    with no_file_above(1000), pytest.raises(RunError, match="The disk is full"):
+        prepare(config_of(), few, tmp_path)
+    assert not list(tmp_path.glob("*/config.json"))
+
+
+# --- a folder that is read-only, or gone
+
+
+@posix
+def test_a_read_only_folder(few, nobody):
+    with pytest.raises(RunError, match=r"cannot be written to \(Permission denied\). Make the folder writable"):
+        prepare(config_of(), few, nobody)
+
+
+def test_a_folder_that_is_deleted_under_a_run(few):
+    run = prepare(config_of(), few)
+    events = execute(run)
+    next(events)
+    shutil.rmtree(run.folder)
+    with pytest.raises(RunError, match=r"is gone. Start the run again"):
+        list(events)
+    assert not run.folder.exists()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EIO, errno.ENOSPC])
+def test_a_refusal_says_what_and_where_and_what_to_do(tmp_path, number):
+    error = disk.refused(tmp_path / "events.jsonl", number)
+    assert str(tmp_path) in error.message and error.fix
+    assert ("full" in error.message) == (number == errno.ENOSPC)
+
+
+# --- what a damaged disk leaves
+
+
+def half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+DAMAGES = {"adapter_model.safetensors": half, "optimizer.safetensors": Path.unlink, "state.json": half}
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGES.items(), ids=DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(few, straight, name, damage):
+    run = prepare(config_of(), few)
+    killed(run, len(straight.events()) - 3)
+    damage(run.checkpoint(3) / name)
+    failed = list(execute(run))[-1]
+    assert isinstance(failed, RunFailed) and name in failed.message and "Delete this folder" in failed.fix
+    assert "epoch-3 cannot be read" in failed.message
+    shutil.rmtree(run.checkpoint(3))
+    list(execute(run))
+    assert_same_run(run, straight)
+
+
+def test_a_damaged_adapter_is_named_when_it_is_asked(few):
+    run = prepare(config_of(epochs=1), few)
+    list(execute(run))
+    half(run.checkpoint(1) / "adapter_model.safetensors")
+    with pytest.raises(RunError, match=r"adapter_model\.safetensors is damaged or missing"):
+        load_model(run)
+
+
+def test_a_damaged_line_of_the_log_is_named(few):
+    run = create_run(make_config("wga"), few, None)
+    run.append(Saved(run=run.id, epoch=1))
+    log = run.folder / "events.jsonl"
+    log.write_bytes(log.read_bytes() + b"\0\0\n" + log.read_bytes())
+    with pytest.raises(RunError, match=r"events.jsonl, line 2 does not read"):
+        run.events()
+
+
+def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(few, monkeypatch):
+    """Else a power cut may leave a name without contents. The calls are real, and only noted."""
+    calls = []
+
+    def noted(name, call):
+        def called(first, *rest):
+            calls.append((name, os.readlink(f"/proc/self/fd/{first}") if isinstance(first, int) else str(first)))
+            return call(first, *rest)
+
+        return called
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("which file is forced to the disk can only be seen on Linux")
+    run = prepare(config_of(epochs=1), few)
+    monkeypatch.setattr(os, "fsync", noted("sync", os.fsync))
+    monkeypatch.setattr(os, "replace", noted("name", os.replace))
+    list(execute(run))
+    aside = str(run.folder / "writing-1")
+    named = calls.index(("name", aside))
+    before, after = calls[:named], calls[named + 1 :]
+    files = {path.name for path in run.checkpoint(1).iterdir()}
+    assert {path.removeprefix(f"{aside}/") for what, path in before if path.startswith(f"{aside}/")} == files
+    assert before.count(("sync", str(run.folder / "events.jsonl"))) >= 2, "what the epoch said comes first"
+    assert after[0] == ("sync", str(run.folder))
+
+
+# --- a clock that is put back
+
+
+def test_times_of_a_log_never_go_back(few):
+    run = create_run(make_config("wga"), few, None)
+    times = (10.0, 5.0, 12.0, 11.0)
+    lines = [to_json(Saved(run=run.id, epoch=epoch, time=time)) for epoch, time in enumerate(times, start=1)]
+    (run.folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert [event.time for event in run.events()] == [10.0, 10.0, 12.0, 12.0]
+
+
+# --- facts that do not fit
+
+
+def test_facts_longer_than_the_context_are_named_before_training(few):
+    long = replace(few.retain[2], question=few.retain[2].question + " of it" * 600)
+    longer = replace(few.forget[1], answer=" ".join(["Verdi"] * 1100))
+    facts = replace(few, forget=(few.forget[0], longer), retain=(*few.retain[:2], long))
+    run = prepare(config_of(), facts)
+    events = list(execute(run))
+    assert [type(event) for event in events] == [RunStarted, RunFailed]
+    message = events[-1].message
+    assert "context of 1,024 tokens" in message
+    assert f"forget row 2 ({longer.id!r}) with 1,1" in message and f"retain row 3 ({long.id!r}) with 1,2" in message
+    assert not any(isinstance(event, StepDone) for event in events)
+
+
+def test_many_facts_that_do_not_fit_are_counted(few, model):
+    from adapop.model.tokens import check_lengths
+
+    rows = tuple(replace(fact, paraphrases=("why " * 1100,)) for fact in few.forget)
+    with pytest.raises(DataError, match=r"and 5 more\. Shorten or drop"):
+        check_lengths(model.tokenizer, replace(few, forget=rows), model.context, model.system, 3)

@@ -1,0 +1,236 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.facts.fact import Fact, FactSet
+from adapop.runs.run import Run, all_runs, create_run, find_run, runs_root
+from adapop.training.events import (
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Saved,
+    to_json,
+)
+
+FACTS = FactSet(
+    "Café “set” 🦜",
+    (Fact("é", "Who?\u2028", "Me", score=12.5), Fact("b", "What?", "That", score=None)),
+    retain=(Fact("c", "When?", "Now"),),
+    notes=("a note",),
+)
+CONFIG = make_config("adapop", "stress", seed=3)
+
+
+def new_run(root: Path) -> Run:
+    return create_run(CONFIG, FACTS, {"é": 1.25, "b": 1.0}, root, {"python": "3"})
+
+
+def started(resumed_from: int = 0) -> RunStarted:
+    return RunStarted(
+        run="r", model="sandbox", method="wga", facts="set", forget=1, retain=1, holdout=1, epochs=2, steps=1,
+        resumed_from=resumed_from,
+    )  # fmt: skip
+
+
+def epoch_done(epoch: int) -> EpochDone:
+    return EpochDone(
+        run="r", epoch=epoch, retain_loss=1.0, reference=1.0, drift=0.0, lam=0.0, alpha=0.5, start_loss=1.0,
+        drift_from_start=0.0,
+    )  # fmt: skip
+
+
+def measured(epoch: int, full: bool = False) -> Measured:
+    return Measured(run="r", epoch=epoch, rows=({"recall": float(epoch)},), full=full)
+
+
+STOPPED = RunStopped(run="r", epoch=1)
+FAILED = RunFailed(run="r", message="The loss is not finite.")
+DONE = RunDone(run="r", epoch=2, seconds=1.0)
+ONE_EPOCH = [started(), epoch_done(0), epoch_done(1), Saved(run="r", epoch=1)]
+
+
+def test_run_is_restored_from_its_folder(tmp_path):
+    run = find_run(new_run(tmp_path).id, tmp_path)
+    assert run.config == CONFIG
+    assert run.facts == FACTS
+    assert run.betas == {"é": 1.25, "b": 1.0}
+    assert (run.state, run.last_epoch, run.events(), run.epochs()) == ("queued", None, [], [])
+    about = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    assert (about["sha256"], about["versions"]) == (FACTS.sha256, {"python": "3"})
+
+
+def test_run_of_a_method_without_betas(tmp_path):
+    assert create_run(make_config("wga"), FACTS, None, tmp_path).betas is None
+
+
+def test_ids_are_unlike_and_name_the_method(tmp_path):
+    ids = {new_run(tmp_path).id for _ in range(20)}
+    assert len(ids) == 20
+    assert all(id_.startswith("adapop-") and len(id_) == len("adapop-") + 16 for id_ in ids)
+
+
+def test_find_by_id_and_by_path(tmp_path):
+    run = new_run(tmp_path)
+    assert find_run(run.id, tmp_path) == run
+    assert find_run(str(run.folder), tmp_path / "elsewhere") == run
+
+
+@pytest.mark.parametrize("name", ["nothing", "..", "a/b", "a\0b", "x" * 5000])
+def test_no_such_run(tmp_path, name):
+    with pytest.raises(RunError, match="There is no run"):
+        find_run(name, tmp_path)
+
+
+def test_folder_that_is_no_run(tmp_path):
+    with pytest.raises(RunError, match="it has no config"):
+        Run(tmp_path).config  # noqa: B018
+
+
+def test_newest_run_is_first_whatever_happens_to_the_older(tmp_path):
+    """A checkpoint or a request to stop changes a folder, but makes no run newer."""
+    runs = [new_run(tmp_path) for _ in range(3)]
+    for age, run in zip((200, 100, 300), runs):
+        os.utime(run.folder / "config.json", (age, age))
+    runs[1].request_stop()
+    assert all_runs(tmp_path) == [runs[2], runs[0], runs[1]]
+
+
+def test_only_complete_runs_are_listed(tmp_path):
+    run = new_run(tmp_path)
+    (tmp_path / "half-made").mkdir()
+    (tmp_path / "note.txt").write_text("x", encoding="utf-8")
+    assert all_runs(tmp_path) == [run]
+    assert all_runs(tmp_path / "nowhere") == []
+
+
+def test_root_from_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "mine"))
+    run = create_run(CONFIG, FACTS, None)
+    assert run.folder.parent == runs_root() == tmp_path / "mine"
+    assert all_runs() == [find_run(run.id)] == [run]
+
+
+@pytest.mark.parametrize(("folders", "epoch"), [([], None), (["epoch-1"], 1), (["epoch-2", "epoch-10", "epoch-9"], 10)])
+def test_last_epoch_is_the_newest_complete_checkpoint(tmp_path, folders, epoch):
+    run = new_run(tmp_path)
+    for name in (*folders, "writing-11"):
+        (run.folder / name).mkdir()
+    assert run.last_epoch == epoch
+    assert epoch is None or run.checkpoint(epoch).is_dir()
+
+
+# --- the log
+
+
+def test_what_is_appended_is_read_back_stamped(tmp_path):
+    run = new_run(tmp_path)
+    written = [run.append(event) for event in (*ONE_EPOCH, FAILED)]
+    assert run.events() == written
+    times = [event.time for event in written]
+    assert times == sorted(times)
+    assert times[0] > 1.7e9
+    assert [row.epoch for row in run.epochs()] == [0, 1]
+
+
+def test_log_is_only_ever_appended_to(tmp_path):
+    run = new_run(tmp_path)
+    log = run.folder / "events.jsonl"
+    before = b""
+    for event in (*ONE_EPOCH, STOPPED, started(1), DONE):
+        run.append(event)
+        assert log.read_bytes().startswith(before)
+        before = log.read_bytes()
+    assert before.count(b"\n") == 7
+
+
+LAST = RunFailed(run="r", message="é“🦜\u2028")
+LAST_LINE = to_json(LAST).encode() + b"\n"
+
+
+@pytest.mark.parametrize("cut", range(1, len(LAST_LINE)))
+def test_torn_last_line_is_not_yet_said_and_gives_way_to_the_next(tmp_path, cut):
+    """Torn anywhere, also inside a character."""
+    run = new_run(tmp_path)
+    first = run.append(started())
+    with open(run.folder / "events.jsonl", "ab") as log:
+        log.write(LAST_LINE[:-cut])
+    assert run.events() == [first]
+    second = run.append(epoch_done(0))
+    assert run.events() == [first, second]
+    assert (run.folder / "events.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_torn_first_line(tmp_path):
+    run = new_run(tmp_path)
+    (run.folder / "events.jsonl").write_bytes(LAST_LINE[:10])
+    assert (run.events(), run.state) == ([], "queued")
+    assert run.events() == [] != [run.append(started())] == run.events()
+
+
+def test_text_with_line_separators_stays_one_line(tmp_path):
+    run = new_run(tmp_path)
+    assert [run.append(LAST)] == run.events()
+
+
+def test_what_an_interrupted_epoch_said_is_dropped(tmp_path):
+    run = new_run(tmp_path)
+    for event in (*ONE_EPOCH, epoch_done(2), started(1), epoch_done(2), Saved(run="r", epoch=2)):
+        run.append(event)
+    assert [row.epoch for row in run.epochs()] == [0, 1, 2]
+
+
+def test_full_measurement_of_the_original_and_the_unlearned_model(tmp_path):
+    run = new_run(tmp_path)
+    for event in (started(), measured(0), measured(1), measured(2)):
+        run.append(event)
+    assert run.measured() is run.measured(before=True) is None
+    for event in (measured(0, full=True), measured(2, full=True)):
+        run.append(event)
+    assert run.measured(before=True).rows[0]["recall"] == 0
+    assert run.measured().rows[0]["recall"] == 2
+
+
+# --- stopping, and the state
+
+
+@pytest.mark.parametrize(
+    ("events", "state", "with_stop"),
+    [
+        ([], "queued", "queued"),
+        ([started()], "running", "stopping"),
+        (ONE_EPOCH, "running", "stopping"),
+        ([*ONE_EPOCH, STOPPED], "stopped", "stopped"),
+        ([*ONE_EPOCH, FAILED], "failed", "failed"),
+        ([*ONE_EPOCH, DONE], "done", "done"),
+        ([*ONE_EPOCH, STOPPED, started(1)], "running", "stopping"),
+        ([*ONE_EPOCH, FAILED, started(1), epoch_done(2), DONE], "done", "done"),
+        ([*ONE_EPOCH, STOPPED, started(1), STOPPED], "stopped", "stopped"),
+        ([started(), STOPPED, started()], "running", "stopping"),
+    ],
+)
+def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_stop):
+    run = new_run(tmp_path)
+    for event in events:
+        run.append(event)
+    assert run.state == state
+    run.request_stop()
+    assert run.state == with_stop
+
+
+def test_asking_twice_to_stop_is_asking_once(tmp_path):
+    run = new_run(tmp_path)
+    assert not run.stop_requested
+    run.clear_stop()
+    run.request_stop()
+    run.request_stop()
+    assert run.stop_requested
+    run.clear_stop()
+    assert not run.stop_requested

@@ -1,0 +1,140 @@
+"""Every method where its numbers are worst: finite, or a stop by name before the step; never a silent NaN.
+
+p -> 1 and p -> 0 come from a model whose logits are multiplied until float32 knows no other p; β stands at both of its
+limits; answers have one token or 200; there is one fact and one fact to retain; in float32 and in bfloat16.
+"""
+
+import math
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
+from adapop.errors import DataError, ModelError
+from adapop.model.loading import adapted_model
+from adapop.model.tokens import collate, encode_facts
+from adapop.objectives.alternates import by_relation
+from adapop.training.controller import DualAscent
+from adapop.training.events import EpochDone
+from adapop.training.trainer import Trainer
+
+ROWS, CERTAIN = 2, 100.0
+CLIPS = (0.05, 2.0)
+
+
+def with_alternates(facts, sandbox):
+    return by_relation(facts, (*sandbox.forget, *sandbox.retain), 0)
+
+
+def known(sandbox):
+    """Answers of one token that the model knows."""
+    return with_alternates(sandbox.forget[:ROWS], sandbox)
+
+
+def strange(sandbox):
+    """Answers of one token that belong to other questions."""
+    others = sandbox.forget[100 : 100 + ROWS]
+    wrong = [replace(fact, answer=other.answer) for fact, other in zip(sandbox.forget, others)]
+    return with_alternates(wrong, sandbox)
+
+
+def long(sandbox):
+    """Answers of 200 tokens, and wrong ones as long."""
+    words = [fact.answer for fact in (*sandbox.forget, *sandbox.retain)]
+    return [
+        replace(fact, answer=" ".join(words[:200]), alternates=(" ".join(words[200:400]),))
+        for fact in sandbox.forget[:ROWS]
+    ]
+
+
+def single(sandbox):
+    return known(sandbox)[:1]
+
+
+# facts, the factor of the logits, and whether the method may refuse by name
+CASES = {
+    "p = 1": (known, CERTAIN, True),
+    "p = 0": (strange, CERTAIN, True),
+    "200 tokens": (long, 1.0, False),
+    "one fact": (single, 1.0, False),
+}
+
+
+@contextmanager
+def sharpened(model, factor: float):
+    """Inside, every logit is multiplied; afterwards the adapter is as it was, too."""
+    weight, adapter = model.network.get_base_model().model.norm.weight, deepcopy(model.adapter_state())
+    plain = weight.detach().clone()
+    with torch.no_grad():
+        weight.mul_(factor)
+    yield adapter
+    model.set_adapter_state(adapter)
+    with torch.no_grad():
+        weight.copy_(plain)
+
+
+def trained(model, config, facts, retain):
+    """Everything training says. retain: as many rows as facts."""
+    return list(Trainer("r", config, model, facts, retain, CLIPS[: len(facts)]).train())
+
+
+def numbers_of(event):
+    values = [*vars(event).values(), *getattr(event, "nll_by_tier", {}).values()]
+    return [value for value in values if isinstance(value, float)]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("method", METHODS)
+def test_numbers_stay_finite_or_the_run_stops_by_name(method, precision, sandbox):
+    torch.set_num_threads(1)
+    config = make_config(method, epochs=1, batch=ROWS, micro_batch=ROWS, precision=precision)
+    model = adapted_model(config)
+    for name, (facts_of, factor, may_refuse) in CASES.items():
+        facts = facts_of(sandbox)
+        with sharpened(model, factor) as before:
+            try:
+                events = trained(model, config, facts, sandbox.retain[: len(facts)])
+            except ModelError as error:
+                assert may_refuse and "p = 1 or p = 0" in error.message, name
+                after = model.adapter_state()
+                assert all(torch.equal(before[key], after[key]) for key in before), "stopped before the step"
+            else:
+                assert all(math.isfinite(value) for event in events for value in numbers_of(event)), name
+                assert all(parameter.isfinite().all() for parameter in model.parameters), name
+                assert sum(isinstance(event, EpochDone) for event in events) == 2, name
+
+
+def test_the_cases_are_what_they_say(sandbox, fresh):
+    model = fresh()
+    lengths = {name: [len(row.answer) for row in encode_facts(model.tokenizer, case[0](sandbox))]
+               for name, case in CASES.items()}  # fmt: skip
+    assert lengths == {"p = 1": [1, 1], "p = 0": [1, 1], "200 tokens": [200, 200], "one fact": [1]}
+    with sharpened(model, CERTAIN):
+        rows = {name: encode_facts(model.tokenizer, CASES[name][0](sandbox)) for name in ("p = 1", "p = 0")}
+        nll = {name: model.score(collate(batch, model.tokenizer.pad_token_id)).nll for name, batch in rows.items()}
+    assert nll["p = 1"].exp().max() == 1.0, "float32 knows no p above"
+    assert (-nll["p = 0"]).exp().max() == 0.0, "float32 knows no p below"
+
+
+def test_no_row_can_be_all_masked(sandbox, fresh):
+    """An answer without a token is refused by name; and TPO has words to forget in any other."""
+    model = fresh()
+    empty = replace(sandbox.forget[0], answer="")
+    with pytest.raises(DataError, match="has no token in this model"):
+        encode_facts(model.tokenizer, [empty])
+    general = [replace(fact, answer="the of ...") for fact in sandbox.forget[:2]]
+    events = trained(model, make_config("tpo", epochs=1, batch=2), general, sandbox.retain[:2])
+    assert all(math.isfinite(value) for event in events for value in numbers_of(event))
+
+
+@pytest.mark.parametrize("loss", [0.0, 1e-30, 1e30])
+def test_the_controller_at_the_ends_of_its_range(loss):
+    controller = DualAscent()
+    rows = [controller.start(loss)]
+    for retain in (loss, 1e30, 0.0, loss):
+        rows.append(controller.update(rows[-1], retain))
+    assert all(math.isfinite(row.alpha) and 0 <= row.lam <= controller.lam_max for row in rows)

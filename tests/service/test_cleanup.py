@@ -1,0 +1,135 @@
+"""Old runs and sets go, young and busy ones stay, and nothing that is not ours is touched."""
+
+import os
+import time
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, RunError
+from adapop.limits import keep_bytes, keep_seconds
+from adapop.runs.run import all_runs, create_run
+from adapop.service.cleanup import delete_aside, kept, overdue, put_aside
+from adapop.service.saved_sets import load_set, save_set
+from adapop.service.worker import Worker
+
+HOUR = 3600
+
+
+def aged(folder, hours: float):
+    """The folder with all its files changed so long ago."""
+    for path in folder.rglob("*"):
+        os.utime(path, (time.time() - hours * HOUR,) * 2)
+    return folder
+
+
+def run_of(small, root, hours: float):
+    run = create_run(make_config(), small, None, root)
+    aged(run.folder, hours)
+    return run
+
+
+def nobody(name: str) -> bool:
+    return False
+
+
+def test_age_is_that_of_the_newest_file(small, tmp_path):
+    old, touched = run_of(small, tmp_path, 3), run_of(small, tmp_path, 3)
+    (touched.folder / "epoch-1").mkdir()
+    (touched.folder / "epoch-1" / "state.json").write_text("{}", encoding="utf-8")
+    assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder]
+    assert overdue(tmp_path, 4 * HOUR, None, nobody) == []
+
+
+def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(small, tmp_path):
+    runs = [run_of(small, tmp_path, hours) for hours in (3, 2, 1)]
+    size = kept(tmp_path)[0].bytes
+    assert overdue(tmp_path, None, 2.5 * size, nobody) == [runs[0].folder]
+    assert overdue(tmp_path, None, 1.5 * size, runs[0].id.__eq__) == [runs[1].folder, runs[2].folder]
+    assert overdue(tmp_path, None, 3.5 * size, nobody) == []
+
+
+def test_only_runs_and_sets_are_ever_deleted(small, tmp_path):
+    worker, run, name = Worker(tmp_path), run_of(small, tmp_path, 3), save_set(small, tmp_path)
+    aged(tmp_path / "sets", 3)
+    strangers = [tmp_path / "thesis", tmp_path / "sets" / "mine", tmp_path / "adapop-short", tmp_path / "adapop-" / "x"]
+    for folder in strangers:
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}", encoding="utf-8")
+        aged(folder, 99)
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "adapop-0123456789abcdef").symlink_to(elsewhere)
+    secret = tmp_path / ".browser-secret"
+    secret.write_text("x", encoding="utf-8")
+    os.utime(secret, (1, 1))
+    worker.clean(2 * HOUR, 0.0)
+    assert not run.folder.exists()
+    assert load_set(name, tmp_path) is None
+    assert all(folder.exists() for folder in [*strangers, elsewhere, secret])
+
+
+def test_a_reader_sees_a_run_whole_or_not_at_all(small, tmp_path):
+    run = run_of(small, tmp_path, 3)
+    put_aside(run.folder, tmp_path)
+    put_aside(run.folder, tmp_path)
+    assert all_runs(tmp_path) == []
+    delete_aside(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_queued_run_stays_however_old(small, tmp_path):
+    worker = Worker(tmp_path)
+    first, second = (worker.submit(make_config(epochs=1), small) for _ in range(2))
+    aged(second.folder, 99)
+    worker.clean(HOUR, 0.0)
+    assert first.folder.exists()
+    assert second.folder.exists()
+    worker.ask(second, ["Who?"], [""]).result(120)
+    assert (first.state, second.state) == ("done", "done")
+    for run in (first, second):
+        aged(run.folder, 99)
+    worker.ask(second, ["Who?"], [""]).result(120)
+    worker.clean(HOUR, None)
+    assert [run.id for run in all_runs(tmp_path)] == [second.id], "a run that is asked is young again"
+    worker.clean(None, 0.0)
+    assert all_runs(tmp_path) == []
+    with pytest.raises(RunError, match="was deleted"):
+        worker.ask(second, ["Who?"], [""]).result(120)
+
+
+def test_an_idle_app_deletes_on_time(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.0005")  # 1.8 seconds
+    run = run_of(small, tmp_path, 0)
+    Worker(tmp_path).keep_clean()
+    deadline = time.monotonic() + 30
+    while run.folder.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("name", ["ADAPOP_KEEP_HOURS", "ADAPOP_KEEP_GB"])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "nan", "inf"])
+def test_a_limit_is_a_number_above_zero(monkeypatch, tmp_path, name, text):
+    monkeypatch.setenv(name, text)
+    with pytest.raises(ConfigError, match=name):
+        Worker(tmp_path).keep_clean()
+
+
+def test_only_a_public_space_deletes_unless_told_to(monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "0")
+    assert (keep_seconds(), keep_bytes()) == (None, None)
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    assert (keep_seconds(), keep_bytes()) == (2 * HOUR, 1e10)
+    monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.5")
+    monkeypatch.setenv("ADAPOP_KEEP_GB", "1")
+    assert (keep_seconds(), keep_bytes()) == (HOUR / 2, 1e9)
+
+
+def test_files_from_the_future_are_dated_now(small, tmp_path):
+    """Left by a clock that was put back: they would be kept until it has caught up."""
+    run = run_of(small, tmp_path, -1000)
+    assert overdue(tmp_path, HOUR, None, nobody) == []
+    assert all(path.stat().st_mtime < time.time() + HOUR for path in run.folder.rglob("*"))
+    aged(run.folder, 2)
+    assert overdue(tmp_path, HOUR, None, nobody) == [run.folder]

@@ -1,0 +1,245 @@
+"""Two visitors of one public app: neither reads, stops, questions or takes what is the other's, and nothing is fetched
+or served for either that the app did not make."""
+
+import hashlib
+import http.client
+import json
+import secrets
+import socket
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from adapop.runs.run import Run
+from adapop.service.links import link_of
+from adapop.service.worker import Worker
+from adapop.ui.middleware import visitor
+from browsing import launched
+
+FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
+PATIENCE_SECONDS = 120
+META = {"_type": "gradio.FileData"}
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    return Worker(tmp_path_factory.mktemp("runs"), who=visitor)
+
+
+@pytest.fixture(scope="module")
+def address(worker):
+    with launched(worker) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def public(monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+
+
+@pytest.fixture(scope="module")
+def ada(address):
+    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.1"})
+
+
+@pytest.fixture(scope="module")
+def bob(address):
+    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.2"})
+
+
+@pytest.fixture(scope="module")
+def run(ada, worker) -> Run:
+    name = ada.predict(FACTS, epochs=1, api_name="/start_run")["run"]
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while ada.predict(name, api_name="/status")["state"] != "done":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    return Run(worker.root / name)
+
+
+def status_of(url: str, body: bytes | None = None, headers: dict | None = None) -> int:
+    """The HTTP status of a request, as it is: no path is tidied."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers or {}), timeout=30) as reply:
+            return reply.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def event(address: str, wanted, data: list) -> dict:
+    """What the page's private event answers a stranger who sends it by hand."""
+    with urllib.request.urlopen(f"{address}config", timeout=30) as reply:
+        config = json.loads(reply.read())
+    names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
+    chosen = next(
+        one for one in config["dependencies"] if wanted([(names.get(target), kind) for target, kind in one["targets"]])
+    )
+    session = secrets.token_hex(6)
+    data = [*data, *[None] * (len(chosen["inputs"]) - len(data))]
+    body = json.dumps({"data": data, "fn_index": chosen["id"], "session_hash": session}).encode()
+    assert status_of(f"{address}gradio_api/queue/join", body, {"Content-Type": "application/json"}) == 200
+    url = f"{address}gradio_api/queue/data?session_hash={session}"
+    with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as stream:
+        for line in stream:
+            message = json.loads(line.removeprefix(b"data: ")) if line.startswith(b"data: ") else {}
+            if message.get("msg") == "process_completed":
+                return message
+    raise AssertionError("no answer")
+
+
+def clicked(name: str):
+    return lambda targets: (name, "click") in targets
+
+
+def uploaded(targets) -> bool:
+    return {("upload", "upload"), ("upload", "clear")} == set(targets)
+
+
+def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worker, run):
+    names = [ada.predict(FACTS, epochs=1, api_name="/start_run")["run"] for _ in range(3)]
+    for name in names:
+        ada.predict(name, api_name="/stop")
+    tails = [name.rpartition("-")[2] for name in [*names, run.id]]
+    assert len(set(tails)) == 4
+    assert all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
+    assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
+
+
+@pytest.mark.parametrize("endpoint", ["/status", "/stop", "/report", "/probe"])
+def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run, endpoint):
+    method, _, tail = run.id.rpartition("-")
+    near = f"{method}-{int(tail, 16) ^ 1:016x}"
+    odd = (f"{method}-*", f"{method}-", tail, run.id.upper(), f"{run.id}/../{run.id}")
+    for guess in (near, f"{method}-{'0' * 16}", *odd):
+        values = (guess, "Who?") if endpoint == "/probe" else (guess,)
+        with pytest.raises(AppError, match="There is no run"):
+            bob.predict(*values, api_name=endpoint)
+    assert not run.stop_requested
+
+
+def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
+    link = link_of(run)
+    status = bob.predict(link, api_name="/status")
+    assert (status["run"], status["state"]) == (link, "done")
+    assert run.id not in json.dumps(status)
+    path = bob.predict(link, api_name="/report")
+    assert run.id.encode() not in Path(path).read_bytes()
+    assert run.id not in path
+    for endpoint, values in (("/stop", (link,)), ("/probe", (link, "Who?"))):
+        with pytest.raises(AppError, match="There is no run"):
+            bob.predict(*values, api_name=endpoint)
+
+
+@pytest.mark.parametrize("name", ["stop", "resume", "probe-all", "recover", "ask"])
+def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name):
+    before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
+    data = {
+        "probe-all": [link_of(run), 8, "forget"],
+        "recover": [link_of(run), "quantise"],
+        "ask": [link_of(run), "Who?", ""],
+    }.get(name, [link_of(run)])
+    answer = event(address, clicked(name), data)
+    assert not answer["success"]
+    assert "read-only link" in answer["output"]["error"]
+    assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before
+
+
+def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada, address, run):
+    began = time.monotonic()
+    for prompt, gold in (("x" * 100_000, ""), ("Who?", "x" * 100_000)):
+        with pytest.raises(AppError, match=r"100,000 characters .* at most 400 here"):
+            ada.predict(run.id, prompt, gold, api_name="/probe")
+    answer = event(address, clicked("ask"), [run.id, "x" * 100_000, ""])
+    assert "ADAPOP_MAX_PROMPT" in answer["output"]["error"]
+    with pytest.raises(AppError, match="characters; at most"):
+        ada.predict([FACTS[0] | {"question": "x" * 100_000}], api_name="/start_run")
+    assert time.monotonic() - began < 20
+
+
+def test_only_files_that_the_app_made_are_served(address, worker, run):
+    secret = worker.root / ".browser-secret"
+    assert secret.exists()
+    for path in (secret, run.folder / "facts.jsonl", run.folder / "link", "/etc/passwd", "app.py", "../../etc/passwd"):
+        for route in ("file=", "file/", "static/", "custom_component/"):
+            for shape in (str(path), quote(str(path), safe=""), f"{worker.root}/../{path}"):
+                assert status_of(f"{address}gradio_api/{route}{shape}") in (403, 404, 422), (route, shape)
+
+
+def test_the_place_of_an_upload_does_not_follow_from_its_content(address):
+    content = b"question,answer,score\nWho?,Me,1\n"
+    head = b'--x\r\nContent-Disposition: form-data; name="files"; filename="facts.csv"\r\n\r\n'
+    body = head + content + b"\r\n--x--\r\n"
+    request = urllib.request.Request(
+        f"{address}gradio_api/upload", body, {"Content-Type": "multipart/form-data; boundary=x"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        (path,) = json.loads(reply.read())
+    place = path.split("/")[-2]
+    assert len(bytes.fromhex(place)) >= 16
+    assert place != hashlib.sha256(content).hexdigest()
+    guess = path.replace(place, hashlib.sha256(content).hexdigest())
+    assert status_of(f"{address}gradio_api/file={guess}") == 403
+
+
+@pytest.fixture
+def outside(monkeypatch):
+    """The names that anything in this process tried to reach."""
+    asked, resolve = [], socket.getaddrinfo
+
+    def recorded(host, *values, **named):
+        if host not in ("localhost", "127.0.0.1", "::1", None):
+            asked.append(host)
+        return resolve(host, *values, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", recorded)
+    return asked
+
+
+@pytest.mark.parametrize("url", ["http://example.org/a.csv", "https://huggingface.co/a.csv", "http://169.254.169.254/"])
+def test_no_address_is_fetched_in_the_place_of_a_file(address, ada, outside, url):
+    file = {"path": url, "url": url, "orig_name": "a.csv", "meta": META}
+    for route in ("file=", "proxy=", "file=/", "file%3D"):
+        assert status_of(f"{address}gradio_api/{route}{url}") in (403, 404)
+    with pytest.raises(AppError):
+        ada.predict(file, api_name="/beta")
+    answer = event(address, uploaded, [file, "own", None])
+    assert not answer["success"]
+    assert outside == []
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "config.json"])
+def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
+    path = str(run.folder / path) if path == "config.json" else path
+    file = {"path": path, "orig_name": "a.csv", "meta": META}
+    with pytest.raises(AppError):
+        ada.predict(file, api_name="/beta")
+    answer = event(address, uploaded, [file, "own", None])
+    assert not answer["success"]
+    assert "root:" not in json.dumps(answer)
+
+
+def test_a_visitor_has_a_limit_of_runs_and_the_next_visitor_their_own(ada, bob, monkeypatch):
+    monkeypatch.setenv("ADAPOP_RUNS_AN_HOUR", "6")
+    started = []
+    with pytest.raises(AppError, match="ADAPOP_RUNS_AN_HOUR"):
+        for _ in range(7):
+            started.append(ada.predict(FACTS, epochs=1, api_name="/start_run")["run"])
+            ada.predict(started[-1], api_name="/stop")
+    started.append(bob.predict(FACTS, epochs=1, api_name="/start_run")["run"])
+    bob.predict(started[-1], api_name="/stop")
+
+
+def test_a_request_larger_than_the_limit_is_refused_before_it_is_read(address):
+    """Nothing of it is sent here: who sends on may find the connection closed before the answer comes."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+    connection.putrequest("POST", "/gradio_api/queue/join")
+    connection.putheader("Content-Length", "3000000")
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()

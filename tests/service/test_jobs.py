@@ -1,0 +1,185 @@
+"""A run in slices, each in a freshly started process that knows nothing: what ZeroGPU does to a program."""
+
+import contextvars
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
+from multiprocessing import get_context
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.paths import ROOT
+from adapop.probes.plan import Plan
+from adapop.probes.prompts import ProbeRow
+from adapop.runs.run import Run
+from adapop.service import jobs
+from adapop.service.worker import Worker
+from adapop.training.events import RunDone, RunFailed, RunStarted, RunStopped
+
+PATIENCE_SECONDS = 240
+
+
+def spawned(work, seconds):
+    """Lends the "accelerator": every call in a process of its own, with what can be pickled."""
+    assert seconds > 0
+
+    def called(*args):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            return pool.submit(work, *args).result(PATIENCE_SECONDS)
+
+    return called
+
+
+def finished(worker, run) -> Run:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while worker.ahead_of(run) is not None:
+        assert time.monotonic() < deadline, "the worker took too long"
+        time.sleep(0.05)
+    return run
+
+
+def said(run) -> list:
+    """What a run said, but for its name, the clock, and that it was begun again."""
+    events = [event for event in run.events() if not isinstance(event, RunStarted)]
+    hidden = {"run", "time", "seconds"}
+    return [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
+
+
+def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(small, tmp_path):
+    config = make_config(epochs=2)
+    whole, sliced = Worker(tmp_path / "whole"), Worker(tmp_path / "sliced", spawned)
+    one, other = whole.submit(config, small), sliced.submit(config, small)
+    finished(whole, one)
+    finished(sliced, other)
+    assert sum(isinstance(event, RunStarted) for event in other.events()) == 3
+    assert said(one) == said(other)
+    for name in ("adapter_model.safetensors", "optimizer.safetensors", "state.json"):
+        assert (one.checkpoint(2) / name).read_bytes() == (other.checkpoint(2) / name).read_bytes()
+
+    prompts = ["Who wrote the book Hamlet?"], ["Shakespeare"]
+    assert sliced.ask(other, *prompts).result(PATIENCE_SECONDS) == whole.ask(one, *prompts).result(PATIENCE_SECONDS)
+    plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=config.max_new_tokens)
+    rows = sliced.probe(other, plan)[0].result(PATIENCE_SECONDS)
+    assert [type(row) for row in rows] == [ProbeRow] * 3
+    assert other.probes() == rows
+
+
+def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(small, tmp_path):
+    def stopping(work, seconds):
+        def called(folder, *args):
+            more = work(folder, *args)
+            if more and not stopped:
+                stopped.append(folder)
+                Run(folder).request_stop()
+            return more
+
+        return called
+
+    stopped = []
+    worker = Worker(tmp_path, stopping)
+    run = finished(worker, worker.submit(make_config(epochs=2), small))
+    assert isinstance(run.events()[-1], RunStopped)
+    assert run.last_epoch == 1
+    run.clear_stop()
+    worker.enqueue(run)
+    assert isinstance(finished(worker, run).events()[-1], RunDone)
+
+
+def dying(folder):
+    """A slice whose process is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_slice_that_dies_leaves_the_run_resumable(small, tmp_path):
+    def lent(work, seconds):
+        def called(*args):
+            calls.append(work)
+            return spawned(dying, seconds)(args[0]) if len(calls) == 2 else work(*args)
+
+        return called
+
+    calls = []
+    worker = Worker(tmp_path / "dies", lent)
+    run = finished(worker, worker.submit(make_config(epochs=2), small))
+    last = run.events()[-1]
+    assert isinstance(last, RunFailed)
+    assert last.message == "The work on the accelerator ended early (BrokenProcessPool)."
+    assert run.last_epoch == 1
+    worker.enqueue(run)
+    assert isinstance(finished(worker, run).events()[-1], RunDone)
+    straight = Worker(tmp_path / "straight")
+    assert said(finished(straight, straight.submit(make_config(epochs=2), small))) == said(run)
+
+
+class Refused(Exception):
+    """As ZeroGPU's client raises it: a gr.Error with a title and a text that may hold HTML."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(
+            'You have exceeded your quota. <a href="https://huggingface.co/join">Create a free account</a>'
+        )
+        self.title = title
+
+
+@pytest.mark.parametrize("title", [*jobs.REFUSALS, "ZeroGPU something new"])
+def test_what_the_lender_says_becomes_words_of_ours(small, tmp_path, title):
+    def refusing(work, seconds):
+        def called(*args):
+            raise Refused(title)
+
+        return called
+
+    worker = Worker(tmp_path, refusing)
+    run = finished(worker, worker.submit(make_config(epochs=1), small))
+    last = run.events()[-1]
+    assert isinstance(last, RunFailed)
+    assert (last.message, last.fix) == jobs.REFUSALS.get(title, (last.message, last.fix))
+    assert "<" not in last.message + last.fix
+    with pytest.raises(RunError) as caught:
+        worker.ask(run, ["Who?"], [""]).result(PATIENCE_SECONDS)
+    assert caught.value.message == last.message
+
+
+def test_the_work_is_done_in_the_context_of_who_asked(small, tmp_path):
+    """The lender reads there whose quota it is."""
+    visitor, seen = contextvars.ContextVar("visitor", default="nobody"), []
+
+    def lent(work, seconds):
+        def called(*args):
+            seen.append((work.__name__, visitor.get()))
+            return False
+
+        return called
+
+    worker = Worker(tmp_path, lent)
+    for name in ("ada", "bob"):
+        visitor.set(name)
+        run = worker.submit(make_config(epochs=1), small)
+    visitor.set("eve")
+    worker.ask(run, [], []).result(PATIENCE_SECONDS)
+    assert seen == [("next_epoch", "ada"), ("next_epoch", "bob"), ("asked", "eve")]
+
+
+LENT = """
+import sys, types
+spaces = types.ModuleType("spaces")
+spaces.GPU = lambda duration: lambda work: ("lent", work.__name__, duration)
+sys.modules["spaces"] = spaces
+import app
+assert "torch" not in sys.modules
+hook = app.lender()
+print(hook and hook(len, 15))
+"""
+
+
+@pytest.mark.parametrize(("zero", "expected"), [("", "None"), ("true", "('lent', 'len', 15)")])
+def test_only_zerogpu_lends(zero, expected):
+    environment = {**os.environ, "SPACES_ZERO_GPU": zero, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", LENT], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr

@@ -1,0 +1,139 @@
+"""A link shows a run and gives no power over it: its names, its end, and what leaves with a report."""
+
+import zipfile
+
+import gradio as gr
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import AdaPopError
+from adapop.report import write_archive
+from adapop.runs.run import RUN_ID, create_run
+from adapop.service.links import LINK, delete_dead, link_of, linked
+from adapop.service.worker import Worker
+from adapop.training.events import RunFailed
+from adapop.ui.access import known_run, link_to, refused, shown_run, steers
+from adapop.ui.compare import race
+from adapop.ui.parts.download import archive_of
+from adapop.ui.probe import screen as probe
+from adapop.ui.run import screen as run
+
+WRONG = ["", "view-", "view-" + "0" * 32, "../" * 8, "view-" + "0" * 31 + "/", None, 7, ["x"], "\0", "x" * 10_000]
+
+
+@pytest.fixture
+def worker(tmp_path):
+    return Worker(tmp_path)
+
+
+@pytest.fixture
+def made(small, tmp_path):
+    return create_run(make_config(), small, None, tmp_path)
+
+
+def test_a_link_is_made_once_leads_to_the_run_and_tells_nothing_of_its_id(made, tmp_path):
+    assert not (tmp_path / "links").exists(), "shared without being asked"
+    name = link_of(made)
+    assert link_of(made) == name
+    assert LINK.fullmatch(name)
+    assert not RUN_ID.fullmatch(name), "a link could pass for an id"
+    assert linked(name, tmp_path) == made
+    assert made.id.rpartition("-")[2] not in name
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_no_link_leads_nowhere(made, worker, name):
+    link_of(made)
+    assert linked(name, worker.root) is None
+    assert shown_run(worker, name) is None
+
+
+def test_a_link_ends_with_its_run(made, worker, tmp_path):
+    name = link_of(made)
+    delete_dead(tmp_path)
+    assert linked(name, tmp_path) == made
+    (made.folder / "config.json").unlink()
+    assert linked(name, tmp_path) is None
+    worker.clean(None, None)
+    assert list((tmp_path / "links").iterdir()) == []
+
+
+def test_a_link_lets_look_and_nothing_more(made, worker):
+    name = link_of(made)
+    assert shown_run(worker, name) == made
+    assert known_run(worker, name) is None
+    assert steers(worker, made.id)
+    assert not steers(worker, name)
+    assert link_to(worker, name) == link_to(worker, made.id) == name
+    for forbidden in (
+        lambda: run.end(worker, name),
+        lambda: run.again(worker, name),
+        lambda: probe.asked(worker, name, "Who?", ""),
+    ):
+        with pytest.raises(gr.Error, match="read-only link"):
+            forbidden()
+    assert not made.stop_requested
+    race.end(worker, {"runs": [name]})
+    assert not made.stop_requested
+    assert probe.fact_choices(worker, name, "forget", None).choices
+    *_, stop, _, resume, link = run.show(worker, name)[:5]
+    assert (stop.interactive, resume.visible, link.visible) == (False, False, True)
+
+
+def test_a_race_that_somebody_else_looks_at_holds_the_link(made, worker):
+    name = link_of(made)
+    kept = race.joined(worker, {"runs": []}, name)
+    assert kept["runs"] == [name]
+    standing = race.standing(worker, kept)
+    assert standing.runs == (made,)
+    assert made.id not in str(standing.shown)
+
+
+def test_no_report_and_no_failure_tells_the_id(made, tmp_path):
+    made.append(RunFailed(run=made.id, message=f"The disk is full: {made.folder}/x.", fix=f"{made.id}"))
+    view = run.show(Worker(tmp_path), link_of(made))
+    assert made.id not in str(view[0])
+    with zipfile.ZipFile(write_archive(made, tmp_path / "r.zip")) as archive:
+        for name in archive.namelist():
+            assert made.id.encode() not in archive.read(name), name
+
+
+def test_a_damaged_run_does_not_tell_its_id_either(made, worker):
+    (made.folder / "events.jsonl").write_text("{no\n", encoding="utf-8")
+    name = link_of(made)
+    strip, *_ = run.show(worker, name)
+    assert "events.jsonl, line 1 does not read" in str(strip)
+    with pytest.raises(AdaPopError) as damaged:
+        archive_of(worker, shown_run(worker, name))
+    assert made.id in str(damaged.value)
+    for said in (strip, refused(damaged.value)):
+        assert made.id not in str(said)
+
+
+def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing(small, tmp_path, monkeypatch):
+    import threading
+
+    asking, gate = ["ada"], threading.Event()
+    worker = Worker(tmp_path / "runs", who=lambda: asking[0])
+    held = worker._line.run(gate.wait, 60)
+    monkeypatch.setenv("ADAPOP_MAX_QUEUE", "3")
+    monkeypatch.setenv("ADAPOP_RUNS_EACH", "2")
+    config = make_config(epochs=1)
+    runs = [worker.submit(config, small) for _ in range(2)]
+    with pytest.raises(AdaPopError, match="ADAPOP_RUNS_EACH"):
+        worker.submit(config, small)
+    asking[0] = "bob"
+    runs.append(worker.submit(config, small))
+    with pytest.raises(AdaPopError, match="ADAPOP_MAX_QUEUE"):
+        worker.submit(config, small)
+    assert [worker.ahead_of(one) for one in runs] == [0, 1, 2]
+    assert len(list(worker.root.glob("*/config.json"))) == 3
+    monkeypatch.setenv("ADAPOP_MAX_WAITING", "1")
+    waiting = worker.recall(small.forget[:1])[0]
+    with pytest.raises(AdaPopError, match="ADAPOP_MAX_WAITING"):
+        worker.recall(small.forget[:1])[0].result(1)
+    for one in runs:
+        one.request_stop()
+    gate.set()
+    held.result(60)
+    waiting.result(60)

@@ -1,0 +1,105 @@
+"""Algorithm 1 by hand: the numbers in the tables were worked out on paper."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.errors import ConfigError
+from adapop.training.controller import Controller, Drift, DualAscent, FixedAlpha
+
+
+def trace(controller: Controller, losses: list[float]) -> list[Drift]:
+    """The rows of a run whose retain loss was `losses`, the first of them before training."""
+    rows = [controller.start(losses[0])]
+    for loss in losses[1:]:
+        rows.append(controller.update(rows[-1], loss))
+    return rows
+
+
+def test_defaults_are_the_papers():
+    assert DualAscent() == DualAscent(0.5, dual_step=0.1, tolerance=0.1, lam_max=5, floor=1e-8, reference="epoch_1")
+
+
+@pytest.mark.parametrize(
+    ("reference", "table"),
+    [
+        (
+            "epoch_1",
+            # loss, R_ref, drift, lambda
+            [(2.0, None, 0, 0),
+             (1.0, 1.0, 0, 0),          # the first epoch is the reference: max(0, 0 + 0.1 (0 - 0.1)) = 0
+             (1.5, 1.0, 0.5, 0.04),     # 0 + 0.1 (0.5 - 0.1)
+             (3.0, 1.0, 2.0, 0.23),     # 0.04 + 0.1 (2 - 0.1)
+             (0.9, 1.0, 0, 0.22),       # downward drift counts as none: 0.23 + 0.1 (0 - 0.1)
+             (1.1, 1.0, 0.1, 0.22)],    # exactly at the tolerance: unchanged
+        ),
+        (
+            "start",
+            [(2.0, 2.0, 0, 0),
+             (3.0, 2.0, 0.5, 0.04),     # the damage of the first epoch is seen
+             (5.0, 2.0, 1.5, 0.18),     # 0.04 + 0.1 (1.5 - 0.1)
+             (1.0, 2.0, 0, 0.17),
+             (2.2, 2.0, 0.1, 0.17),
+             (2.0, 2.0, 0, 0.16)],
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("alpha0", [0.5, 1.0])
+def test_algorithm_1_by_hand(reference, table, alpha0):
+    rows = trace(DualAscent(alpha0, reference=reference), [loss for loss, *_ in table])
+    for epoch, (row, (loss, ref, drift, lam)) in enumerate(zip(rows, table, strict=True)):
+        assert (row.epoch, row.retain_loss, row.reference, row.start_loss) == (epoch, loss, ref, table[0][0])
+        assert (row.drift, row.lam, row.alpha) == pytest.approx((drift, lam, alpha0 + lam))
+
+
+def test_first_epoch_that_does_all_the_damage_goes_unseen_by_the_papers_reference():
+    losses = [0.1, 2.6, 1.6, 1.2]
+    assert {row.lam for row in trace(DualAscent(), losses)} == {0}
+    assert trace(DualAscent(reference="start"), losses)[-1].lam > 0
+
+
+def test_lambda_never_exceeds_its_maximum_and_comes_down_from_there():
+    rows = trace(DualAscent(dual_step=10), [1, 1, 3, 50, 1, 1, 1, 1, 1, 1])
+    assert [row.lam for row in rows] == pytest.approx([0, 0, 5, 5, 4, 3, 2, 1, 0, 0])
+    assert max(row.alpha for row in rows) == 5.5
+
+
+def test_lambda_is_never_negative():
+    assert {row.lam for row in trace(DualAscent(), [3, 2, 1, 1, 1])} == {0}
+
+
+@pytest.mark.parametrize(("floor", "drift"), [(1e-8, 200), (0.5, 0.4)])
+def test_floor_keeps_a_tiny_reference_from_dividing(floor, drift):
+    last = trace(DualAscent(floor=floor), [0.001, 0.001, 0.201])[-1]
+    assert last.drift == pytest.approx(drift)
+
+
+def test_reference_of_zero_does_not_divide_by_zero():
+    assert trace(DualAscent(), [0, 0, 1e-8])[-1].drift == pytest.approx(1)
+
+
+@pytest.mark.parametrize("alpha0", [0.0, 1.0])
+def test_fixed_alpha_never_moves(alpha0):
+    rows = trace(FixedAlpha(alpha0), [2, 1, 3, 5])
+    assert {(row.alpha, row.lam) for row in rows} == {(alpha0, 0)}
+    assert [row.drift for row in rows] == pytest.approx([0, 0, 0.5, 1.5])
+    assert [row.epoch for row in rows] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("controller", [DualAscent(), DualAscent(reference="start"), FixedAlpha()])
+def test_drift_from_start_does_not_depend_on_the_reference(controller):
+    rows = trace(controller, [2, 3, 1, 5])
+    assert [row.drift_from_start for row in rows] == pytest.approx([0, 0.5, 0, 1.5])
+
+
+def test_last_row_is_the_whole_state():
+    """So a run resumed from a stored row goes on as if it had never stopped."""
+    losses = [2, 1, 1.5, 3, 0.9]
+    straight = trace(DualAscent(), losses)
+    stored = replace(straight[2])
+    assert DualAscent().update(stored, losses[3]) == straight[3]
+
+
+def test_unknown_reference():
+    with pytest.raises(ConfigError, match="epoch_1"):
+        DualAscent(reference="epoch_2")

@@ -1,0 +1,139 @@
+import json
+import math
+
+import pytest
+
+from adapop.errors import RunError
+from adapop.training.controller import Drift
+from adapop.training.events import (
+    EVENTS,
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Saved,
+    StepDone,
+    current,
+    from_json,
+    to_json,
+)
+
+ODD = 'a "quoted" <b>name</b>\u2028\nwith 🦜'
+
+
+def started(resumed_from: int = 0) -> RunStarted:
+    return RunStarted(
+        run="r", model="sandbox", method="wga", facts=ODD, forget=3, retain=4, holdout=5, epochs=4, steps=2,
+        resumed_from=resumed_from,
+    )  # fmt: skip
+
+
+def step(epoch: int, number: int) -> StepDone:
+    return StepDone(
+        run="r", time=1.5, epoch=epoch, step=number, forget_loss=-0.25, nll_forget=1.25, nll_by_tier={"rare": 2.5},
+        nll_retain=None, gradient_norm=0.5, learning_rate=1e-3,
+    )  # fmt: skip
+
+
+def epoch_done(epoch: int) -> EpochDone:
+    return EpochDone(
+        run="r", epoch=epoch, retain_loss=1.5, reference=None, drift=0.5, lam=0.04, alpha=0.54, start_loss=1.0,
+        drift_from_start=0.5,
+    )  # fmt: skip
+
+
+def measured(epoch: int, full: bool = False) -> Measured:
+    return Measured(run="r", epoch=epoch, rows=({"group": "forget", "recall": 0.5, "n": 3, "cosine": None},), full=full)
+
+
+SAMPLES = {
+    "run_started": started(2),
+    "step_done": step(1, 2),
+    "epoch_done": epoch_done(1),
+    "measured": measured(1, full=True),
+    "saved": Saved(run="r", epoch=1),
+    "run_stopped": RunStopped(run="r", epoch=1),
+    "run_failed": RunFailed(run="r", message=ODD, fix="Lower the rate."),
+    "run_done": RunDone(run="r", epoch=4, seconds=9.5, notes=("one", ODD)),
+}
+
+
+def test_there_is_a_sample_of_every_kind():
+    assert set(SAMPLES) == set(EVENTS)
+
+
+@pytest.mark.parametrize(("kind", "event"), SAMPLES.items())
+def test_json_round_trip(kind, event):
+    assert from_json(to_json(event)) == event
+    assert json.loads(to_json(event))["kind"] == kind == event.kind
+
+
+@pytest.mark.parametrize("event", SAMPLES.values(), ids=lambda event: event.kind)
+def test_event_is_one_line(event):
+    assert "\n" not in to_json(event)
+
+
+def test_epoch_done_gives_the_controllers_row_back():
+    assert epoch_done(2).row == Drift(2, 1.5, None, 0.5, 0.04, 0.54, 1.0)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_what_is_not_a_number_is_refused(number):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        to_json(RunDone(run="r", epoch=1, seconds=number))
+    with pytest.raises(ValueError, match="JSON compliant"):
+        to_json(Measured(run="r", epoch=1, rows=({"recall": number},)))
+
+
+@pytest.mark.parametrize("line", ['{"kind": "run_paused", "run": "r"}', '{"run": "r"}'])
+def test_unknown_kind(line):
+    with pytest.raises(RunError, match="Unknown event kind"):
+        from_json(line)
+
+
+FIRST_TWO_EPOCHS = [
+    started(), epoch_done(0), measured(0),
+    step(1, 1), step(1, 2), epoch_done(1), measured(1), Saved(run="r", epoch=1),
+    step(2, 1), step(2, 2), epoch_done(2), measured(2), Saved(run="r", epoch=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "interrupted",
+    [
+        [],
+        [step(3, 1)],
+        [step(3, 1), RunStopped(run="r", epoch=2)],
+        [step(3, 1), RunFailed(run="r", message="out of memory")],
+        [step(3, 1), step(3, 2), epoch_done(3), measured(3)],  # killed before the checkpoint was complete
+    ],
+    ids=["between epochs", "killed", "stopped", "failed", "unsaved epoch"],
+)
+def test_resumed_run_reads_like_an_uninterrupted_one(interrupted):
+    rest = [step(3, 1), step(3, 2), epoch_done(3), measured(3), Saved(run="r", epoch=3)]
+    assert current(FIRST_TWO_EPOCHS + interrupted + [started(2)] + rest) == [*FIRST_TWO_EPOCHS, started(2), *rest]
+
+
+def test_run_resumed_twice():
+    log = [*FIRST_TWO_EPOCHS, started(2), step(3, 1), started(1), step(2, 1)]
+    assert current(log) == [*FIRST_TWO_EPOCHS[:8], started(2), started(1), step(2, 1)]
+
+
+@pytest.mark.parametrize("log", [[], FIRST_TWO_EPOCHS, [*FIRST_TWO_EPOCHS, RunStopped(run="r", epoch=2)]])
+def test_run_that_was_not_resumed_is_left_alone(log):
+    assert current(log) == log
+
+
+@pytest.mark.parametrize("end", [[], [RunStopped(run="r", epoch=0)]], ids=["killed", "stopped"])
+def test_run_started_again_before_its_first_checkpoint(end):
+    """It has no epoch to go on from, so it measures epoch 0 and makes all steps again."""
+    first = [started(), epoch_done(0), measured(0), step(1, 1)]
+    assert current(first + end + first) == [started(), *first]
+
+
+def test_run_interrupted_in_its_final_measurement():
+    rest: list[Event] = [measured(0, full=True), measured(2, full=True)]
+    assert current([*FIRST_TWO_EPOCHS, rest[0], started(2), *rest]) == [*FIRST_TWO_EPOCHS, started(2), *rest]

@@ -1,0 +1,300 @@
+"""One gradient, however the step's rows are dealt out over forward passes, and whatever memory does meanwhile."""
+
+import traceback
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.model.memory import in_pieces, is_out_of_memory
+from adapop.model.tokens import collate, encode_facts
+from adapop.objectives import make_objective
+from adapop.objectives.alternates import by_relation
+from adapop.training import pass_size
+from adapop.training.events import StepDone
+from adapop.training.forget_set import ForgetSet
+from adapop.training.gradient import StepGradient
+from adapop.training.trainer import Trainer
+
+BATCH = 12
+
+
+@pytest.fixture(scope="module")
+def ragged(small):
+    """12 forget and 12 retain facts; questions and answers of many lengths, the former with a wrong answer each."""
+
+    def longer(facts):
+        return tuple(
+            replace(
+                fact,
+                question=f"{'Tell me, please: ' * (i % 4)}{fact.question}",
+                answer=" ".join([fact.answer, "one", "two"][: 1 + i % 3]),
+            )
+            for i, fact in enumerate(facts[:BATCH])
+        )
+
+    return replace(small, forget=tuple(by_relation(longer(small.forget), (), 0)), retain=longer(small.retain))
+
+
+def step_gradient(model, facts, method, micro_batch, **changes):
+    """What `Trainer` makes of a configuration, and the step's rows."""
+    config = make_config(method, micro_batch=micro_batch, batch=BATCH, **changes)
+    objective = make_objective(method, config.arguments)
+    betas = [config.beta(fact.score) for fact in facts.forget] if METHODS[method].scored else None
+    forget = ForgetSet(config, objective, model, facts.forget, betas)
+    retain = encode_facts(model.tokenizer, facts.retain) if objective.retains else []
+    model.network.train()
+    return StepGradient(config, objective, model, forget, micro_batch or 2 * BATCH), forget.rows, retain
+
+
+def gradient_of(fresh, facts, method, micro_batch, order=None, prepare=None, **changes):
+    """The gradient in float64, and what was seen. order: of the step's rows."""
+    model = fresh(method)
+    model.network.double()
+    with torch.no_grad():
+        for name, weight in model.network.named_parameters():
+            if "lora_B" in name:  # at zero, no A would have a gradient
+                weight.copy_(0.05 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(7)))
+    gradient, forget, retain = step_gradient(model, facts, method, micro_batch, **changes)
+    if order is not None:
+        forget, retain = [forget[i] for i in order], [retain[i] for i in order] if retain else []
+    if prepare is not None:
+        prepare(model)
+    seen = gradient.add(forget, retain, 1, 0.7)
+    return torch.cat([weight.grad.flatten() for weight in model.parameters]), seen, gradient
+
+
+def same(one, other):
+    torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10 * other.abs().max().item())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_gradient_for_every_pass_size(fresh, ragged, method):
+    """Rows one by one are the definition; pieces sorted by length, another order, one joint pass: all the same."""
+    alone, seen, _ = gradient_of(fresh, ragged, method, 1)
+    backwards = range(BATCH - 1, -1, -1)
+    for micro_batch, order in ((5, None), (BATCH, backwards), (0, None)):
+        other, saw, _ = gradient_of(fresh, ragged, method, micro_batch, order)
+        same(other, alone)
+        assert sum(saw.loss).item() == pytest.approx(sum(seen.loss).item(), rel=1e-9)
+        assert sum(saw.retain, torch.zeros(())).item() == pytest.approx(sum(seen.retain, torch.zeros(())).item())
+        by_fact = dict(zip([row.fact for row in saw.rows], torch.cat(saw.nll).split([len(r.answer) for r in saw.rows])))
+        nll = torch.cat(seen.nll).split([len(row.answer) for row in seen.rows])
+        for row, values in zip(seen.rows, nll):
+            same(by_fact[row.fact], values)
+
+
+@pytest.mark.parametrize("method", ["wga", "simnpo", "rmu"])
+def test_mean_by_example_too(fresh, ragged, method):
+    alone, pieces, joint = (gradient_of(fresh, ragged, method, size, normalise="example")[0] for size in (1, 5, 0))
+    same(pieces, alone)
+    same(joint, alone)
+
+
+@pytest.mark.parametrize(("method", "passes"), [("adapop", 1), ("undial", 2), ("npo-sam", 3)])
+def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, method, passes):
+    """UNDIAL also asks the original; NPO-SAM takes its two forget gradients at other weights, so nothing is shared."""
+    rows = []
+
+    def watch(model):
+        model.network.register_forward_pre_hook(
+            lambda module, inputs, named: rows.append(len(named["input_ids"])), with_kwargs=True
+        )
+
+    gradient_of(fresh, ragged, method, 0, prepare=watch)
+    assert len(rows) == passes and max(rows) == (BATCH if method == "npo-sam" else 2 * BATCH)
+
+
+def test_similar_lengths_share_a_pass(fresh, ragged):
+    gradient, forget, _ = step_gradient(fresh(), ragged, "gd", 4)
+
+    def computed(pieces):
+        return sum(len(rows) * max(len(row.prompt) + len(row.answer) for row in rows) for rows in pieces)
+
+    sorted_, plain = computed(gradient._pieces(forget)), computed(forget[i : i + 4] for i in range(0, BATCH, 4))
+    real = sum(len(row.prompt) + len(row.answer) for row in forget)
+    assert real <= sorted_ < plain
+
+
+def runs_out(limit, where, kept_limit=None):
+    """Makes a pass over more than `limit` rows fail as a full GPU does; kept_limit: once blocks are recomputed."""
+
+    def prepare(model):
+        def check(rows):
+            if rows > (limit if kept_limit is None or not model.recomputes else kept_limit):
+                raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
+
+        def forward(module, inputs, named, output):
+            rows = len(named["input_ids"])
+            if where == "forward":
+                torch.rand(1)  # as dropout would
+                check(rows)
+            elif output.logits.requires_grad:
+                output.logits.register_hook(lambda _: check(rows))
+
+        model.network.register_forward_hook(forward, with_kwargs=True)
+
+    return prepare
+
+
+@pytest.mark.parametrize("where", ["forward", "backward"])
+@pytest.mark.parametrize("method", ["adapop", "npo-sam", "altpo"])
+def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, method, where):
+    whole, _, _ = gradient_of(fresh, ragged, method, 1)
+    made_do, _, gradient = gradient_of(fresh, ragged, method, 0, prepare=runs_out(4, where))
+    same(made_do, whole)
+    assert gradient.rows == 3
+    assert [note.split(":")[0] for note in gradient.notes] == [
+        f"Memory ran out on {rows} rows a pass" for rows in (24, 12, 6)
+    ]
+
+
+def test_a_step_tried_again_draws_the_same_random_numbers(fresh, ragged):
+    after = []
+    for limit, size in ((99, 3), (4, 6)):
+        gradient, forget, retain = step_gradient(fresh(), ragged, "adapop", size)
+        runs_out(limit, "forward")(gradient.model)
+        torch.manual_seed(3)
+        gradient.add(forget, retain, 1, 0.7)
+        after.append(torch.rand(1))
+    assert after[0] == after[1]  # eight passes of three rows drew once each; the one that failed does not count
+
+
+def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragged):
+    whole, _, _ = gradient_of(fresh, ragged, "adapop", 1)
+    made_do, _, gradient = gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "backward", kept_limit=6))
+    same(made_do, whole)
+    assert gradient.rows == 6 and gradient.model.recomputes
+    assert any("computed twice" in note for note in gradient.notes)
+    for name, weight in gradient.model.network.named_parameters():
+        assert "lora_B" not in name or weight.grad.any(), name
+
+
+@pytest.mark.parametrize("method", ["undial", "rmu", "pdu"])
+def test_recomputed_blocks_give_every_method_its_gradient(fresh, ragged, method):
+    kept, _, _ = gradient_of(fresh, ragged, method, 0)
+    recomputed, _, _ = gradient_of(fresh, ragged, method, 0, prepare=lambda model: model.recompute())
+    same(recomputed, kept)
+
+
+def test_not_even_one_row_fits(fresh, ragged):
+    with pytest.raises(RunError, match="Memory ran out on one row, with activations recomputed") as caught:
+        gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "forward"))
+    assert "smaller model" in caught.value.fix
+
+
+def test_other_errors_are_not_taken_for_full_memory(fresh, ragged):
+    def breaks(model):
+        def forward(*_):
+            raise RuntimeError("CUDA error: device-side assert triggered")
+
+        model.network.register_forward_hook(forward)
+
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        gradient_of(fresh, ragged, "adapop", 0, prepare=breaks)
+
+
+def test_a_failed_allocation_is_known_as_one():
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**60, dtype=torch.uint8)
+    assert is_out_of_memory(caught.value) and is_out_of_memory(torch.cuda.OutOfMemoryError("x"))
+    assert not is_out_of_memory(RuntimeError("shapes differ"))
+
+
+def test_work_in_pieces_goes_on_in_smaller_ones():
+    tried = []
+
+    def work(rows):
+        tried.append(len(rows))
+        if len(rows) > 3:
+            raise torch.OutOfMemoryError("full")
+        return sum(rows)
+
+    assert sum(in_pieces(range(20), 16, work)) == sum(range(20))
+    assert tried == [16, 8, 4, *[2] * 10]
+    with pytest.raises(RunError, match="one row of 5"):
+        list(in_pieces([9] * 5, 4, lambda rows: (_ for _ in ()).throw(torch.OutOfMemoryError("full"))))
+
+
+class HostReads(TorchDispatchMode):
+    """Counts what would make the host wait for an accelerator: single values read, sizes that depend on data."""
+
+    WAIT = ("_local_scalar_dense", "nonzero", "masked_select", "bincount", "unique")
+
+    def __init__(self):
+        super().__init__()
+        self.ours, self.masks = [], 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(name in str(func) for name in self.WAIT):
+            if any(frame.filename.endswith("masking_utils.py") for frame in traceback.extract_stack()):
+                self.masks += 1
+            else:
+                self.ours.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("method", ["adapop", "npo-sam", "undial", "rmu", "altpo", "flat", "tpo", "ceu"])
+def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
+    """But for transformers, which looks at the mask of each pass with padded rows."""
+    model = fresh(method)
+    gradient, forget, retain = step_gradient(model, ragged, method, 0)
+    passes = []
+    model.network.register_forward_pre_hook(lambda *_: passes.append(1))
+    with HostReads() as host:
+        gradient.add(forget, retain, 1, 0.7)
+        torch.nn.utils.clip_grad_norm_(model.parameters, 1.0)
+    assert host.ours == [] and 0 < host.masks <= 2 * len(passes)
+
+
+def test_rows_that_fit_follow_the_memory_that_is_left(fresh, ragged, monkeypatch):
+    gradient, _, retain = step_gradient(fresh(), ragged, "gd", 0)
+    assert pass_size.rows_that_fit(gradient, retain) == 2 * BATCH
+    monkeypatch.setattr(pass_size, "free_bytes", lambda device: 0)
+    assert pass_size.rows_that_fit(gradient, retain) == 1
+    found = []
+    for megabytes in (15, 20, 25):
+        monkeypatch.setattr(pass_size, "free_bytes", lambda device, size=megabytes: size * 2**20)
+        found.append(pass_size.rows_that_fit(gradient, retain))
+    assert 1 <= found[0] < found[1] < found[2] < 2 * BATCH
+    monkeypatch.setattr(pass_size, "free_bytes", lambda device: 50 * 2**20)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")  # two processes on one machine's memory
+    assert pass_size.rows_that_fit(gradient, retain) == found[2]
+
+
+def test_a_run_goes_on_with_another_pass_size(fresh, ragged):
+    """Two epochs of passes of 12 rows, against one and then one of 5 rows from its state."""
+
+    def trainer(model, epochs, micro_batch, state=None):
+        config = make_config("gd", epochs=epochs, batch=6, micro_batch=micro_batch, schedule="constant")
+        return Trainer("test", config, model, ragged.forget, ragged.retain, None, state)
+
+    whole, parts = fresh("gd"), fresh("gd")
+    list(trainer(whole, 2, 6).train())
+    first = trainer(parts, 1, 0)
+    list(first.train())
+    steps = [event for event in trainer(parts, 2, 4, first.state()).train() if isinstance(event, StepDone)]
+    assert [step.epoch for step in steps] == [2, 2]
+    start = torch.cat([weight.detach().flatten() for weight in fresh("gd").parameters])
+    one, other = (torch.cat([weight.detach().flatten() for weight in m.parameters]) for m in (whole, parts))
+    assert (one - other).norm() < 1e-3 * (one - start).norm()
+
+
+def test_rows_of_one_length_are_scored_like_any(model, ragged):
+    """With answers of one length the kept positions are read, with others the answers' own: the numbers agree."""
+    rows = encode_facts(model.tokenizer, ragged.forget)
+    whole = collate(rows, model.tokenizer.pad_token_id)
+    assert not whole.even
+    with torch.no_grad():
+        nll = model.score(whole).nll.split([len(row.answer) for row in rows])
+        for length in (1, 2, 3):
+            chosen = [i for i, row in enumerate(rows) if len(row.answer) == length]
+            batch = collate([rows[i] for i in chosen], model.tokenizer.pad_token_id)
+            assert batch.even
+            torch.testing.assert_close(
+                model.score(batch).nll, torch.cat([nll[i] for i in chosen]), rtol=1e-4, atol=1e-5
+            )

@@ -1,0 +1,129 @@
+"""Two processes on the CPU train what one trains, write one run, and end together."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import ranked
+from adapop.paths import ROOT
+from adapop.runs.run import Run, all_runs
+from adapop.training.events import EpochDone, StepDone
+from adapop.training.processes import Ranks, joined
+
+LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+def launched(*command):
+    """A command in two processes, until both have ended."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*LAUNCH, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """Folder of what one process did."""
+    folder = tmp_path_factory.mktemp("one")
+    ranked.main(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """(folder of what two processes did, how their launcher ended)."""
+    folder = tmp_path_factory.mktemp("two")
+    return folder, launched(ROOT / "tests" / "ranked.py", folder)
+
+
+def run_in(folder):
+    runs = [path for path in folder.iterdir() if path.is_dir()]
+    assert len(runs) == 1, "one run folder, whoever looks"
+    return Run(runs[0])
+
+
+def numbers(run, kind):
+    """What the events of a kind say, but for run and time."""
+    rows = [dict(vars(event)) for event in run.events() if isinstance(event, kind)]
+    return [{name: value for name, value in row.items() if name not in ("run", "time")} for row in rows]
+
+
+def ended(folder, name):
+    return [json.loads((folder / f"{name}-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [*((method, method) for method in ranked.METHODS), ("stopped", "adapop"), ("halved", "npo-sam")]
+)
+def test_two_processes_train_what_one_trains(one, two, name, method):
+    """Also where they were stopped and went on, and where one of them had less memory; in float64."""
+    folder, launch = two
+    assert (folder / f"{name}-1.json").exists(), launch.stderr
+    assert [said["last"] for said in ended(folder, name)] == ["RunDone"] * 2
+    alone, both = run_in(one / method), run_in(folder / name)
+    for kind in (StepDone, EpochDone):
+        for ours, theirs in zip(numbers(both, kind), numbers(alone, kind), strict=True):
+            for key, value in theirs.items():
+                wanted = value if value is None else pytest.approx(value, rel=1e-6, abs=1e-9)
+                assert ours[key] == wanted, (kind, key)
+    adapters = [load_file(folder / f"{name}-{rank}.safetensors") for rank in (0, 1)]
+    for key, weight in load_file(one / f"{method}-0.safetensors").items():
+        assert torch.equal(adapters[0][key], adapters[1][key])
+        torch.testing.assert_close(adapters[0][key], weight, rtol=1e-6, atol=1e-9)
+
+
+def test_a_stop_reaches_every_process_at_the_same_step(two):
+    assert ended(two[0], "halfway") == [{"last": "RunStopped", "steps": 4}] * 2
+
+
+def test_a_process_short_of_memory_makes_do_by_itself_and_the_run_says_so(two):
+    done = run_in(two[0] / "halved").events()[-1]
+    assert any("Memory ran out on" in note for note in done.notes)
+
+
+def test_an_error_in_one_process_ends_all_and_says_where(two):
+    first, second = ended(two[0], "failed")
+    assert (first["last"], second["last"]) == ("RunFailed", "RunFailed")
+    assert first["message"] == f"In process 1 of 0 to 1: {second['message']}"
+    failed = run_in(two[0] / "failed")
+    assert failed.state == "failed" and failed.events()[-1].message == first["message"]
+
+
+def test_a_process_that_is_gone_ends_all(two):
+    folder, launch = two
+    left = run_in(folder / "abandoned")
+    assert launch.returncode != 0 and not left.locked
+    assert numbers(left, StepDone)
+    assert left.state in ("failed", "running"), "the launcher may be quicker than the message"
+
+
+def test_the_command_line_prints_and_writes_once(tmp_path):
+    path = tmp_path / "facts.csv"
+    rows = [f"{group},Who was {name}?,{name},{score}" for group in ("forget", "retain", "holdout")
+            for name, score in (("Ada", 9), ("Bo", 99))]  # fmt: skip
+    path.write_text("\n".join(["group,question,answer,score", *rows]) + "\n", encoding="utf-8")
+    done = launched("-m", "adapop", "run", "--facts", path, "--epochs", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    said = [json.loads(line)["kind"] for line in done.stdout.splitlines()]
+    assert (said.count("run_started"), said.count("run_done")) == (1, 1)
+    assert [run.state for run in all_runs()] == ["done"]
+
+
+def test_shares_are_all_rows_once():
+    rows = list(range(7))
+    for count in (1, 2, 3, 9):
+        shares = [Ranks(rank, count).share(rows) for rank in range(count)]
+        assert sorted(row for share in shares for row in share) == rows
+        assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_alone_there_is_nobody_to_wait_for():
+    with joined() as ranks:
+        assert ranks.first and not torch.distributed.is_initialized()
+        assert (ranks.led(lambda: 3), ranks.gathered(lambda: 4), ranks.together(lambda: 5)) == (3, [4], 5)

@@ -1,0 +1,298 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
+from adapop.errors import ModelError, RunError
+from adapop.model.tokens import collate, encode_facts
+from adapop.objectives.alternates import by_relation
+from adapop.training.events import EpochDone, StepDone
+from adapop.training.trainer import EMA_DECAY, Trainer, learning_rate
+
+
+def trainer_of(model, facts, config):
+    """A trainer on the set's forget and retain facts, with the betas that the config's map gives."""
+    betas = [config.beta(fact.score) for fact in facts.forget] if METHODS[config.method].scored else None
+    return Trainer("test", config, model, facts.forget, facts.retain, betas)
+
+
+def train(fresh, facts, method="adapop", **changes):
+    """A finished run on the sandbox: its model, its steps and the controller's rows."""
+    config = make_config(method, **changes)
+    model = fresh(method, **changes)
+    events = list(trainer_of(model, facts, config).train())
+    return model, [e for e in events if isinstance(e, StepDone)], [e for e in events if isinstance(e, EpochDone)]
+
+
+def first_gradient(fresh, facts, method, **changes):
+    """The first step's event and its whole gradient, unclipped."""
+    config = make_config(method, **{"clip": 1e9, **changes})
+    model = fresh(method)
+    events = trainer_of(model, facts, config).train()
+    step = next(event for event in events if isinstance(event, StepDone))
+    return step, torch.cat([parameter.grad.flatten() for parameter in model.parameters])
+
+
+def weights(model):
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters]).clone()
+
+
+def nll_of(model, facts):
+    tokens = collate(encode_facts(model.tokenizer, facts), model.tokenizer.pad_token_id)
+    return model.score(tokens).nll
+
+
+@pytest.fixture(scope="module")
+def uneven(small):
+    """16 forget and 16 retain facts with answers of one to three tokens; the former also with a wrong one each."""
+
+    def longer(facts):
+        return tuple(
+            replace(fact, answer=" ".join([fact.answer, "one", "two"][: 1 + i % 3]))
+            for i, fact in enumerate(facts[::2])
+        )
+
+    return replace(small, forget=tuple(by_relation(longer(small.forget), (), 0)), retain=longer(small.retain))
+
+
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [*((method, {}) for method in ("adapop", "flat", "npo", "rmu")), ("adapop", {"normalise": "example"})],
+    ids=["adapop", "flat", "npo", "rmu", "per example"],
+)
+def test_accumulation_is_exact(fresh, uneven, method, changes):
+    """One pass over 16 rows, four over 4, sixteen over 1, or pieces of 5: one gradient, one loss."""
+    steps, gradients = zip(
+        *(first_gradient(fresh, uneven, method, micro_batch=size, **changes) for size in (16, 4, 1, 5))
+    )
+    scale = gradients[0].abs().max().item()
+    for step, gradient in zip(steps[1:], gradients[1:]):
+        torch.testing.assert_close(gradient, gradients[0], rtol=1e-4, atol=1e-5 * scale)
+        assert step.forget_loss == pytest.approx(steps[0].forget_loss, rel=1e-5)
+        assert step.nll_by_tier == pytest.approx(steps[0].nll_by_tier, rel=1e-4)
+        assert (method in ("ga", "flat", "ceu")) == (step.nll_retain is None)
+        assert (step.nll_retain or 0) == pytest.approx(steps[0].nll_retain or 0, rel=1e-5)
+
+
+def test_accumulation_gives_the_same_adapter(fresh, uneven):
+    whole, pieces = (
+        weights(train(fresh, uneven, "adapop", epochs=2, batch=8, micro_batch=size, learning_rate=1e-3)[0])
+        for size in (8, 3)
+    )
+    start = weights(fresh())
+    moved = (whole - start).norm()
+    assert moved > 0.05
+    assert (whole - pieces).norm() < 0.01 * moved
+
+
+@pytest.mark.parametrize("normalise", ["token", "example"])
+def test_forget_loss_by_hand(fresh, uneven, normalise):
+    """(1/N) over the real tokens of the whole step, or the mean over rows of each row's mean."""
+    step, _ = first_gradient(fresh, uneven, "adapop", normalise=normalise, micro_batch=4)
+    config, losses = make_config(), []
+    for fact, nll in zip(uneven.forget, nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])):
+        losses.append([-math.exp(-config.beta(fact.score) * n) * n for n in nll.tolist()])
+    tokens = [loss for row in losses for loss in row]
+    expected = {"token": sum(tokens) / 31, "example": sum(sum(row) / len(row) for row in losses) / 16}
+    assert len(tokens) == 31
+    assert step.forget_loss == pytest.approx(expected[normalise], rel=1e-5)
+    assert expected["token"] != pytest.approx(expected["example"], rel=0.01)
+
+
+def test_step_reports_the_nll_it_saw(fresh, uneven):
+    step, _ = first_gradient(fresh, uneven, "adapop")
+    nll = nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])
+    tiers = {fact.tier for fact in uneven.forget}
+    by_tier = {
+        tier: torch.cat([part for part, fact in zip(nll, uneven.forget) if fact.tier == tier]).mean().item()
+        for tier in tiers
+    }
+    assert step.nll_forget == pytest.approx(torch.cat(nll).mean().item(), rel=1e-5)
+    assert tiers == {"rare", "middle", "popular"} and step.nll_by_tier == pytest.approx(by_tier, rel=1e-5)
+
+
+def test_tail_joins_the_loss_on_request(fresh, uneven):
+    content, tailed = (first_gradient(fresh, uneven, "ga", include_tail=tail)[0] for tail in (False, True))
+    model = fresh()
+    rows = encode_facts(model.tokenizer, uneven.forget, include_tail=True)
+    nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
+    assert tailed.nll_forget == pytest.approx(nll.mean().item(), rel=1e-5)
+    assert content.nll_forget != pytest.approx(tailed.nll_forget, rel=0.01)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 2.0])
+def test_gd_gradient_is_ga_plus_alpha_times_retain(fresh, uneven, alpha):
+    """With one retain fact every draw is that fact, so the retain gradient is known."""
+    facts = replace(uneven, retain=uneven.retain[2:3])  # an answer of three tokens
+    _, both = first_gradient(fresh, facts, "gd", alpha0=alpha)
+    _, ascent = first_gradient(fresh, facts, "ga")
+    model = fresh()
+    grads = torch.autograd.grad(nll_of(model, facts.retain).mean(), model.parameters)
+    retain = torch.cat([grad.flatten() for grad in grads])
+    torch.testing.assert_close(both, ascent + alpha * retain, rtol=1e-4, atol=1e-6)
+    assert (alpha * retain).norm() > 0.05 * ascent.norm()
+
+
+def test_algorithm_1(fresh, small):
+    """Every row of the controller by hand, from the retain losses alone; the paper's reference is epoch 1."""
+    settings = dict(dual_step=0.1, tolerance=0.1, lam_max=0.25, alpha0=0.25)
+    _, _, rows = train(fresh, small, epochs=5, learning_rate=6e-3, **settings)
+    losses = [row.retain_loss for row in rows]
+    lam = 0.0
+    assert [row.epoch for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert (rows[0].reference, rows[0].drift, rows[0].lam, rows[0].alpha) == (None, 0.0, 0.0, 0.25)
+    for row, loss in zip(rows[1:], losses[1:]):
+        drift = max(0.0, (loss - losses[1]) / losses[1])
+        lam = min(0.25, max(0.0, lam + 0.1 * (drift - 0.1)))
+        assert row.reference == losses[1]
+        assert (row.drift, row.lam, row.alpha) == pytest.approx((drift, lam, 0.25 + lam))
+        assert row.drift_from_start == pytest.approx(max(0.0, (loss - losses[0]) / losses[0]))
+    assert rows[1].lam == 0 < rows[2].lam < rows[3].lam == 0.25 > rows[5].lam  # up, to its limit, and down again
+
+
+def test_retain_loss_is_the_mean_over_the_whole_retain_set(fresh, uneven):
+    model, _, rows = train(fresh, uneven, epochs=1, learning_rate=2e-3)
+    with torch.no_grad():
+        after = nll_of(model, uneven.retain).mean().item()
+        with model.original():
+            before = nll_of(model, uneven.retain).mean().item()
+    assert [row.retain_loss for row in rows] == pytest.approx([before, after], rel=1e-5)
+    assert before != pytest.approx(after, rel=0.01)
+
+
+def test_lambda_becomes_the_next_epochs_retain_weight(fresh, small):
+    """From alpha0 = 0 there is no retain term until the controller has seen drift."""
+    changes = dict(alpha0=0.0, reference="start", tolerance=0.0, dual_step=10.0, epochs=3, learning_rate=2e-3)
+    _, steps, rows = train(fresh, small, **changes)
+    weighed = [row.epoch + 1 for row in rows if row.alpha > 0]
+    assert rows[0].alpha == 0 and 2 in weighed
+    assert {step.epoch for step in steps if step.nll_retain is not None} == set(weighed) & {1, 2, 3}
+
+
+def test_smoothed_retain_signal(fresh, small):
+    """`ema` watches the training batches: the controller's losses are their moving mean, across epochs."""
+    _, steps, rows = train(fresh, small, retain_signal="ema", epochs=2, batch=8, learning_rate=2e-3)
+    _, _, full = train(fresh, small, epochs=2, batch=8, learning_rate=2e-3)
+    ema = steps[0].nll_retain
+    for step in steps[1:]:
+        ema = EMA_DECAY * ema + (1 - EMA_DECAY) * step.nll_retain
+        if step.step == 4:
+            assert rows[step.epoch].retain_loss == pytest.approx(ema)
+    assert rows[0].retain_loss == full[0].retain_loss  # before any batch there is only the full set
+    assert rows[1].retain_loss != pytest.approx(full[1].retain_loss, rel=1e-3)
+
+
+def seen(model, facts, config, epoch):
+    """Forget and retain facts of an epoch, in the order of training."""
+    pairs = list(trainer_of(model, facts, config)._plan(epoch))
+    return [[row.fact for rows in part for row in rows] for part in zip(*pairs)]
+
+
+def test_order_is_seeded(model, small):
+    config = make_config()
+    first = seen(model, small, config, 1)
+    assert first == seen(model, small, config, 1)
+    others = [seen(model, small, config, 2), seen(model, small, replace(config, seed=1), 1)]
+    for other in others:
+        assert other[0] != first[0] and other[1] != first[1]
+
+
+@pytest.mark.parametrize("retain", [1, 3, 32])
+def test_an_epoch_sees_each_forget_fact_once_and_draws_as_many_retain_facts(model, small, retain):
+    facts = replace(small, forget=small.forget[:30], retain=small.retain[:retain])
+    forget, drawn = seen(model, facts, make_config(batch=16), 1)
+    assert sorted(forget) == list(range(30)) and forget != list(range(30))
+    assert len(drawn) == 30 and set(drawn) <= set(range(retain))
+    assert len(set(drawn)) < 30  # with replacement
+
+
+def test_steps_of_an_epoch(fresh, small):
+    facts = replace(small, forget=small.forget[:30])
+    _, steps, _ = train(fresh, facts, epochs=2, batch=8)
+    assert [(step.epoch, step.step) for step in steps] == [(e, s) for e in (1, 2) for s in (1, 2, 3, 4)]
+
+
+def test_same_seed_same_run(fresh, small):
+    (one, steps, rows), (two, other_steps, other_rows) = (train(fresh, small, epochs=2) for _ in range(2))
+    assert torch.equal(weights(one), weights(two))
+    assert (steps, rows) == (other_steps, other_rows)
+    assert not torch.equal(weights(one), weights(train(fresh, small, epochs=2, seed=1)[0]))
+
+
+@pytest.mark.parametrize("method", ["adapop", "npo"])
+def test_training_leaves_the_original_alone(fresh, small, method):
+    before = nll_of(fresh(), small.forget)
+    model, _, _ = train(fresh, small, method, epochs=2, learning_rate=2e-3)
+    with model.original():
+        assert torch.equal(nll_of(model, small.forget), before)
+    assert not torch.allclose(nll_of(model, small.forget), before, atol=0.1)
+
+
+def test_diverging_step_is_not_made(fresh, small):
+    """The first step of an absurd rate is finite, the second is not: it is refused before it is taken."""
+    config = make_config(learning_rate=1e30, schedule="constant")
+    model = fresh()
+    events = trainer_of(model, small, config).train()
+    next(event for event in events if isinstance(event, StepDone))
+    before = weights(model)
+    assert before.isfinite().all()
+    with pytest.raises(RunError, match=r"Epoch 1, step 2: the loss or its gradient is not finite\."):
+        list(events)
+    assert torch.equal(weights(model), before)
+
+
+def test_gradient_that_is_not_finite_is_not_used(fresh, small):
+    """A finite loss with a broken gradient stops too."""
+    model = fresh()
+    model.parameters[5].register_hook(lambda gradient: gradient * math.inf)
+    before = weights(model)
+    with pytest.raises(RunError, match="Epoch 1, step 1"):
+        list(trainer_of(model, small, make_config()).train())
+    assert torch.equal(weights(model), before)
+
+
+def test_retain_loss_that_is_not_finite(fresh, small):
+    """One step an epoch: the model dies in the last step, and the end of the epoch must say so."""
+    config = make_config(learning_rate=1e30, schedule="constant", batch=32)
+    with pytest.raises(RunError, match="loss over the retain set is not finite"):
+        list(trainer_of(fresh(), small, config).train())
+
+
+def test_adapter_without_gradient_is_refused(fresh, small):
+    """A layer the loss cannot see is an error in the first step, not a run that learns less."""
+    model = fresh()
+    for name, parameter in model.network.named_parameters():
+        if "layers.2.self_attn.v_proj.lora_B" in name:
+            parameter.register_hook(torch.zeros_like)
+    with pytest.raises(ModelError, match="1 adapter weights got no gradient"):
+        list(trainer_of(model, small, make_config()).train())
+
+
+@pytest.mark.parametrize(
+    ("schedule", "epochs", "rates"),
+    [
+        ("constant", 2, [1, 1, 1, 1, 1, 1, 1, 1]),
+        ("linear", 3, [1 / 4, 2 / 4, 3 / 4, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8]),
+        ("linear", 1, [1 / 4, 2 / 4, 3 / 4, 1]),
+    ],
+)
+def test_learning_rate(schedule, epochs, rates):
+    config = make_config(schedule=schedule, epochs=epochs, learning_rate=0.5)
+    assert [2 * learning_rate(config, done, 4) for done in range(4 * epochs)] == pytest.approx(rates)
+
+
+def test_steps_use_the_schedule(fresh, small):
+    _, steps, _ = train(fresh, small, epochs=2, learning_rate=8e-4)
+    assert [step.learning_rate for step in steps] == pytest.approx([4e-4, 8e-4, 8e-4, 4e-4])
+
+
+def test_gradient_is_clipped(fresh, small):
+    """The norm is reported as it was, and the optimiser sees at most `clip`."""
+    config = make_config(clip=0.01)
+    model = fresh()
+    step = next(event for event in trainer_of(model, small, config).train() if isinstance(event, StepDone))
+    norm = math.sqrt(sum(parameter.grad.square().sum().item() for parameter in model.parameters))
+    assert step.gradient_norm > 0.1 and norm == pytest.approx(0.01, rel=1e-3)

@@ -1,0 +1,274 @@
+"""The app from a program: the seven endpoints over a real server, the whole way and every wrong turn."""
+
+import inspect
+import json
+import re
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from adapop.paths import ROOT
+from adapop.popularity.wikidata import Wikidata
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
+from adapop.ui.api import Api
+from browsing import HOSTILE, launched
+from scripted import Reply, ScriptedServer
+
+ENDPOINTS = ["/score", "/beta", "/start_run", "/status", "/stop", "/probe", "/report"]
+FACTS = [
+    {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
+    {"id": "c", "question": "Who wrote the book Cymbeline?", "answer": "Shakespeare", "subject": "C", "score": 70},
+]
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    return Worker(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def address(worker):
+    with launched(worker) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def client(address):
+    return Client(address, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def run(client):
+    """The id of a run that is done."""
+    begun = client.predict(FACTS, epochs=2, learning_rate=2e-3, seed=3, api_name="/start_run")
+    assert begun["ahead"] in (0, 1)
+    assert ended(client, begun["run"])["state"] == "done"
+    return begun["run"]
+
+
+def ended(client, run: str) -> dict:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (status := client.predict(run, api_name="/status"))["state"] not in ("done", "failed", "stopped"):
+        assert time.monotonic() < deadline, status
+        assert 0 <= status["percent"] <= 100
+        time.sleep(0.2)
+    return status
+
+
+def refusal(client, *values, **named) -> str:
+    """The words of the error that these values get."""
+    with pytest.raises(AppError) as caught:
+        client.predict(*values, **named)
+    said = str(caught.value)
+    assert "has not enabled verbose error reporting" not in said, "an error without words"
+    for leak in ("Traceback", 'File "', "/tmp", str(Path.home()), "<", ">"):
+        assert leak not in said or leak in str(values), said
+    return said
+
+
+def test_exactly_these_endpoints_are_offered_and_documented(client):
+    offered = client.view_api(return_format="dict")
+    assert list(offered["named_endpoints"]) == ENDPOINTS
+    assert offered["unnamed_endpoints"] == {}
+    for name, endpoint in offered["named_endpoints"].items():
+        described = getattr(Api, name[1:])
+        parameters = list(inspect.signature(described).parameters)[1:]
+        assert [parameter["parameter_name"] for parameter in endpoint["parameters"]] == parameters
+        words = endpoint["description"]
+        assert re.search(r"\b(Gives|Errors): ?", words)
+        assert all(re.search(rf"\b{parameter}: ", words) for parameter in parameters)
+        assert " Gives " in words
+        assert " Errors: " in words
+
+
+def test_beta_of_given_rows_and_of_a_set(client):
+    found = client.predict(FACTS, api_name="/beta")
+    assert [(row["id"], row["regime"]) for row in found["facts"]] == [
+        ("h", "pressure-sustaining"),
+        ("c", "self-limiting"),
+    ]
+    assert found["facts"][1]["beta"] == pytest.approx(58.7 * 70**-0.796)
+    assert found["crossover"] == pytest.approx(166.7, abs=0.1)
+    anchored = client.predict("sandbox", "100:1.5,3000:0.1", api_name="/beta")
+    assert len(anchored["facts"]) == 256
+    assert anchored["b"] == pytest.approx(0.796, abs=1e-3)
+    unknown = client.predict([{"question": "Who?", "answer": "Me"}], api_name="/beta")["facts"][0]
+    assert (unknown["score"], unknown["beta"], unknown["regime"]) == (None, None, "unknown")
+
+
+def test_score_says_what_came_and_what_is_unknown(client):
+    rows = client.predict([*FACTS, {"question": "Who?", "answer": "Me"}], "given", api_name="/score")
+    assert [row["score"] for row in rows] == [3766, 70, None]
+    assert rows[0]["source"] == "column score"
+    assert rows[2]["reason"] == "It came without a score."
+
+
+def test_score_asks_wikidata_and_keeps_the_reason_of_what_it_does_not_find(client, monkeypatch):
+    with ScriptedServer() as server:
+        monkeypatch.setattr(Wikidata.__init__, "__defaults__", ("sitelinks+statements", server.url, "en"))
+        server.answer = lambda asked: Reply({"search": [], "entities": {}})
+        rows = client.predict(FACTS, "wikidata", api_name="/score")
+    assert [row["id"] for row in rows] == ["h", "c"]
+    assert all(row["score"] is None and row["reason"] for row in rows)
+
+
+def test_a_run_from_start_to_report(client, run, worker):
+    status = client.predict(run, api_name="/status")
+    assert (status["percent"], status["ahead"], status["wait_seconds"]) == (100, None, None)
+    assert [row["epoch"] for row in status["epochs"]] == [0, 1, 2]
+    assert status["recall"]["epoch"] == 2
+    before, after = ({(row["group"], row["form"], row["tier"]): row["recall"] for row in status["measured"][side]}
+                     for side in ("before", "after"))  # fmt: skip
+    assert before["forget", "direct", "all"] == 1
+    assert after.keys() == before.keys()
+    config = Run(worker.root / run).config
+    assert (config.epochs, config.learning_rate, config.seed, config.facts) == (2, 2e-3, 3, "own facts")
+
+    answer = client.predict(run, FACTS[0]["question"], "Shakespeare", api_name="/probe")
+    assert answer["original"]["text"] == "Shakespeare"
+    assert answer["original"]["gold_rank"] == 1
+    assert answer["original"]["gold_logprob"] < 0
+    assert len(answer["unlearned"]["top"]) == 5
+    assert answer["verdict"]
+    assert FACTS[0]["question"] in answer["sent"]
+    assert client.predict(run, HOSTILE, api_name="/probe")["verdict"] is None
+
+    path = client.predict(run, api_name="/report")
+    with zipfile.ZipFile(path) as archive:
+        assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
+        assert json.loads(archive.read("config.json"))["seed"] == 3
+    assert Path(path).name == "adapop-report-adapop.zip"
+
+
+def test_stop_is_heard_and_may_be_said_twice(client, run):
+    started = client.predict("sandbox", epochs=50, api_name="/start_run")["run"]
+    assert client.predict(started, api_name="/stop") == {"run": started, "stopping": True}
+    client.predict(started, api_name="/stop")
+    assert ended(client, started)["state"] == "stopped"
+    assert client.predict(started, api_name="/stop")["stopping"] is False
+    assert client.predict(run, api_name="/stop") == {"run": run, "stopping": False}
+    assert client.predict(run, api_name="/status")["state"] == "done"
+
+
+def test_a_queued_run_says_how_long_it_waits(client, run):
+    first, second = (client.predict("sandbox", epochs=50, api_name="/start_run")["run"] for _ in range(2))
+    status = client.predict(second, api_name="/status")
+    assert (status["state"], status["ahead"]) == ("queued", 1)
+    assert status["wait_seconds"] is None or status["wait_seconds"] > 0
+    for name in (second, first):
+        client.predict(name, api_name="/stop")
+    assert [ended(client, name)["state"] for name in (first, second)] == ["stopped", "stopped"]
+
+
+@pytest.mark.parametrize("endpoint", ["/status", "/stop", "/report"])
+@pytest.mark.parametrize(
+    "name",
+    ["adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x", HOSTILE, 7, None,
+     [1], {"path": "x"}, "\0", "x" * 10_000],
+)  # fmt: skip
+def test_no_such_run(client, endpoint, name):
+    assert "There is no run" in refusal(client, name, api_name=endpoint)
+
+
+def test_a_run_of_a_path_is_none_even_if_it_is_there(client, run, worker):
+    for name in (str(worker.root / run), f"./{run}", f"{run}/", f"{run}\n", f"{run}/../{run}"):
+        assert "There is no run" in refusal(client, name, "Who?", api_name="/probe")
+
+
+@pytest.mark.parametrize("endpoint", ["/score", "/beta", "/start_run"])
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ("/etc/passwd", "There is no set"),
+        ("https://example.org/facts.csv", "There is no set"),
+        (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
+        (HOSTILE, "There is no set"),
+        (None, "Give the name of a set"),
+        (12, "Give the name of a set"),
+        ({"question": "Who?", "answer": "Me"}, "Give the name of a set"),
+        ([], "has no rows"),
+        (["Who?"], "is not a list of objects"),
+        ([{"q": "Who?", "a": "Me"}], "has no question column"),
+        ([{"question": "Who?", "answer": "Me", "score": -1}], "row 1"),
+        ([FACTS[0], {"question": HOSTILE, "answer": "", "score": HOSTILE}], "row 2"),
+        ([FACTS[0], {"question": ["Who?"], "answer": "Me"}], "is a list, not text"),
+        ([FACTS[0], FACTS[0]], "already the id of row 1"),
+    ],
+)
+def test_facts_that_cannot_be_used_are_named(client, endpoint, facts, said):
+    assert said in refusal(client, facts, api_name=endpoint)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"method": "magic"}, "method is"),
+        ({"method": HOSTILE}, "method is"),
+        ({"method": ["ga"]}, "method is of type list"),
+        ({"preset": {}}, "preset is of type dict"),
+        ({"method": "ga", "preset": "gentle"}, "changes AdaPop"),
+        ({"epochs": 0}, "epochs is 0"),
+        ({"epochs": -3}, "epochs is -3"),
+        ({"epochs": 2.5}, "whole number"),
+        ({"epochs": "many"}, "whole number"),
+        ({"epochs": True}, "whole number"),
+        ({"epochs": 10**9}, "at most 1,000"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": None}, "whole number"),
+        ({"learning_rate": "fast"}, "must be a number"),
+        ({"learning_rate": -1}, "finite number"),
+        ({"anchors": "1:2"}, "cannot be read"),
+        ({"anchors": 3}, "must be text"),
+        ({"preset": "beta-1", "anchors": "quantiles"}, "takes no beta from the scores"),
+        ({"missing_score": "guess"}, "missing_score is"),
+        ({"retain": HOSTILE}, "no retain rows called"),
+        ({"retain": {}}, "retain is of type dict"),
+    ],
+)
+def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, said):
+    before = set(worker.root.iterdir())
+    assert said in refusal(client, "pair", **setting, api_name="/start_run")
+    assert set(worker.root.iterdir()) == before
+
+
+def test_missing_scores_need_a_decision(client):
+    rows = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare"}]
+    assert "score" in refusal(client, rows, api_name="/start_run")
+    run = client.predict(rows, missing_score="uniform", epochs=1, api_name="/start_run")["run"]
+    assert ended(client, run)["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("proxy", "said"),
+    [("google", "proxy is"), (HOSTILE, "proxy is"), ([], "proxy is of type list"), ("judge", "ADAPOP_JUDGE_MODEL")],
+)
+def test_proxies_that_are_none(client, monkeypatch, proxy, said):
+    monkeypatch.delenv("ADAPOP_JUDGE_MODEL", raising=False)
+    assert said in refusal(client, FACTS, proxy, api_name="/score")
+
+
+@pytest.mark.parametrize("prompt", ["", "   ", "x" * 401, None, 3, ["Who?"], {"path": "x"}])
+def test_prompts_that_are_none(client, run, prompt):
+    assert "prompt" in refusal(client, run, prompt, api_name="/probe")
+
+
+def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    assert "at most 10" in refusal(client, "pair", epochs=11, api_name="/start_run")
+    assert "more than 200 rows" in refusal(client, [FACTS[0]] * 201, api_name="/beta")
+
+
+def test_the_snippet_of_the_readme_runs(address, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (snippet,) = re.findall(r"```python\n(.*?)\n```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert "http://127.0.0.1:7860" in snippet
+    exec(snippet.replace("http://127.0.0.1:7860", address), {})
+    said = capsys.readouterr().out
+    assert "pressure-sustaining" in said
+    assert ".zip" in said

@@ -1,0 +1,206 @@
+"""The race itself: real runs through the real queue, and what the page is told of them."""
+
+import csv
+from dataclasses import replace
+
+import gradio as gr
+import pytest
+from test_worker import wait_until
+
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.report.record import read_record
+from adapop.service.worker import Worker
+from adapop.ui.compare import published, race, recorded, screen
+from browsing import HOSTILE
+
+ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
+
+
+def begin(worker, facts, chosen, epochs=1, seeds=1):
+    return race.begin(worker, facts, "error", ANCHORS, chosen, epochs, seeds)
+
+
+def shown_of(worker, kept, seen=-1, choice=recorded.NONE, pair=(None, None)):
+    return screen.show(worker, kept, seen, "Llama DUET", choice, *pair)
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    return Worker(tmp_path_factory.mktemp("races"))
+
+
+@pytest.fixture(scope="module")
+def raced(worker, small):
+    """A finished race of three, two seeds of each; a fact's text is an attack."""
+    first, *others = small.forget
+    hostile = replace(small, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
+    kept = begin(worker, hostile, ["adapop/paper", "adapop/shuffled", "wga/paper"], seeds=2)
+    wait_until(lambda: not race.standing(worker, kept).ticking)
+    return kept
+
+
+def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, raced):
+    now = race.standing(worker, raced)
+    assert (len(now.runs), now.finished, now.ticking) == (6, 6, False)
+    configs = [run.config for run in now.runs]
+    assert [(one.method, one.preset, one.seed) for one in configs[:3]] == [
+        ("adapop", "paper", 0), ("adapop", "shuffled", 0), ("wga", "paper", 0),
+    ]  # fmt: skip
+    assert {one.seed for one in configs[3:]} == {1}, "a whole field first"
+    assert len({run.facts.sha256 for run in now.runs}) == 1
+    assert now.shown["words"] == "The race is over: 6 of 6 runs came to the end."
+    assert [line["name"] for line in now.shown["runs"]][1] == "AdaPop, shuffled, seed 0"
+
+
+def test_page_shows_the_race_from_its_folders_alone(worker, raced):
+    again = Worker(worker.root)  # another process that never heard of it
+    values = shown_of(again, raced)
+    progress, start, stop, empty, results, *shown, seen, timer = values
+    pictures, own, told = shown[: recorded.PICTURES], shown[recorded.PICTURES], shown[recorded.PICTURES + 1 :]
+    assert progress["runs"][0]["state"] == "done"
+    assert (start.interactive, stop.interactive, empty.visible, results.visible) == (True, False, False, True)
+    assert (seen, timer.active) == (6, False)
+    assert "the gap of 1 AdaPop is" in " ".join(told[1]["lines"])
+    assert own.visible
+    assert pictures[0]["kind"] == "hidden", "nothing recorded unless somebody wants it"
+    later = shown_of(again, raced, seen=6)
+    assert len(later) == len(values)
+    assert all(value == gr.skip() for value in later[4:-1]), "nothing is drawn twice"
+
+
+def test_gap_chart_has_the_runs_own_recall(worker, raced):
+    _said, gap, *_ = shown_of(worker, raced)[5:]
+    recalls = [run.measured().recall("forget", tier="rare") for run in race.standing(worker, raced).runs]
+    wga = (recalls[2] + recalls[5]) / 2
+    drawn = next(trace for trace in gap.data if trace.name == "rare")
+    assert any(abs(x - wga) < 1e-9 for x in drawn.x)
+
+
+def test_two_contestants_differ_in_their_method_and_not_in_their_seeds(worker, raced):
+    told = screen.differing(worker, raced, "1", "3")
+    rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in told["rows"]}
+    assert rows["method"] == ["adapop", "wga"]
+    assert "seed" not in rows
+    assert screen.differing(worker, raced, "3", "3")["rows"] == []
+
+
+def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, raced):
+    first, second, differ = shown_of(worker, raced, pair=("3", "1"))[-8:-5]
+    assert (first.value, second.value) == ("3", "1")
+    assert {cell["value"] for row in differ["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
+    first, second, _ = shown_of(worker, raced, pair=("9", None))[-8:-5]
+    assert (first.value, second.value) == ("1", "2"), "whom this race does not have, as of a race before"
+
+
+def test_report_and_table_can_be_taken_home(worker, raced):
+    report, table = screen.files_of(race.standing(worker, raced).runs)
+    with open(report.value["path"], encoding="utf-8") as file:
+        page = file.read()
+    assert "The runs side by side" in page
+    assert "3 WGA, seed 1" in page
+    assert "<img src=x" not in page
+    with open(table.value["path"], encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["range_over"] for row in rows} == {"seeds"}
+
+
+def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, raced):
+    told = published.rows([read_record(run) for run in race.standing(worker, raced).runs], "Llama DUET")
+    names = [row["name"] for row in told["rows"]]
+    assert names == ["1 AdaPop, 2 seeds", "3 WGA, 2 seeds"], "the paper has no shuffled scores"
+    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["0.036 ± 0.002", "0.995"]
+    assert [row["cells"][-1]["value"] for row in told["rows"]] == ["epochs 1"] * 2, "one epoch is not as in the paper"
+    assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]
+
+
+def test_stop_is_idempotent_and_keeps_what_is_finished(worker, small):
+    kept = begin(worker, small, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
+    wait_until(lambda: race.standing(worker, kept).finished == 1)
+    race.end(worker, kept)
+    race.end(worker, kept)
+    wait_until(lambda: not race.standing(worker, kept).ticking)
+    states = [line["state"] for line in race.standing(worker, kept).shown["runs"]]
+    assert states[0] == "done"
+    assert states[-1] == "stopped"
+    race.end(worker, kept)
+    assert not race.standing(worker, kept).runs[0].stop_requested, "a finished run is not asked to stop"
+
+
+def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, small):
+    unscored = replace(small, forget=tuple(replace(fact, score=None) for fact in small.forget))
+    kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
+    assert len(kept["runs"]) == 1
+    assert kept["refused"][0].startswith("AdaPop cannot run on these facts: ")
+    assert "no score" in race.standing(worker, kept).shown["refused"][0]
+    race.end(worker, kept)
+    with pytest.raises(gr.Error, match="no score"):
+        begin(worker, unscored, ["adapop/paper"])
+    wait_until(lambda: not race.standing(worker, kept).ticking)
+
+
+@pytest.mark.parametrize(
+    ("facts", "chosen", "seeds", "message"),
+    [
+        (None, ["wga/paper"], 1, "no usable facts"),
+        ("small", [], 1, "at least one contestant"),
+        ("small", [key for _, key in race.choices()], 3, "at most 24"),
+    ],
+)
+def test_what_cannot_race_is_refused_in_words(worker, small, facts, chosen, seeds, message):
+    before = list(worker.root.iterdir())
+    with pytest.raises(gr.Error, match=message):
+        begin(worker, small if facts else None, chosen, seeds=seeds)
+    assert list(worker.root.iterdir()) == before
+
+
+def test_run_of_another_tab_joins_once(worker, raced, small):
+    name = begin(worker, small, ["ga/paper"])["runs"][0]
+    kept = race.joined(worker, raced, name)
+    assert kept["runs"] == [*raced["runs"], name]
+    for known, joining in ((kept, name), (kept, ""), (None, "../../etc")):
+        with pytest.raises(gr.Error):
+            race.joined(worker, known, joining)
+    wait_until(lambda: not race.standing(worker, kept).ticking)
+    warned = shown_of(worker, kept)[5 + recorded.PICTURES + 1]
+    assert "did not work on the same facts" in " ".join(warned["lines"])
+
+
+@pytest.mark.parametrize("kept", [None, {}, [], "x", {"runs": "no"}, {"runs": [1, None, {}]}, {"runs": ["../x"]}])
+def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
+    now = race.standing(worker, kept)
+    assert (now.runs, now.finished, now.ticking) == ((), 0, False)
+    *_, own, results, timer = (shown_of(worker, kept)[at] for at in (5 + recorded.PICTURES, 4, -1))
+    assert (results.visible, own.visible, timer.active) == (False, False, False)
+
+
+def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker):
+    for choice, visible in ((recorded.NONE, False), (recorded.SAME, False), (recorded.EVERY, True)):
+        results, words, gap, *_ = shown_of(worker, None, choice=choice)[4:]
+        assert (results.visible, gap != gr.skip()) == (visible, visible)
+        assert words["kind"] == {recorded.NONE: "hidden", recorded.SAME: "warn", recorded.EVERY: "calm"}[choice]
+        assert screen.layered(worker, None, choice)[0].visible == visible
+
+
+def test_deleted_run_is_named_by_its_method(worker):
+    now = race.standing(worker, {"runs": ["npo-0123456789abcdef"], "refused": []})
+    (line,) = now.shown["runs"]
+    assert (line["name"], line["state"], line["detail"]) == ("NPO", "expired", "This run was deleted.")
+
+
+def test_every_method_and_its_presets_can_be_picked():
+    keys = [key for _, key in race.choices()]
+    assert set(race.STARTERS) | set(race.DUEL) <= set(keys)
+    assert {"adapop/inverted", "adapop/alpha-fixed", "ga/paper"} <= set(keys)
+    assert len(keys) == len(set(keys)) == len({name for name, _ in race.choices()})
+
+
+@pytest.mark.parametrize("setting", ["Llama DUET", "Gemma RWKU"])
+def test_published_pictures_say_that_they_are(setting):
+    recall, gap = published.pictures(setting)
+    assert recall.layout.xaxis.title.text.startswith("published, not measured here")
+    if "RWKU" in setting:
+        assert gap.layout.annotations[0].text == "published by popularity for DUET alone"
+    else:
+        assert gap.layout.xaxis.title.text.startswith("published, not measured here")
+        popular = next(trace for trace in gap.data if trace.name == "popular")
+        assert popular.x[0] == 0.854, "NPO: widest gap"

@@ -1,0 +1,34 @@
+"""The one door through which text gets into the app's HTML."""
+
+import re
+
+import pytest
+
+from adapop.ui.parts import html
+from adapop.ui.probe.screen import marked
+
+
+@pytest.mark.parametrize(
+    "text", ["<img src=x onerror=alert(1)>", "${alert(1)}", "C:\\users\\x", "`", "{{this}}", "a & b"]
+)
+def test_nothing_that_html_handlebars_or_a_template_literal_reads_survives(text):
+    (escaped,) = html.values([text])
+    assert not re.search(r"[<>`$\\{}]", escaped)
+    assert escaped != text
+
+
+def test_only_texts_are_touched():
+    content = {"lines": ["plain"], "percent": 5, "right": True, "rank": None}
+    assert html.values(content) == content
+
+
+def test_the_words_of_the_right_answer_are_marked_and_the_text_stays_whole():
+    answer = 'It was <b>William Shakespeare</b>, I think: "Shakespeare".'
+    pieces = marked(answer, "William Shakespeare")
+    assert "".join(piece["text"] for piece in pieces) == answer
+    assert [piece["text"] for piece in pieces if piece["gold"]] == ["William", "Shakespeare", "Shakespeare"]
+    assert marked("Nobody knows", "") == [
+        {"text": "Nobody", "gold": False},
+        {"text": " ", "gold": False},
+        {"text": "knows", "gold": False},
+    ]

@@ -1,0 +1,55 @@
+"""How the page's events are wired, where Gradio's browser side would turn a small slip into endless work."""
+
+from collections import defaultdict
+
+import gradio as gr
+import pytest
+
+from adapop.facts.fact import FactSet
+from adapop.service.worker import Worker
+from adapop.ui import page
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return page.build(Worker(tmp_path_factory.mktemp("runs")))
+
+
+def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
+    """One that waited makes the page send the whole event again, to all listeners (Gradio 6.31): two that wait, as
+    listeners to `change` do if they are not told otherwise, keep each other going for ever."""
+    waiting = defaultdict(list)
+    for event in demo.fns.values():
+        for component, name in event.targets:
+            # the change of a State, and the page's opening, are sent to each listener by itself
+            alone = name == "load" or isinstance(demo.blocks.get(component), gr.State)
+            if event.trigger_mode == "always_last" and not alone:
+                waiting[component, name].append(event.fn)
+    assert waiting, "nothing waits: this test looks at the wrong thing"
+    assert {event: listeners for event, listeners in waiting.items() if len(listeners) > 1} == {}
+
+
+def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
+    """A late answer to an older wish would undo a newer one."""
+    states = [block for block in demo.blocks.values() if isinstance(block, gr.State)]
+    facts = next(state for state in states if isinstance(state.value, FactSet))
+    anchors = next(event.outputs for event in demo.fns.values() if event.fn and event.fn.__name__ == "_dragged")
+    for held in (facts, *anchors):
+        writing = [event for event in demo.fns.values() if held in event.outputs]
+        assert len(writing) > 3
+        assert {event.fn.__qualname__ for event in writing if event.concurrency_id != "session"} == set()
+    assert {event.concurrency_limit for event in demo.fns.values() if event.concurrency_id == "session"} == {1}
+
+
+def test_what_the_tour_s_card_says_is_answered_in_turn(demo):
+    """The text of a card that was left would stand on the next one."""
+    text = next(block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "tour-text")
+    writing = [event for event in demo.fns.values() if text in event.outputs]
+    assert len(writing) > 5
+    assert {event.fn.__qualname__ for event in writing if event.concurrency_id != "session"} == set()
+
+
+def test_progress_that_nobody_sees_is_told_to_one_place(demo):
+    hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
+    assert len(hidden) > 50
+    assert len({tuple(event.show_progress_on) for event in hidden}) == 1

@@ -1,0 +1,62 @@
+"""The settings on the page: what they become, what is marked as changed, what the browser may bring back."""
+
+import math
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError
+from adapop.ui.run import settings
+
+
+def values(**changes):
+    config = make_config(changes.get("method", "adapop"), changes.get("preset", "paper"))
+    chosen = {field: getattr(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
+    return list((chosen | changes).values())
+
+
+@pytest.mark.parametrize(
+    ("method", "preset"), [("adapop", "paper"), ("adapop", "gentle"), ("adapop", "stress"), ("wga", "paper")]
+)
+def test_untouched_settings_are_the_preset(method, preset):
+    untouched = values(method=method, preset=preset)
+    assert settings.config_of(untouched) == make_config(method, preset)
+    assert settings.changed(untouched) == []
+
+
+def test_what_was_changed_is_named_with_the_presets_value_and_the_papers():
+    (said,) = settings.changed(values(tolerance=0.3))
+    assert said == "ε, drift that is tolerated: 0.3 (preset 0.1)"
+    (said,) = settings.changed(values(batch=8))
+    assert said == "forget facts a step: 8 (preset 16, paper 32)"
+
+
+def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():
+    config = settings.config_of(values(batch=64))
+    assert (config.batch, config.micro_batch) == (64, 16)
+    assert settings.config_of(values(batch=4)).micro_batch == 4
+
+
+@pytest.mark.parametrize("changes", [{"seed": None}, {"tolerance": None}, {"lora_rank": 0}, {"learning_rate": -1.0}])
+def test_what_cannot_be_is_refused_by_name(changes):
+    with pytest.raises(ConfigError):
+        settings.config_of(values(**changes))
+
+
+def test_strangers_cannot_name_a_model(monkeypatch):
+    assert settings.config_of(values(model="/etc")).model == "/etc"
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    with pytest.raises(ConfigError, match="does not run that model"):
+        settings.config_of(values(model="/etc"))
+
+
+def test_the_browser_brings_back_what_it_kept_and_nothing_else():
+    kept = values(method="npo", preset="authors", tolerance=0.3)
+    model, method, preset, *others = settings.restored(kept)
+    assert [model, method.value, preset.value, *others] == kept
+    assert [value for _, value in preset.choices] == ["paper", "authors"]
+    unknown = ["sandbox", "none such", *kept[2:]]
+    foreign = (5, "x" * len(kept), dict.fromkeys(range(len(kept))), [[]] * len(kept), values(seed=math.inf))
+    old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
+    for other in (*foreign, *old, values(epochs=math.nan)):
+        assert all(isinstance(value, dict) for value in settings.restored(other))  # gr.skip: left as they are

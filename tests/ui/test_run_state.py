@@ -1,0 +1,208 @@
+"""The page's states as a table: from events to words and controls."""
+
+import time
+from dataclasses import replace
+
+import gradio as gr
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.facts.fact import FactSet
+from adapop.runs.lock import held
+from adapop.runs.pace import worked_before
+from adapop.runs.run import create_run
+from adapop.service.worker import Worker
+from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.ui.run import charts
+from adapop.ui.run.log import log_lines
+from adapop.ui.run.screen import seen_of
+from adapop.ui.run.state import STATES, Seen, view
+
+START = RunStarted(
+    run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
+)
+
+
+def step(epoch: int, number: int) -> StepDone:
+    return StepDone(
+        run="r",
+        time=2.0,
+        epoch=epoch,
+        step=number,
+        forget_loss=-1.0,
+        nll_forget=1.0,
+        nll_by_tier={"rare": 1.0},
+        nll_retain=0.2,
+        gradient_norm=1.0,
+        learning_rate=1e-3,
+    )
+
+
+def epoch(number: int, drift: float = 0.5, lam: float = 0.04) -> EpochDone:
+    return EpochDone(
+        run="r",
+        epoch=number,
+        retain_loss=0.3,
+        reference=0.2,
+        drift=drift,
+        lam=lam,
+        alpha=0.5 + lam,
+        start_loss=0.2,
+        drift_from_start=0.5,
+    )
+
+
+DONE = RunDone(run="r", epoch=2, seconds=9.0)
+FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
+STEPS = [step(1, n) for n in (1, 2, 3, 4)] + [step(2, n) for n in (1, 2, 3, 4)]
+BEGUN = (START, *STEPS[:5])
+STOPPED, AGAIN = RunStopped(run="r", epoch=1), RunStopped(run="r", epoch=0)
+CASES = [
+    # what is seen of the run, readiness, expired -> state, start, stop, resume
+    (None, "empty", False, "empty", False, False, False),
+    (None, "invalid", False, "invalid", False, False, False),
+    (None, "ready", False, "ready", True, False, False),
+    (None, "ready", True, "expired", True, False, False),
+    (None, "invalid", True, "expired", False, False, False),
+    (Seen(ahead=2), "ready", False, "queued", False, True, False),
+    (Seen(ahead=0), "ready", False, "starting", False, True, False),
+    (Seen(stop_requested=True, ahead=2), "ready", False, "stopping", False, False, False),
+    (Seen(stop_requested=True, ahead=0), "ready", False, "stopping", False, False, False),
+    (Seen((START,), ahead=0), "ready", False, "running", False, True, False),
+    (Seen(BEGUN, ahead=0, saved=1), "ready", False, "running", False, True, False),
+    (Seen(BEGUN, ahead=0, saved=1), "invalid", False, "running", False, True, False),
+    (Seen(BEGUN, True, ahead=0, saved=1), "ready", False, "stopping", False, False, False),
+    (Seen((START, *STEPS), ahead=0, saved=1), "ready", False, "measuring", False, False, False),
+    (Seen((START, *STEPS, DONE), saved=2), "ready", False, "done", True, False, False),
+    (Seen((START, *STEPS, DONE), saved=2), "empty", False, "done", False, False, False),
+    (Seen((START, AGAIN), True), "ready", False, "stopped", True, False, True),
+    (Seen((START, STOPPED), True, saved=1), "ready", False, "stopped", True, False, True),
+    (Seen((START, STOPPED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
+    (Seen((START, STOPPED), ahead=2, saved=1), "ready", False, "queued", False, True, False),
+    (Seen((START, STOPPED), True, ahead=2, saved=1), "ready", False, "stopping", False, False, False),
+    (Seen(BEGUN, saved=1), "ready", False, "interrupted", True, False, True),
+    (Seen(BEGUN, saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (Seen((START, STOPPED), saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (Seen(elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (Seen(BEGUN, True, saved=1, elsewhere=True), "ready", False, "stopping", False, False, False),
+    (Seen((START, *STEPS, DONE), saved=2, elsewhere=True), "ready", False, "done", True, False, False),
+    (Seen(), "ready", False, "interrupted", True, False, True),
+    (Seen((START, FAILED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
+    (Seen((START, FAILED)), "ready", False, "failed", True, False, False),
+    (Seen((START, FAILED), saved=1), "ready", False, "failed", True, False, True),
+    (Seen((START, FAILED), saved=1), "invalid", False, "failed", False, False, True),
+]
+
+
+@pytest.mark.parametrize(("seen", "readiness", "expired", "state", "start", "can_stop", "resume"), CASES)
+def test_states(seen, readiness, expired, state, start, can_stop, resume):
+    now = view(seen, readiness, expired)
+    assert now.state == state
+    assert (now.can_start, now.can_stop, now.can_resume) == (start, can_stop, resume)
+    assert now.label
+    assert 0 <= now.percent <= 100
+
+
+def test_the_table_reaches_every_state():
+    assert {case[3] for case in CASES} == set(STATES)
+
+
+def test_every_live_state_ticks_and_no_other():
+    assert {name for name, state in STATES.items() if state.ticking} == {
+        "queued",
+        "starting",
+        "running",
+        "elsewhere",
+        "stopping",
+        "measuring",
+    }
+
+
+def test_a_failure_says_what_to_do():
+    assert "Bang. Lower it." in view(Seen((START, FAILED))).detail
+
+
+def test_waiting_says_how_many_and_how_long():
+    assert view(Seen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 12 s.")
+    assert view(Seen(ahead=2)).detail.startswith("2 runs before this one.")
+
+
+def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path):
+    """A lock that this very process holds looks the same as another's: it is the operating system's."""
+    worker = Worker(tmp_path)
+    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    run.append(START)
+    with held(run.folder):
+        now, _, _ = seen_of(worker, run.id, "ready")
+        assert (now.state, now.label, now.can_resume) == ("elsewhere", "Running elsewhere", False)
+        assert now.detail.endswith(", in another process")
+    now, _, _ = seen_of(worker, run.id, "ready")
+    assert (now.state, now.can_resume) == ("interrupted", True)
+
+
+def test_what_is_kept_is_said():
+    assert "Epoch 1 of 2 is kept" in view(Seen((START, STOPPED), saved=1)).detail
+    assert "Epoch 1 of 2 is kept" in view(Seen(BEGUN, saved=1)).detail
+    assert "No epoch was finished" in view(Seen((START, AGAIN))).detail
+
+
+def test_progress_grows_with_the_steps():
+    percents = [view(Seen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
+    assert percents == sorted(percents)
+    assert len(set(percents)) == len(percents)
+
+
+def at(event, seconds: float):
+    return replace(event, time=seconds)
+
+
+def slices(now: float) -> list:
+    """A run done an epoch at a time, with a pause of 50 s before the second: 10 s of work, then as much again."""
+    second = replace(START, resumed_from=1, time=now - 10)
+    first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(epoch(1), now - 60)]
+    return [*first, second]
+
+
+def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
+    now = time.time()
+    seen = view(Seen(tuple(slices(now)), ahead=0, saved=1))
+    assert seen.detail == "epoch 2 of 2 · 10 s, about 10 s left"
+    halfway = (*slices(now), *(at(one, now) for one in STEPS[4:6]))
+    assert view(Seen(halfway, ahead=0, saved=1)).detail == "epoch 2 of 2 · 20 s, about 7 s left"
+    done = (*halfway, replace(DONE, time=now, seconds=10.0))
+    assert view(Seen(done, saved=2)).detail == "2 epochs, 20 s"
+    assert log_lines(done, make_config())[0] == "Done in 20.0 s."
+    assert "Went on after epoch 1." in log_lines(done, make_config())
+    assert worked_before([]) == worked_before(slices(now)[:-1]) == 0.0
+
+
+def test_nothing_is_said_of_what_is_left_before_an_epoch_is_done():
+    assert "left" not in view(Seen((START, *STEPS[:3]), ahead=0)).detail
+
+
+def test_the_loss_table_follows_every_step(tmp_path):
+    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    begun = [START, *STEPS[:2]]
+    charts.values(run, begun, -1)
+    losses, table, *others = charts.values(run, [*begun, STEPS[2]], len(begun))
+    assert [row[0] for row in table["rows"]] == ["0.25", "0.5", "0.75"]
+    assert all(other == gr.skip() for other in others), "the pictures of an epoch wait for its end"
+    assert len([losses, table, *others]) == charts.COUNT
+
+
+def test_the_log_compares_drift_with_the_tolerance():
+    lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], make_config())
+    assert "drift 0.500 > 0.1" in lines[0]
+    assert "drift 0.050 ≤ 0.1" in lines[1]
+
+
+def test_the_log_tells_recall_by_tier():
+    rows = ({"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular"))
+    (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], make_config())
+    assert "rare 0.25, popular 0.25" in line
+
+
+def test_a_fixed_alpha_never_claims_to_react():
+    (line,) = log_lines([epoch(1, drift=0.5, lam=0.0)], make_config("wga"))
+    assert "α stays 0.500" in line
+    assert "λ" not in line

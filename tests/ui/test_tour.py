@@ -1,0 +1,241 @@
+"""The tour's words follow the numbers, whichever way they fall."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.facts.catalog import load_facts
+from adapop.probes.prompts import ProbeRow, Reply
+from adapop.training.controller import DualAscent
+from adapop.training.events import EpochDone, Measured, RunStarted
+from adapop.ui.tour.card import own_run
+from adapop.ui.tour.story import (
+    Guard,
+    Outcome,
+    Pair,
+    Reworded,
+    Story,
+    Training,
+    guard_of,
+    reworded_of,
+    rows_of,
+    training_of,
+)
+from adapop.ui.tour.text import (
+    CARDS,
+    STOPS,
+    Moment,
+    direct_card,
+    exponent_card,
+    fade_card,
+    guard_card,
+    outcome_card,
+    reworded_card,
+    score_card,
+    training_card,
+)
+
+RARE, POPULAR = load_facts("pair").forget
+PAIR = Pair(RARE, POPULAR, 1.27, 0.21)
+WGA = Outcome(
+    rare=0.24, popular=0.82, every=0.53, holdout=0.98, leaks=81, facts=256, kept_rare=0, kept_popular=4, ways=5
+)
+ADAPOP = Outcome(0.40, 0.53, 0.45, 0.91, leaks=99, facts=256, kept_rare=5, kept_popular=2, ways=5)
+TRAINING = Training(forget=256, retain=250, epochs=5, epoch=3, before=(1.0, 0.99), now=(0.44, 0.62))
+GUARD = Guard(0.1, worst=3.157, worst_epoch=2, lam=0.319, alpha0=0.5, alpha=0.819, unseen=0.56, over=True)
+SAID = Reworded("Fellini", False, "Who is the director of A Clockwork Orange?", "Kubrick", True, back=2, rewordings=4)
+STORY = Story(PAIR, TRAINING, GUARD, SAID, ADAPOP, WGA)
+
+
+def words(told, story=STORY, guess="rare", confidence=0.05) -> str:
+    card = told(Moment(story, guess, confidence))
+    return " ".join(card.lines)
+
+
+def test_the_tour_has_eight_cards_on_real_controls_and_starts_with_a_guess():
+    assert [stop.card for stop in STOPS] == [1, 2, 3, 4, 5, 6, 7, 7, CARDS]
+    assert [stop.tab for stop in STOPS] == ["facts"] * 2 + ["pressure"] * 2 + ["run"] * 2 + ["probe"] * 2 + ["run"]
+    said = words(STOPS[0].told)
+    assert RARE.question in said and POPULAR.question in said and said.endswith("?")
+
+
+@pytest.mark.parametrize("story", [STORY, Story(PAIR)])
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.told.__name__)
+def test_cards_are_short_and_say_what_they_wait_for(stop, story):
+    card = stop.told(Moment(story, None, 0.05))
+    count = sum(len(line.split()) for line in card.lines)
+    assert 5 < count <= (120 if stop.card == CARDS else 80)
+    assert card.awaiting == ((story.training is None and stop.run) or stop.told is training_card)
+
+
+def test_scores_and_exponents_are_those_of_the_facts():
+    assert f"{RARE.score:,.0f}" in words(score_card) and f"{POPULAR.score:,.0f}" in words(score_card)
+    assert RARE.score_source in words(score_card)
+    assert "β = 0.21" in words(exponent_card) and "β = 1.27" in words(exponent_card)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "popular", "rare"), [(0.05, "10.7 times", "0.45 times"), (0.9, "1.1 times", "0.97")]
+)
+def test_the_pressure_follows_the_slider(confidence, popular, rare):
+    said = words(fade_card, confidence=confidence)
+    assert f"at {confidence:.2f}" in said and popular in said and rare in said
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, "After pass 3 of 5: 44% and 62%"),
+        ({"epoch": 0, "now": (1.0, 0.99)}, "The first of 5 passes is under way."),
+        ({"epoch": 5}, "After pass 5 of 5"),
+    ],
+)
+def test_training(change, expected):
+    said = words(training_card, replace(STORY, training=replace(TRAINING, **change)))
+    assert expected in said and "100% of the rare and 99% of the popular" in said and "256" in said and "250" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "absent"),
+    [
+        ({}, "peaked at 316% after pass 2. So the guard λ woke up: it rose to 0.32", "rested"),
+        ({"over": False}, "So far it peaked at 316%", "rested"),
+        ({"worst": 0.04, "lam": 0.0, "alpha": 0.5}, "4%, so the guard λ rested at 0", "woke"),
+        ({"worst": 0.04, "lam": 0.0, "alpha": 0.5, "over": False}, "so the guard λ rests at 0", "woke"),
+        ({"unseen": 0.05}, "λ", "blind spot"),
+        ({"unseen": None}, "λ", "blind spot"),
+        ({"unseen": 0.56}, "made them 56% worse", "rested"),
+    ],
+)
+def test_the_guard_is_told_as_it_was(change, expected, absent):
+    said = words(guard_card, replace(STORY, guard=replace(GUARD, **change)))
+    assert expected in said and absent not in said and "10%" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "direct", "other"),
+    [
+        (
+            {},
+            "says “Fellini”. So it looks forgotten.",
+            "2 of 4 rewordings bring the answer back. What looked forgotten",
+        ),
+        (
+            {"direct": "Kubrick", "direct_known": True},
+            "So it was not forgotten.",
+            "2 of 4 rewordings bring the answer back.",
+        ),
+        ({"back": 0, "known": False, "answer": "Allen"}, "“Fellini”", "None of the 4 rewordings brings it back."),
+    ],
+)
+def test_both_ways_of_asking(change, direct, other):
+    story = replace(STORY, reworded=replace(SAID, **change))
+    assert direct in words(direct_card, story) and other in words(reworded_card, story)
+    assert ("looked forgotten" in words(reworded_card, story)) == (not change)
+
+
+@pytest.mark.parametrize(
+    ("guess", "wga", "expected"),
+    [
+        (
+            "rare",
+            {},
+            "You guessed Paths of Glory. Right: under the even push Paths of Glory is still answered in 0 of 5",
+        ),
+        ("popular", {}, "You guessed A Clockwork Orange. It was the other one:"),
+        ("popular", {"kept_rare": 5}, "You guessed A Clockwork Orange. Right:"),
+        ("rare", {"kept_rare": 4}, "it is a tie, whatever you guessed."),
+        (None, {}, "The rare one went first."),
+        (None, {"kept_rare": 5}, "The popular one went first."),
+    ],
+)
+def test_the_guess_is_answered(guess, wga, expected):
+    assert expected in words(outcome_card, replace(STORY, wga=replace(WGA, **wga)), guess)
+
+
+@pytest.mark.parametrize(
+    ("adapop", "wga", "expected"),
+    [
+        (
+            {},
+            {},
+            "is 58 points under the even push and 13 under AdaPop. AdaPop, which pushes longest on the popular ones, "
+            "narrowed it.",
+        ),
+        (
+            {"rare": 0.6},
+            {},
+            "-7 under AdaPop. AdaPop, which pushes longest on the popular ones, narrowed it and turned it round.",
+        ),
+        ({"popular": 0.99}, {}, "AdaPop did not narrow it."),
+        ({"rare": 0.99, "popular": 0.1}, {}, "AdaPop did not narrow it."),
+        ({}, {"popular": 0.27}, "There was hardly one to close."),
+        ({"rare": 0.53}, {}, "and 0 under AdaPop. AdaPop, which pushes longest on the popular ones, narrowed it."),
+    ],
+)
+def test_the_gap_is_told_as_it_was(adapop, wga, expected):
+    said = words(outcome_card, replace(STORY, adapop=replace(ADAPOP, **adapop), wga=replace(WGA, **wga)))
+    assert expected in said
+    assert ("survive an even push" in said) == ("hardly" not in expected)
+
+
+def test_what_was_not_fixed_is_told_only_where_it_was_not():
+    said = words(outcome_card)
+    assert "still answers 45% of what it should forget (even push: 53%)" in said
+    assert "99 of 256 facts look forgotten" in said
+    assert "Paths of Glory is still answered in 5 of 5 ways" in said
+    assert "never practised suffer more" in said
+    better = replace(STORY, adapop=replace(ADAPOP, leaks=0, kept_rare=0, holdout=0.99))
+    assert words(outcome_card, better).endswith("(even push: 53%).")
+    rows = outcome_card(Moment(STORY, None, 0.05)).rows
+    assert rows[1:] == (("Even push (WGA)", "24%", "82%", "98%"), ("AdaPop", "40%", "53%", "91%"))
+
+
+def measured(epoch: int, rare: float, popular: float, full: bool = False) -> Measured:
+    recalls = [("rare", rare), ("popular", popular)]
+    rows = [{"group": "forget", "form": "direct", "tier": tier, "recall": recall} for tier, recall in recalls]
+    return Measured(run="r", epoch=epoch, rows=tuple(rows), full=full)
+
+
+def test_training_and_guard_come_from_the_events():
+    start = RunStarted(run="r", model="m", method="adapop", facts="f", forget=4, retain=5, holdout=6, epochs=3, steps=2)
+    assert training_of([start]) is None
+    events = [start, measured(0, 1.0, 0.9), measured(1, 0.5, 0.6), measured(3, 0.0, 0.0, full=True)]
+    assert training_of(events) == Training(4, 5, 3, 1, (1.0, 0.9), (0.5, 0.6))
+
+    config, controller = make_config("adapop", epochs=3), DualAscent()
+    row, rows = controller.start(0.2), []
+    for loss in (0.3, 0.6, 0.3):
+        row = controller.update(row, loss)
+        rows.append(EpochDone(run="r", **vars(row), drift_from_start=row.drift_from_start))
+    assert guard_of([start], config) is None
+    found = guard_of(rows, config)
+    assert (found.worst, found.worst_epoch, found.over) == (pytest.approx(1.0), 2, True)
+    assert (found.lam, found.alpha) == (pytest.approx(0.09), pytest.approx(0.59))
+    assert found.unseen == pytest.approx(0.5)
+    assert guard_of(rows[:1], replace(config, reference="start")).unseen is None
+
+
+def probed(fact, kind: str, prompt: str, recall: float, text: str) -> ProbeRow:
+    original, unlearned = (Reply(said, got, got, 1, -1.0, 1, 0.0) for said, got in (("Kubrick", 1.0), (text, recall)))
+    return ProbeRow(fact.id, "forget", fact.tier, kind, prompt, fact.answer, original, unlearned, fact.score)
+
+
+def test_a_rewording_that_brings_it_back_is_shown_if_there_is_one():
+    rows = [
+        probed(POPULAR, "direct", "a?", 0.0, "Fellini"),
+        probed(POPULAR, "reworded", "b?", 0.0, "Allen"),
+        probed(POPULAR, "reworded", "c?", 1.0, "Kubrick"),
+    ]
+    assert reworded_of(rows) == Reworded("Fellini", False, "c?", "Kubrick", True, 1, 2)
+    assert reworded_of(rows[:2]) == Reworded("Fellini", False, "b?", "Allen", False, 0, 1)
+    assert rows_of([*rows, probed(RARE, "direct", "d?", 1.0, "Kubrick")], POPULAR) == rows
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [({}, "now"), (None, "now"), ({"run": "mine"}, "mine"), ({"run": ""}, ""), ({"run": 3}, "now"), ([], "now")],
+)
+def test_a_page_left_in_the_middle_opens_with_the_visitors_own_run(kept, expected):
+    assert own_run(kept, "now") == expected

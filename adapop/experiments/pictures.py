@@ -10,7 +10,7 @@ from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
 from adapop.experiments.series import along
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Seen, by_seed, column, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, by_seed, column, over
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED
@@ -24,15 +24,15 @@ SWEPT = {
     "retain": column(KEPT),
     "holdout": OUTCOMES["holdout"],
 }
-Draw = Callable[[Seen], Figure]
+Draw = Callable[[Rows], Figure]
 
 
-def tiers(seen: Seen) -> Figure:
+def tiers(seen: Rows) -> Figure:
     """Recall by tier, a row an arm: the gap."""
     return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())])
 
 
-def cost(seen: Seen) -> Figure:
+def cost(seen: Rows) -> Figure:
     """What was forgotten against what that cost among facts never trained on."""
     outcomes = [_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())]
     return forget_against_holdout(outcomes, "asked in other words")
@@ -41,7 +41,7 @@ def cost(seen: Seen) -> Figure:
 def differences(base: str) -> Draw:
     """Each arm against one of them, paired by seed."""
 
-    def draw(seen: Seen) -> Figure:
+    def draw(seen: Rows) -> Figure:
         panels = {}
         for name in ("rare", "popular", "holdout"):
             value = DIFFERENCES[name]
@@ -56,7 +56,7 @@ def differences(base: str) -> Draw:
     return draw
 
 
-def rates(seen: Seen) -> Figure:
+def rates(seen: Rows) -> Figure:
     """Each method over its rates."""
     panels: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
     for rows in seen.values():
@@ -67,7 +67,7 @@ def rates(seen: Seen) -> Figure:
     return line_panels(panels, "learning rate", "recall", log_x=True)
 
 
-def levels(seen: Seen) -> Figure:
+def levels(seen: Rows) -> Figure:
     """Recall by exposure, asked as trained and in other words."""
     panels = {}
     for title, rows in seen.items():
@@ -79,7 +79,7 @@ def levels(seen: Seen) -> Figure:
     return line_panels(panels, "popularity score", "recall", log_x=True)
 
 
-def epochs(seen: Seen) -> Figure:
+def epochs(seen: Rows) -> Figure:
     """Recall by tier after each epoch."""
     panels = {
         title: {tier: list(enumerate(map(interval, along(rows, f"epochs_reworded_{tier}")))) for tier in TIERS}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Seen, Table, by_seed, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, Table, by_seed, over
 from adapop.probes.intervals import Summary, paired
 
 HALF_A_DIGIT = 0.005  # of the second decimal, which is the last that the tables show
 
 
-def cell_table(recorded: Seen, again: Seen) -> Table:
+def cell_table(recorded: Rows, again: Rows) -> Table:
     """The cells of `tables.outcome_table` that the other seeds put outside the recorded mean's 95 % interval."""
     cells = [
         (title, name, first, second)
@@ -33,7 +33,7 @@ def cell_table(recorded: Seen, again: Seen) -> Table:
     return Table("Cells outside", ("", "", "recorded", "again", "as expected"), tuple(rows), note)
 
 
-def claim_table(recorded: Seen, again: Seen, base: str) -> Table:
+def claim_table(recorded: Rows, again: Rows, base: str) -> Table:
     """The differences to one arm that the recorded seeds support, and that the other seeds do not show: other sign."""
     rows, count = [], 0
     for title, name, first, second in _differences(recorded, again, base):
@@ -48,7 +48,7 @@ def claim_table(recorded: Seen, again: Seen, base: str) -> Table:
     return Table("Differences that turned", ("", "", "recorded", "again"), tuple(rows), note)
 
 
-def _differences(recorded: Seen, again: Seen, base: str) -> Iterator[tuple[str, str, Summary, Summary]]:
+def _differences(recorded: Rows, again: Rows, base: str) -> Iterator[tuple[str, str, Summary, Summary]]:
     for title in again:
         for name, value in DIFFERENCES.items():
             first, second = (

@@ -14,7 +14,7 @@ from adapop.experiments import pictures, plans, reproduction, series, sweep, tab
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import Results, Row, commit
-from adapop.experiments.tables import Seen, Table
+from adapop.experiments.tables import Rows, Table
 from adapop.experiments.worlds import build, folder_of
 from adapop.report.figures import Figure
 
@@ -30,11 +30,11 @@ class Experiment:
     title: str
     question: str
     plan: Plan
-    tables: tuple[Callable[[Seen], Table], ...]
-    figures: tuple[Callable[[Seen], Figure], ...]
+    tables: tuple[Callable[[Rows], Table], ...]
+    figures: tuple[Callable[[Rows], Figure], ...]
 
 
-def _against_adapop(seen: Seen) -> Table:
+def _against_adapop(seen: Rows) -> Table:
     return tables.difference_table(seen, plans.ADAPOP)
 
 
@@ -128,7 +128,7 @@ class Place:
         """The plan, each run once."""
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
-    def seen(self) -> Seen:
+    def seen(self) -> Rows:
         """The rows there are, other experiments' too, by arm in the order of the plan."""
         known = _elsewhere(self) | self.results.rows()
         seen: dict[str, list[Row]] = {}
@@ -221,7 +221,7 @@ def _elsewhere(place: Place) -> dict[str, Row]:
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 
-def _made_of(seen: Seen) -> str:
+def _made_of(seen: Rows) -> str:
     """What the tables are made of: how many runs, on which seeds, by which code."""
     rows = [row for found in seen.values() for row in found]
     if not rows:
@@ -232,7 +232,7 @@ def _made_of(seen: Seen) -> str:
     return f"{len(rows)} runs, seeds {seeds}; code: {commits}{changed}."
 
 
-def _commits(seen: Seen) -> Counter[str]:
+def _commits(seen: Rows) -> Counter[str]:
     """How many rows each version of the code made."""
     return Counter(row["commit"] for found in seen.values() for row in found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapop.experiments.results import Row
-from adapop.experiments.tables import Seen, Table, counted, text
+from adapop.experiments.tables import Rows, Table, counted, text
 from adapop.probes.intervals import Summary, summary
 
 
@@ -15,7 +15,7 @@ def along(rows: Sequence[Row], name: str) -> list[Summary]:
     return [summary(list(values)) for values in zip(*lists)]
 
 
-def level_table(seen: Seen) -> Table:
+def level_table(seen: Rows) -> Table:
     """Recall of the facts to forget by how often pretraining showed them, asked in other words."""
     levels = next((row["levels"] for rows in seen.values() for row in rows if row["levels"]), [])
     empty = ("",) * len(levels)  # of an arm all of whose runs failed
@@ -27,7 +27,7 @@ def level_table(seen: Seen) -> Table:
     return Table("Recall by exposure", ("", *(f"{level:g}" for level in levels), "seeds"), tuple(rows), note)
 
 
-def epoch_table(seen: Seen) -> Table:
+def epoch_table(seen: Rows) -> Table:
     """Recall after each epoch, rare and popular facts, asked in other words; and the controller's λ."""
     lines = []
     for title, found in seen.items():

@@ -14,7 +14,7 @@ from statistics import fmean
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Seen, Table, column, counted, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, Table, column, counted, over, text
 from adapop.probes.intervals import summary
 
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
@@ -40,7 +40,7 @@ def chosen(points: Sequence[Point]) -> Point:
     return enough[0] if enough else min(keeping, key=lambda point: point.forget_recall)
 
 
-def points_of(seen: Seen, method: str, complete: bool = True) -> dict[int, list[Point]]:
+def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[Point]]:
     """A method's points by seed, in order of rate, without runs that failed.
 
     complete: only seeds on which every rate was run, for part of a sweep would choose otherwise than the whole.
@@ -71,7 +71,7 @@ def mean_points(by_seed: Mapping[int, Sequence[Point]]) -> list[Point]:
     ]
 
 
-def sweep_table(seen: Seen) -> Table:
+def sweep_table(seen: Rows) -> Table:
     """Every method at every rate."""
     values = {"forget, as trained": column(TRAINED), **OUTCOMES}
     rows = [
@@ -81,7 +81,7 @@ def sweep_table(seen: Seen) -> Table:
     return Table("Every rate", ("", *values, "seeds"), tuple(rows), f"As trained: the questions trained on. {READING}")
 
 
-def choice_table(seen: Seen) -> Table:
+def choice_table(seen: Rows) -> Table:
     """Which rate the rule chooses on each seed and on the means, and which the other experiments use."""
     seeds = _seeds(seen)
     rows = []
@@ -117,7 +117,7 @@ def _chosen_on(means: Sequence[Point]) -> tuple[str, str, str]:
     return f"{point.rate:g}", "yes" if kept else "no", "yes" if erased else "no"
 
 
-def nearest_table(seen: Seen) -> Table:
+def nearest_table(seen: Rows) -> Table:
     """Each method at the rate whose trained forget recall is nearest to AdaPop's at its own rate, seed by seed."""
     rows = []
     for method in METHODS:
@@ -139,7 +139,7 @@ def nearest_table(seen: Seen) -> Table:
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), note)
 
 
-def equal_table(seen: Seen) -> Table:
+def equal_table(seen: Rows) -> Table:
     """What each method has left where its sweep crosses AdaPop's trained forget recall, between two rates."""
     rows = []
     for method in METHODS:
@@ -168,12 +168,12 @@ def crossing(points: Sequence[Point], goal: float) -> dict[str, float] | None:
     return None
 
 
-def _seeds(seen: Seen) -> list[int]:
+def _seeds(seen: Rows) -> list[int]:
     """The seeds that any run has."""
     return sorted({int(row["seed"]) for rows in seen.values() for row in rows})
 
 
-def _with_goals(seen: Seen, method: str, complete: bool = True) -> dict[int, tuple[float, list[Point]]]:
+def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Point]]]:
     """By seed: AdaPop's trained forget recall at its own rate, and a method's points."""
     goals = {
         seed: point.forget_recall

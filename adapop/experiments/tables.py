@@ -14,7 +14,7 @@ from adapop.facts.tables import cell
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.report import published
 
-Seen = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
+Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
 SETTING = "Llama DUET"
 
@@ -94,17 +94,17 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
     return summary(list(by_seed(rows, value).values()))
 
 
-def outcome_table(seen: Seen) -> Table:
+def outcome_table(seen: Rows) -> Table:
     """What was forgotten of which tier, and what it cost, a row an arm."""
     return _outcomes(seen, OUTCOMES, READING)
 
 
-def world_table(seen: Seen) -> Table:
+def world_table(seen: Rows) -> Table:
     """As `outcome_table`, behind what the sandbox knew of the facts to forget before; sandboxes differ in that."""
     return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
-def _outcomes(seen: Seen, values: Mapping[str, Value], note: str) -> Table:
+def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
     rows = []
     for title, found in seen.items():
         rates = sorted({row["rate"] for row in found})
@@ -113,7 +113,7 @@ def _outcomes(seen: Seen, values: Mapping[str, Value], note: str) -> Table:
     return Table("Outcome", ("", "rate", *values, "seeds"), tuple(rows), note)
 
 
-def difference_table(seen: Seen, base: str) -> Table:
+def difference_table(seen: Rows, base: str) -> Table:
     """Each arm against one of them, paired by seed."""
     rows = []
     for title, found in seen.items():
@@ -131,7 +131,7 @@ def difference_table(seen: Seen, base: str) -> Table:
     return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), note)
 
 
-def internal_table(seen: Seen) -> Table:
+def internal_table(seen: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
     head, places = [], []
     for group in ("forget", "holdout"):
@@ -145,7 +145,7 @@ def internal_table(seen: Seen) -> Table:
     return Table("Inside the model", ("", *head, "seeds"), tuple(rows), note)
 
 
-def controller_table(seen: Seen) -> Table:
+def controller_table(seen: Rows) -> Table:
     """Whether λ (PDU: μ) ever moved, for the arms that have a controller; of the runs that did not fail."""
     rows = []
     for title, found in seen.items():
@@ -161,7 +161,7 @@ def controller_table(seen: Seen) -> Table:
     return Table("The controller", head, tuple(rows), note)
 
 
-def cost_table(seen: Seen) -> Table:
+def cost_table(seen: Rows) -> Table:
     """Seconds and memory of a run, measurements included, and failures with their reasons."""
     rows = []
     for title, found in seen.items():
@@ -176,7 +176,7 @@ def cost_table(seen: Seen) -> Table:
     return Table("Cost", ("", "seconds", "MB", "seeds", "failed because"), tuple(rows), note)
 
 
-def published_table(seen: Seen) -> Table:
+def published_table(seen: Rows) -> Table:
     """Ours beside the paper's, method by method."""
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")

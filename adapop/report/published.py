@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PAPER = "Borisiuk et al. 2026"
-MODELS = {"Llama": "Llama-3.1-8B-Instruct", "Qwen": "Qwen2.5-7B-Instruct", "Gemma": "Gemma-7B-it"}
+PAPER_MODELS = {"Llama": "Llama-3.1-8B-Instruct", "Qwen": "Qwen2.5-7B-Instruct", "Gemma": "Gemma-7B-it"}
 SETTINGS = ("Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma DUET", "Gemma RWKU")
 UNTOUCHED = "no unlearning"
 UNUSABLE = ("GA", "GD", "FLAT", "CE-U")  # so flagged by the paper: what was to be kept is damaged as well
@@ -111,8 +111,8 @@ def recalls(setting: str) -> list[Recall]:
 
 
 def paraphrased(model: str) -> dict[str, Mapping[str, float]]:
-    """Recall of DUET's paraphrased questions by method and tier, for one of MODELS."""
-    place = list(MODELS).index(model)
+    """Recall of DUET's paraphrased questions by method and tier, for one of PAPER_MODELS."""
+    place = list(PAPER_MODELS).index(model)
     found = {}
     for method, *cells in _rows(TIERS):
         (popular, _), (rare, _) = _numbers(cells[place])

@@ -36,7 +36,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Beside:
+class PaperComparison:
     """setting: one of `published.SETTINGS`. differences: in sentences, never empty."""
 
     setting: str
@@ -44,7 +44,7 @@ class Beside:
     differences: tuple[str, ...]
 
 
-def beside(run: Run) -> Beside | None:
+def beside(run: Run) -> PaperComparison | None:
     """A finished run beside what the paper printed for its model, facts and method; None where it printed nothing."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
@@ -64,7 +64,7 @@ def beside(run: Run) -> Beside | None:
         named = {name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()}
         for tier, recall in named.get(config.method, {}).items():
             pairs.append(Pair(f"forget, reworded, {tier}", recall, after.recall("forget", "reworded", tier)))
-    return Beside(setting, tuple(pairs), differences(config, facts))
+    return PaperComparison(setting, tuple(pairs), differences(config, facts))
 
 
 def setting_of(config: RunConfig, facts: FactSet) -> str | None:

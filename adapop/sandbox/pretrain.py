@@ -56,7 +56,7 @@ class PretrainConfig:
 
 
 @dataclass(frozen=True)
-class Progress:
+class PretrainStep:
     """One optimiser step: how far the build is and the loss in nats per learnt token."""
 
     step: int
@@ -83,7 +83,7 @@ class Pretraining:
         )
         self.batches = _batches(_rows(examples, self.tokenizer), config)
 
-    def train(self) -> Iterator[Progress]:
+    def train(self) -> Iterator[PretrainStep]:
         """One pass over the corpus. Continues from the checkpoint in the work folder if there is one."""
         steps = len(self.batches)
         for step in range(self._restore(), steps):
@@ -98,7 +98,7 @@ class Pretraining:
             self.optimizer.step()
             if (step + 1) % self.config.checkpoint_every == 0:
                 self._keep(step + 1)
-            yield Progress(step + 1, steps, loss.item())
+            yield PretrainStep(step + 1, steps, loss.item())
 
     def save(self, folder: Path) -> None:
         """Writes model (safetensors, bf16) and tokenizer as `from_pretrained` expects them."""

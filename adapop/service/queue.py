@@ -14,7 +14,7 @@ from threading import Lock
 Waiting = tuple[Future, Callable[[], object]]
 
 
-class Line:
+class TurnQueue:
     """The two lines and their thread. Work is done in the context of who queued it."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from adapop.runs.forecast import Rates
 from adapop.runs.pace import Pace, pace_of
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links
-from adapop.service.queue import Line
+from adapop.service.queue import TurnQueue
 from adapop.service.rates import ASK, JOB, RUN, Admission, Rate
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, lent
 from adapop.training.events import RunFailed
@@ -61,7 +61,7 @@ class Worker:
         self.root = root
         self.is_lent = accelerated is not None
         self.admission = Admission(who)
-        self._line = Line()
+        self._line = TurnQueue()
         self._waiting: dict[str, str] = {}  # the visitor by run, in the order of the line
         self._lock = threading.Lock()
         self._submitting = threading.Lock()

@@ -31,7 +31,7 @@ class Denominators:
 
 
 @dataclass(frozen=True)
-class Seen:
+class StepSeen:
     """What a step's passes saw, still on the device. rows: the forget rows in the order of the passes. loss: of each
     pass, to be summed. nll [N]: of the rows' answer tokens. retain: the sum of nll in each pass with retain rows."""
 
@@ -61,7 +61,7 @@ class StepGradient:
 
     def add(
         self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators | None = None
-    ) -> Seen:
+    ) -> StepSeen:
         """Adds the gradient of L_forget + alpha * L_retain. retain: empty where there is no retain term. counts: of the
         whole step, where the rows are a process's share of it.
 
@@ -71,12 +71,12 @@ class StepGradient:
         counts = counts or self.denominators(forget, retain)
         return self._that_fits(lambda: self._added(forget, retain, epoch, alpha, counts), len(forget) + len(retain))
 
-    def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> Seen:
+    def add_forget(self, forget: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         """Adds the gradient of L_forget at the weights as they are, whatever the method's `backward` would do. Raises
         as `add`."""
         return self._that_fits(lambda: self._forget_passes(forget, epoch, counts), len(forget))
 
-    def _that_fits(self, passes: Callable[[], Seen], rows: int) -> Seen:
+    def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
         """What the passes over so many rows saw, once memory was enough for them."""
         state = _random_state()
         while True:
@@ -89,10 +89,10 @@ class StepGradient:
             self._make_do(min(self.rows, rows))
             _set_random_state(state)
 
-    def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> Seen:
+    def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> StepSeen:
         if self._joins and retain and len(forget) + len(retain) <= self.rows:
             return self._jointly(forget, retain, epoch, alpha, counts)
-        seen = Seen([], [], [], [])
+        seen = StepSeen([], [], [], [])
         if forget:
             seen = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
         for piece in self._pieces(retain):
@@ -102,7 +102,9 @@ class StepGradient:
             seen.retain.append(result.nll.detach()[:tokens].sum())
         return seen
 
-    def _jointly(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> Seen:
+    def _jointly(
+        self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators
+    ) -> StepSeen:
         """One pass over all of the step's rows."""
         batch, tokens = self.forget.batch(forget, epoch), self._collate(retain)
         with self.model.together(self._collate([*forget, *retain]), batch.tokens, tokens):
@@ -111,10 +113,10 @@ class StepGradient:
         loss = self._averaged(forgot, forget, batch.tokens, counts)
         (rows, count), (_, also) = counted(forget), counted(retain)
         (loss + alpha * kept.loss[:also].sum() / counts.retain).backward()
-        return Seen(rows, [loss.detach()], [forgot.nll.detach()[:count]], [kept.nll.detach()[:also].sum()])
+        return StepSeen(rows, [loss.detach()], [forgot.nll.detach()[:count]], [kept.nll.detach()[:also].sum()])
 
-    def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> Seen:
-        seen = Seen([], [], [], [])
+    def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
+        seen = StepSeen([], [], [], [])
         for piece in self._pieces(rows):
             batch = self.forget.batch(piece, epoch)
             result = self.objective.forget_loss(self.model, batch)

@@ -27,7 +27,7 @@ from torch import Tensor
 from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.model.memory import is_out_of_memory, too_large
 from adapop.model.tokens import Row
-from adapop.training.gradient import Seen, StepGradient
+from adapop.training.gradient import StepGradient, StepSeen
 
 Result = TypeVar("Result")
 PATIENCE = timedelta(days=7)  # the others wait while the first measures; with gloo one that dies is noticed at once
@@ -106,7 +106,7 @@ class Ranks:
             for parameter in parameters:
                 _heard(partial(torch.distributed.broadcast, parameter.data, src=0))
 
-    def add_up(self, parameters: Sequence[Tensor], work: Callable[[], Seen]) -> Seen:
+    def add_up(self, parameters: Sequence[Tensor], work: Callable[[], StepSeen]) -> StepSeen:
         """Does the work, which adds gradients; afterwards each process has the sum of all, and what all saw.
 
         A parameter that has a gradient nowhere keeps none. Raises as `gathered`.
@@ -161,7 +161,7 @@ def joined(shard: bool = False) -> Iterator[Ranks]:
 
 def step_gradient(
     ranks: Ranks, gradient: StepGradient, forget: list[Row], retain: list[Row], epoch: int, alpha: float
-) -> Seen:
+) -> StepSeen:
     """As `StepGradient.add`, over all processes: each gives its share of the rows and gets the whole gradient.
 
     Where memory runs out a process makes do by itself, between two sums, unless the base is sharded. Raises as
@@ -184,7 +184,7 @@ def step_gradient(
     kept = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
-    return Seen(seen.rows, seen.loss, seen.nll, kept.retain)
+    return StepSeen(seen.rows, seen.loss, seen.nll, kept.retain)
 
 
 def _heard(message: Callable[[], Any]) -> None:
@@ -227,13 +227,13 @@ def _told(error: Exception | None) -> tuple[str, str] | None:
     return f"{type(error).__name__}: {error}", "Please report this."
 
 
-def _moved(seen: Seen, device: torch.device) -> Seen:
+def _moved(seen: StepSeen, device: torch.device) -> StepSeen:
     loss, nll, retain = ([value.to(device) for value in values] for values in (seen.loss, seen.nll, seen.retain))
-    return Seen(seen.rows, loss, nll, retain)
+    return StepSeen(seen.rows, loss, nll, retain)
 
 
-def _joined(parts: Sequence[Seen]) -> Seen:
+def _joined(parts: Sequence[StepSeen]) -> StepSeen:
     def all_of(name: str) -> list:
         return [value for part in parts for value in getattr(part, name)]
 
-    return Seen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain"))
+    return StepSeen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain"))

@@ -27,7 +27,7 @@ from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone
 from adapop.training.forget_set import ForgetSet
-from adapop.training.gradient import Seen, StepGradient
+from adapop.training.gradient import StepGradient, StepSeen
 from adapop.training.pass_size import rows_that_fit
 from adapop.training.processes import ALONE, Ranks, step_gradient
 
@@ -214,7 +214,9 @@ def learning_rate(config: RunConfig, done: int, steps: int) -> float:
     return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
 
 
-def _on_host(norm: Tensor, seen: Seen, retain: Sequence[Row]) -> tuple[float, float, float | None, list[list[float]]]:
+def _on_host(
+    norm: Tensor, seen: StepSeen, retain: Sequence[Row]
+) -> tuple[float, float, float | None, list[list[float]]]:
     """Gradient norm, forget loss, mean retain nll (None without a retain term), and each forget row's nll by token:
     the one place in a step where the host waits for the device."""
     values = torch.cat([torch.stack([norm, *seen.loss, *seen.retain]), *seen.nll]).tolist()

@@ -23,8 +23,8 @@ def test_shape_gives_the_parameters_that_the_model_is_known_for(preset):
 
 
 def test_the_papers_models_are_there_under_its_names():
-    assert {preset.paper for preset in MODELS.values()} == {"", *published.MODELS}
-    for name, title in published.MODELS.items():
+    assert {preset.paper for preset in MODELS.values()} == {"", *published.PAPER_MODELS}
+    for name, title in published.PAPER_MODELS.items():
         (found,) = [p for p in MODELS.values() if p.id.rpartition("/")[2].lower() == title.lower()]
         assert found.paper == name
 

@@ -16,7 +16,7 @@ from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunS
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import seen_of
-from adapop.ui.run.state import STATES, Seen, view
+from adapop.ui.run.state import STATES, RunSeen, view
 
 START = RunStarted(
     run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
@@ -64,33 +64,33 @@ CASES = [
     (None, "ready", False, "ready", True, False, False),
     (None, "ready", True, "expired", True, False, False),
     (None, "invalid", True, "expired", False, False, False),
-    (Seen(ahead=2), "ready", False, "queued", False, True, False),
-    (Seen(ahead=0), "ready", False, "starting", False, True, False),
-    (Seen(stop_requested=True, ahead=2), "ready", False, "stopping", False, False, False),
-    (Seen(stop_requested=True, ahead=0), "ready", False, "stopping", False, False, False),
-    (Seen((START,), ahead=0), "ready", False, "running", False, True, False),
-    (Seen(BEGUN, ahead=0, saved=1), "ready", False, "running", False, True, False),
-    (Seen(BEGUN, ahead=0, saved=1), "invalid", False, "running", False, True, False),
-    (Seen(BEGUN, True, ahead=0, saved=1), "ready", False, "stopping", False, False, False),
-    (Seen((START, *STEPS), ahead=0, saved=1), "ready", False, "measuring", False, False, False),
-    (Seen((START, *STEPS, DONE), saved=2), "ready", False, "done", True, False, False),
-    (Seen((START, *STEPS, DONE), saved=2), "empty", False, "done", False, False, False),
-    (Seen((START, AGAIN), True), "ready", False, "stopped", True, False, True),
-    (Seen((START, STOPPED), True, saved=1), "ready", False, "stopped", True, False, True),
-    (Seen((START, STOPPED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
-    (Seen((START, STOPPED), ahead=2, saved=1), "ready", False, "queued", False, True, False),
-    (Seen((START, STOPPED), True, ahead=2, saved=1), "ready", False, "stopping", False, False, False),
-    (Seen(BEGUN, saved=1), "ready", False, "interrupted", True, False, True),
-    (Seen(BEGUN, saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
-    (Seen((START, STOPPED), saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
-    (Seen(elsewhere=True), "ready", False, "elsewhere", True, True, False),
-    (Seen(BEGUN, True, saved=1, elsewhere=True), "ready", False, "stopping", False, False, False),
-    (Seen((START, *STEPS, DONE), saved=2, elsewhere=True), "ready", False, "done", True, False, False),
-    (Seen(), "ready", False, "interrupted", True, False, True),
-    (Seen((START, FAILED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
-    (Seen((START, FAILED)), "ready", False, "failed", True, False, False),
-    (Seen((START, FAILED), saved=1), "ready", False, "failed", True, False, True),
-    (Seen((START, FAILED), saved=1), "invalid", False, "failed", False, False, True),
+    (RunSeen(ahead=2), "ready", False, "queued", False, True, False),
+    (RunSeen(ahead=0), "ready", False, "starting", False, True, False),
+    (RunSeen(stop_requested=True, ahead=2), "ready", False, "stopping", False, False, False),
+    (RunSeen(stop_requested=True, ahead=0), "ready", False, "stopping", False, False, False),
+    (RunSeen((START,), ahead=0), "ready", False, "running", False, True, False),
+    (RunSeen(BEGUN, ahead=0, saved=1), "ready", False, "running", False, True, False),
+    (RunSeen(BEGUN, ahead=0, saved=1), "invalid", False, "running", False, True, False),
+    (RunSeen(BEGUN, True, ahead=0, saved=1), "ready", False, "stopping", False, False, False),
+    (RunSeen((START, *STEPS), ahead=0, saved=1), "ready", False, "measuring", False, False, False),
+    (RunSeen((START, *STEPS, DONE), saved=2), "ready", False, "done", True, False, False),
+    (RunSeen((START, *STEPS, DONE), saved=2), "empty", False, "done", False, False, False),
+    (RunSeen((START, AGAIN), True), "ready", False, "stopped", True, False, True),
+    (RunSeen((START, STOPPED), True, saved=1), "ready", False, "stopped", True, False, True),
+    (RunSeen((START, STOPPED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
+    (RunSeen((START, STOPPED), ahead=2, saved=1), "ready", False, "queued", False, True, False),
+    (RunSeen((START, STOPPED), True, ahead=2, saved=1), "ready", False, "stopping", False, False, False),
+    (RunSeen(BEGUN, saved=1), "ready", False, "interrupted", True, False, True),
+    (RunSeen(BEGUN, saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (RunSeen((START, STOPPED), saved=1, elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (RunSeen(elsewhere=True), "ready", False, "elsewhere", True, True, False),
+    (RunSeen(BEGUN, True, saved=1, elsewhere=True), "ready", False, "stopping", False, False, False),
+    (RunSeen((START, *STEPS, DONE), saved=2, elsewhere=True), "ready", False, "done", True, False, False),
+    (RunSeen(), "ready", False, "interrupted", True, False, True),
+    (RunSeen((START, FAILED), ahead=0, saved=1), "ready", False, "starting", False, True, False),
+    (RunSeen((START, FAILED)), "ready", False, "failed", True, False, False),
+    (RunSeen((START, FAILED), saved=1), "ready", False, "failed", True, False, True),
+    (RunSeen((START, FAILED), saved=1), "invalid", False, "failed", False, False, True),
 ]
 
 
@@ -119,12 +119,12 @@ def test_every_live_state_ticks_and_no_other():
 
 
 def test_a_failure_says_what_to_do():
-    assert "Bang. Lower it." in view(Seen((START, FAILED))).detail
+    assert "Bang. Lower it." in view(RunSeen((START, FAILED))).detail
 
 
 def test_waiting_says_how_many_and_how_long():
-    assert view(Seen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 12 s.")
-    assert view(Seen(ahead=2)).detail.startswith("2 runs before this one.")
+    assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 12 s.")
+    assert view(RunSeen(ahead=2)).detail.startswith("2 runs before this one.")
 
 
 def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path):
@@ -141,13 +141,13 @@ def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path
 
 
 def test_what_is_kept_is_said():
-    assert "Epoch 1 of 2 is kept" in view(Seen((START, STOPPED), saved=1)).detail
-    assert "Epoch 1 of 2 is kept" in view(Seen(BEGUN, saved=1)).detail
-    assert "No epoch was finished" in view(Seen((START, AGAIN))).detail
+    assert "Epoch 1 of 2 is kept" in view(RunSeen((START, STOPPED), saved=1)).detail
+    assert "Epoch 1 of 2 is kept" in view(RunSeen(BEGUN, saved=1)).detail
+    assert "No epoch was finished" in view(RunSeen((START, AGAIN))).detail
 
 
 def test_progress_grows_with_the_steps():
-    percents = [view(Seen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
+    percents = [view(RunSeen((START, *STEPS[:n]), ahead=0)).percent for n in range(1, 8)]
     assert percents == sorted(percents)
     assert len(set(percents)) == len(percents)
 
@@ -165,19 +165,19 @@ def slices(now: float) -> list:
 
 def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
     now = time.time()
-    seen = view(Seen(tuple(slices(now)), ahead=0, saved=1))
+    seen = view(RunSeen(tuple(slices(now)), ahead=0, saved=1))
     assert seen.detail == "epoch 2 of 2 · 10 s, about 10 s left"
     halfway = (*slices(now), *(at(one, now) for one in STEPS[4:6]))
-    assert view(Seen(halfway, ahead=0, saved=1)).detail == "epoch 2 of 2 · 20 s, about 7 s left"
+    assert view(RunSeen(halfway, ahead=0, saved=1)).detail == "epoch 2 of 2 · 20 s, about 7 s left"
     done = (*halfway, replace(DONE, time=now, seconds=10.0))
-    assert view(Seen(done, saved=2)).detail == "2 epochs, 20 s"
+    assert view(RunSeen(done, saved=2)).detail == "2 epochs, 20 s"
     assert log_lines(done, make_config())[0] == "Done in 20.0 s."
     assert "Went on after epoch 1." in log_lines(done, make_config())
     assert worked_before([]) == worked_before(slices(now)[:-1]) == 0.0
 
 
 def test_nothing_is_said_of_what_is_left_before_an_epoch_is_done():
-    assert "left" not in view(Seen((START, *STEPS[:3]), ahead=0)).detail
+    assert "left" not in view(RunSeen((START, *STEPS[:3]), ahead=0)).detail
 
 
 def test_the_loss_table_follows_every_step(tmp_path):

@@ -12,11 +12,11 @@ from adapop.training.events import EpochDone, Measured, RunStarted
 from adapop.ui.tour.card import own_run
 from adapop.ui.tour.story import (
     Guard,
-    Outcome,
-    Pair,
+    Remains,
     Reworded,
     Story,
     Training,
+    TwoFacts,
     guard_of,
     reworded_of,
     rows_of,
@@ -37,11 +37,11 @@ from adapop.ui.tour.text import (
 )
 
 RARE, POPULAR = load_facts("pair").forget
-PAIR = Pair(RARE, POPULAR, 1.27, 0.21)
-WGA = Outcome(
+PAIR = TwoFacts(RARE, POPULAR, 1.27, 0.21)
+WGA = Remains(
     rare=0.24, popular=0.82, every=0.53, holdout=0.98, leaks=81, facts=256, kept_rare=0, kept_popular=4, ways=5
 )
-ADAPOP = Outcome(0.40, 0.53, 0.45, 0.91, leaks=99, facts=256, kept_rare=5, kept_popular=2, ways=5)
+ADAPOP = Remains(0.40, 0.53, 0.45, 0.91, leaks=99, facts=256, kept_rare=5, kept_popular=2, ways=5)
 TRAINING = Training(forget=256, retain=250, epochs=5, epoch=3, before=(1.0, 0.99), now=(0.44, 0.62))
 GUARD = Guard(0.1, worst=3.157, worst_epoch=2, lam=0.319, alpha0=0.5, alpha=0.819, unseen=0.56, over=True)
 SAID = Reworded("Fellini", False, "Who is the director of A Clockwork Orange?", "Kubrick", True, back=2, rewordings=4)

@@ -17,7 +17,7 @@ from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 
-MODELS = ("original", "unlearned")
+BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # by form, then by fact id
 
 
@@ -35,7 +35,7 @@ class Cost:
 
 
 def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
-    """The model by its name in MODELS: adapter off or on."""
+    """The model by its name in BOTH_MODELS: adapter off or on."""
     return model.original() if name == "original" else nullcontext()
 
 

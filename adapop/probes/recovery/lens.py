@@ -22,7 +22,7 @@ from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate
 from adapop.probes.recovery.base import (
-    MODELS,
+    BOTH_MODELS,
     Cost,
     as_model,
     check,
@@ -95,10 +95,10 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     others = with_answers(facts, wrong)
     ranks: dict[str, list[Tensor]] = {}
     with untouched(model):
-        for part, name in enumerate(MODELS, start=1):
+        for part, name in enumerate(BOTH_MODELS, start=1):
             with as_model(model, name):
                 ranks[name] = _ranks(model, facts, others, within(progress, f"{name.capitalize()} model ({part} of 2)"))
-    (original, _), (unlearned, control) = ([by_fact.tolist() for by_fact in ranks[name]] for name in MODELS)
+    (original, _), (unlearned, control) = ([by_fact.tolist() for by_fact in ranks[name]] for name in BOTH_MODELS)
     each = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)

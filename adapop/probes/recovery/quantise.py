@@ -23,7 +23,17 @@ from adapop.errors import ConfigError, ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.probes.measure import recall_by_fact
-from adapop.probes.recovery.base import MODELS, Cost, Recall, as_model, came_back, check, in_tiers, untouched, within
+from adapop.probes.recovery.base import (
+    BOTH_MODELS,
+    Cost,
+    Recall,
+    as_model,
+    came_back,
+    check,
+    in_tiers,
+    untouched,
+    within,
+)
 from adapop.progress import Progress
 
 BITS = (8, 4)
@@ -78,7 +88,7 @@ def quantise(
     started, layers = time.monotonic(), _linear_layers(model)
     groups = {"forget": forget, "retain": retain}
     recall: dict[tuple[str, int | None], Recall] = {}
-    parts = list(product((None, *bits), MODELS))
+    parts = list(product((None, *bits), BOTH_MODELS))
     for part, (width, name) in enumerate(parts, start=1):
         form = rounded_weights(model, width, merged=name == "unlearned") if width else as_model(model, name)
         doing = f"{name.capitalize()} model, {f'{width} bits' if width else 'as it is'} ({part} of {len(parts)})"
@@ -137,7 +147,7 @@ def _rows(
     for tier, members in in_tiers(facts).items():
         means = {
             name + suffix: fmean(recall[name, width][group][fact.id] for fact in members)
-            for name in MODELS
+            for name in BOTH_MODELS
             for suffix, width in (("", None), ("_rounded", bits))
         }
         yield QuantiseRow(group, tier, bits, len(members), **means)

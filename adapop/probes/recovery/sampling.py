@@ -22,7 +22,7 @@ from adapop.model.chat import encode_prompt
 from adapop.model.tokens import Row, collate
 from adapop.probes.metrics import gold_rank, rouge_l_recall
 from adapop.probes.recovery.base import (
-    MODELS,
+    BOTH_MODELS,
     Cost,
     as_model,
     check,
@@ -115,12 +115,12 @@ def sample(
     texts: dict[str, list[list[str]]] = {}
     ranks: dict[str, tuple[list[int], list[int]]] = {}
     with untouched(model):
-        for part, name in enumerate(MODELS, start=1):
+        for part, name in enumerate(BOTH_MODELS, start=1):
             drawing = within(progress, f"{name.capitalize()} model ({part} of 2)")
             with as_model(model, name):
                 ranks[name] = _first_ranks(model, facts, others, drawing)
                 texts[name] = _draw(model, facts, max_new_tokens, samples, temperature, seed, drawing)
-    found = {name: _found(facts, texts[name], ranks[name][0]) for name in MODELS}
+    found = {name: _found(facts, texts[name], ranks[name][0]) for name in BOTH_MODELS}
     control = _found(others, texts["unlearned"], ranks["unlearned"][1])
     each = tuple(
         SampledFact(fact.id, original, unlearned, None if answer is None else instead)

@@ -13,7 +13,7 @@ from plotly.subplots import make_subplots
 from adapop.probes.intervals import Interval
 from adapop.report.figures.look import ALARM, CALM, INK, ORIGINAL, RETAIN, TIER_COLOR, TIER_SYMBOL, UNLEARNED, neutral
 
-Line = Sequence[tuple[float, Interval]]
+Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
 LINE_COLORS = (UNLEARNED, ORIGINAL, CALM, ALARM, RETAIN)
@@ -21,7 +21,7 @@ LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 
 
 def line_panels(
-    panels: Mapping[str, Mapping[str, Line]], x_title: str, y_title: str, log_x: bool = False, columns: int = 4
+    panels: Mapping[str, Mapping[str, Curve]], x_title: str, y_title: str, log_x: bool = False, columns: int = 4
 ) -> go.Figure:
     """A panel a name with the same lines in each: points (x, interval) joined in order, all on the same two axes.
 
@@ -53,7 +53,7 @@ def line_panels(
     return figure
 
 
-def _line(figure: go.Figure, name: str, order: int, line: Line, row: int, column: int) -> None:
+def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, column: int) -> None:
     tiers = name in TIER_COLOR
     color = TIER_COLOR[name] if tiers else LINE_COLORS[order % len(LINE_COLORS)]
     symbol = TIER_SYMBOL[name] if tiers else LINE_SYMBOLS[order % len(LINE_SYMBOLS)]

@@ -24,14 +24,14 @@ HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retain
 
 
 @dataclass(frozen=True)
-class Beside:
+class PublishedSection:
     """setting: the model and data set that is shown. table: ours and theirs, a row a method."""
 
     setting: gr.Dropdown
     table: gr.HTML
 
 
-def build() -> Beside:
+def build() -> PublishedSection:
     """Lays the section out, hidden until somebody wants it."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
@@ -57,7 +57,7 @@ def build() -> Beside:
     wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **quiet)
     setting.change(_drawn, setting, [*recall, *tiers], trigger_mode="multiple", **quiet)
     which.change(lambda title: _printed(every[titles.index(title)]), which, other, **quiet)
-    return Beside(setting, table)
+    return PublishedSection(setting, table)
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
@@ -120,4 +120,4 @@ def _with_deviation(*pairs: tuple[float, float | None]) -> list[str]:
 
 def _spoken(setting: str) -> str:
     model, _, data = setting.partition(" ")
-    return f"{published.MODELS[model]}, {data}"
+    return f"{published.PAPER_MODELS[model]}, {data}"

@@ -117,7 +117,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     )
 
 
-def _layout(worker: Worker, follower: Race, recorded: gr.HTML) -> tuple[Results, published.Beside, list]:
+def _layout(worker: Worker, follower: Race, recorded: gr.HTML) -> tuple[Results, published.PublishedSection, list]:
     """What shows results, hidden until there are some; the paper's numbers beside them; and the files to take home."""
     with gr.Column(visible=False) as column:
         warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")

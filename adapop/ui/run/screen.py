@@ -24,7 +24,7 @@ from adapop.ui.parts import html
 from adapop.ui.run import charts
 from adapop.ui.run import settings as knobs
 from adapop.ui.run.log import log_lines
-from adapop.ui.run.state import RunView, Seen, view
+from adapop.ui.run.state import RunSeen, RunView, view
 from adapop.ui.session import Session
 
 COPY_LINK = ASSETS / "link.js"
@@ -190,7 +190,7 @@ def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, 
     wait = worker.wait_of(run)
     ahead, seconds = (wait.ahead, wait.seconds) if wait else (None, None)
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    seen = Seen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere)
+    seen = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere)
     return view(seen, readiness), run, events
 
 

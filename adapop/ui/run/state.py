@@ -44,7 +44,7 @@ IDLE = {
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunSeen:
     """All that is known of the page's run. ahead: how many are before it in the queue, None if nobody works on it.
     wait: seconds until its turn, None if unknown. saved: the last epoch that is kept. elsewhere: another process of
     this machine works on it, such as the command line."""
@@ -94,7 +94,7 @@ class RunView:
         return STATES[self.state].ticking
 
 
-def view(seen: Seen | None, readiness: str = "ready", expired: bool = False) -> RunView:
+def view(seen: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:
     """What to show and allow. seen: None if the page has no run. readiness: empty, invalid or ready, of facts and
     settings. expired: the page's run is no longer there."""
     ready = readiness == "ready"
@@ -106,7 +106,7 @@ def view(seen: Seen | None, readiness: str = "ready", expired: bool = False) -> 
     return RunView(state, detail, percent, ready, seen.saved is not None)
 
 
-def _place(seen: Seen) -> tuple[str, str, int]:
+def _place(seen: RunSeen) -> tuple[str, str, int]:
     """State, words and percent of a run that exists."""
     starts = [event for event in seen.events if isinstance(event, RunStarted)]
     last = seen.events[-1] if seen.events else None
@@ -127,7 +127,7 @@ def _place(seen: Seen) -> tuple[str, str, int]:
     return _working(seen, starts[-1])
 
 
-def _waiting(seen: Seen) -> tuple[str, str, int]:
+def _waiting(seen: RunSeen) -> tuple[str, str, int]:
     if not seen.ahead:
         return "starting", "loading the model", 1
     before = f"{seen.ahead} run{'' if seen.ahead == 1 else 's'} before this one"
@@ -135,7 +135,7 @@ def _waiting(seen: Seen) -> tuple[str, str, int]:
     return "queued", f"{before}{seconds}. You may close the page.", 0
 
 
-def _working(seen: Seen, start: RunStarted) -> tuple[str, str, int]:
+def _working(seen: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     """A run somebody is working on: where it stands and how long it may still take."""
     steps = [event for event in seen.events if isinstance(event, StepDone) and event.time >= start.time]
     total = start.epochs * start.steps
@@ -152,7 +152,7 @@ def _working(seen: Seen, start: RunStarted) -> tuple[str, str, int]:
     return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}", percent
 
 
-def _elsewhere(seen: Seen, start: RunStarted | None) -> tuple[str, str, int]:
+def _elsewhere(seen: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:
     """A run on which another process works. start: None if it has not begun to train yet."""
     if start is None:
         return "elsewhere", "Another process loads the model.", 1

@@ -13,7 +13,7 @@ from adapop.paths import ASSETS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.tour.controls import Card, Driven
+from adapop.ui.tour.controls import CardControls, Driven
 from adapop.ui.tour.guide import Guide
 from adapop.ui.wiring import IN_TURN
 
@@ -32,7 +32,7 @@ FOCUS = """() => {
 }"""
 
 
-def build(opener: gr.Button, secret: str) -> Card:
+def build(opener: gr.Button, secret: str) -> CardControls:
     """Lays the card out, hidden. opener: the button that shows it. secret: seals what the browser keeps."""
     with gr.Row(visible=False, elem_id="tour") as panel:
         with gr.Column(scale=5, min_width=280):
@@ -44,7 +44,9 @@ def build(opener: gr.Button, secret: str) -> Card:
             skip = gr.Button("Skip the tour", size="sm", min_width=110, elem_id="tour-skip")
     states = gr.State(-1), gr.State(None), gr.State(False), gr.State("facts")
     kept = gr.BrowserState({}, storage_key="adapop-tour", secret=secret)
-    return Card(opener, panel, text, guess, back, forward, skip, *states, kept, gr.Timer(TICK_SECONDS, active=False))
+    return CardControls(
+        opener, panel, text, guess, back, forward, skip, *states, kept, gr.Timer(TICK_SECONDS, active=False)
+    )
 
 
 def own_run(kept: object, name: str) -> str:
@@ -56,7 +58,7 @@ def own_run(kept: object, name: str) -> str:
     return own if isinstance(own, str) else name
 
 
-def wire(card: Card, driven: Driven, worker: Worker) -> None:
+def wire(card: CardControls, driven: Driven, worker: Worker) -> None:
     """Makes the card work, once all screens are laid out."""
     guide = Guide(card, driven, worker)
     page = driven.session.page

@@ -14,7 +14,7 @@ from adapop.ui.session import Session
 
 
 @dataclass(frozen=True)
-class Card:
+class CardControls:
     """The tour's own components. place: index into `STOPS`, -1 outside the tour. own: the visitor's values, in the
     order of `Driven.values`. asked: whether the answers of this stop are on the screen. tab: the id of the open one.
     kept: what the browser remembers, {finished, run}; run is the visitor's own while a tour is under way."""

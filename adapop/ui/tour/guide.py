@@ -21,7 +21,7 @@ from adapop.ui.access import known_run, refused
 from adapop.ui.facts.lookup import asked_about
 from adapop.ui.parts import html
 from adapop.ui.probe.screen import answers_of, fact_choices, form_choices
-from adapop.ui.tour.controls import Card, Driven
+from adapop.ui.tour.controls import CardControls, Driven
 from adapop.ui.tour.runs import TourRuns
 from adapop.ui.tour.text import CARDS, POPULAR, RARE, RETRY, STOPS, Moment, Stop
 
@@ -34,7 +34,7 @@ TOUR_SET = "pair"
 class Guide:
     """What each button of the card does: values by component, for those that change."""
 
-    def __init__(self, card: Card, driven: Driven, worker: Worker) -> None:
+    def __init__(self, card: CardControls, driven: Driven, worker: Worker) -> None:
         self.card, self.driven, self.worker = card, driven, worker
         self.runs = TourRuns(worker)
 

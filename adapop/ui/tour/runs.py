@@ -22,7 +22,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.access import known_run
 from adapop.ui.run.screen import seen_of
-from adapop.ui.tour.story import Pair, Story, guard_of, outcome_of, reworded_of, rows_of, training_of
+from adapop.ui.tour.story import Story, TwoFacts, guard_of, outcome_of, reworded_of, rows_of, training_of
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -54,7 +54,7 @@ class TourRuns:
         self._last: _Told | None = None
         rare, popular = load_facts("pair").forget
         beta = make_config().beta
-        self.pair = Pair(rare, popular, beta(rare.score), beta(popular.score))
+        self.pair = TwoFacts(rare, popular, beta(rare.score), beta(popular.score))
 
     def start(self) -> None:
         """Makes the runs that are missing, failed, or of another version; goes on with what was interrupted.

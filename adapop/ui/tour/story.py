@@ -16,7 +16,7 @@ LEAKS = "Leaks when reworded"
 
 
 @dataclass(frozen=True)
-class Pair:
+class TwoFacts:
     """The tour's two facts, and the exponents that AdaPop gives them."""
 
     rare: Fact
@@ -69,7 +69,7 @@ class Reworded:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Remains:
     """What is left after a run. rare, popular, every: recall of the facts to forget, reworded; holdout: of facts that
     no training saw, reworded. leaks: facts that only a rewording brings back, of `facts`. kept_rare, kept_popular: in
     how many of `ways` the model still answers each of the tour's two facts."""
@@ -95,12 +95,12 @@ class Story:
     """All of it; None is what the runs have not brought yet. awaited: what is being waited for, in words, and
     percent, how far it is. trouble: why it will not come."""
 
-    pair: Pair
+    pair: TwoFacts
     training: Training | None = None
     guard: Guard | None = None
     reworded: Reworded | None = None
-    adapop: Outcome | None = None
-    wga: Outcome | None = None
+    adapop: Remains | None = None
+    wga: Remains | None = None
     awaited: str = ""
     percent: int = 0
     trouble: str = ""
@@ -158,12 +158,12 @@ def reworded_of(rows: Sequence[ProbeRow]) -> Reworded:
     )
 
 
-def outcome_of(run: Run, found: Sequence[ProbeRow], pair: Pair) -> Outcome:
+def outcome_of(run: Run, found: Sequence[ProbeRow], pair: TwoFacts) -> Remains:
     """Of a run that is done and whose facts to forget were probed, directly and reworded."""
     measured, kept = run.measured(), {fact.id: rows_of(found, fact) for fact in (pair.rare, pair.popular)}
     rare, popular, every = (measured.recall("forget", "reworded", tier) for tier in ("rare", "popular", "all"))
     verdict_by_fact = verdicts(found)
-    return Outcome(
+    return Remains(
         rare=rare,
         popular=popular,
         every=every,

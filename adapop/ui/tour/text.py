@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapop.popularity.calibration import FADED
-from adapop.ui.tour.story import Guard, Outcome, Pair, Story, Training
+from adapop.ui.tour.story import Guard, Remains, Story, Training, TwoFacts
 
 RARE, POPULAR = "rare", "popular"
 CARDS = 8
@@ -230,11 +230,11 @@ def _acted(guard: Guard) -> str:
     )
 
 
-def _shares(outcome: Outcome) -> tuple[str, str, str]:
+def _shares(outcome: Remains) -> tuple[str, str, str]:
     return f"{outcome.rare:.0%}", f"{outcome.popular:.0%}", f"{outcome.holdout:.0%}"
 
 
-def _guessed(guess: str | None, pair: Pair, wga: Outcome) -> str:
+def _guessed(guess: str | None, pair: TwoFacts, wga: Remains) -> str:
     measured = (
         f"Under the even push {pair.rare.title} is still answered in {wga.kept_rare} of {wga.ways} ways of asking, "
         f"{pair.popular.title} in {wga.kept_popular}."
@@ -249,7 +249,7 @@ def _guessed(guess: str | None, pair: Pair, wga: Outcome) -> str:
     return f"You guessed {name}. {right}: {measured[0].lower()}{measured[1:]}"
 
 
-def _gap(adapop: Outcome, wga: Outcome) -> str:
+def _gap(adapop: Remains, wga: Remains) -> str:
     even, ours = (round(100 * outcome.gap) for outcome in (wga, adapop))
     left = f"The gap, popular minus rare, is {even} points under the even push and {ours} under AdaPop."
     if abs(wga.gap) < NO_GAP:

@@ -15,7 +15,7 @@ from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.report import published
-from adapop.report.replication import Beside, beside
+from adapop.report.replication import PaperComparison, beside
 from adapop.runs.run import Run, all_runs, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
@@ -149,7 +149,7 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
         raise
 
 
-def beside_lines(found: Beside) -> list[str]:
+def beside_lines(found: PaperComparison) -> list[str]:
     """What the paper printed and what this run measured, as a table, and what differs between the two."""
     lines = ["", f"{found.setting}, ROUGE-L recall", f"{'':<26}{published.PAPER:>24}{'this run':>12}"]
     for pair in found.pairs:

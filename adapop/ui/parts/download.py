@@ -15,6 +15,7 @@ from adapop.service.rates import JOB
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refused, shown_run
+from adapop.ui.wiring import EACH
 
 
 def archive_of(worker: Worker, run: Run) -> Path:
@@ -44,8 +45,7 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
             raise refused(error) from error
 
     make.click(made, run_id, file, api_visibility="private")
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, trigger_mode="multiple", **quiet)
+    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 
 DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and what was uploaded

@@ -12,7 +12,7 @@ from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import refused, shown_run, steered
 from adapop.ui.parts import html
-from adapop.ui.wiring import LAST_STAYS, failure_of, lines_until_done
+from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 HIDDEN_COLUMNS = ("original_rank", "unlearned_rank", "control_rank")
 
@@ -33,20 +33,34 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     table = gr.Dataframe(
         pd.DataFrame(), show_label=False, interactive=False, max_height=320, visible=False, elem_id="recovery-table"
     )
-    at_work = gr.State(None)
+    work = StartStop(start, stop, gr.State(None))
+
+    def found(run: Run | None, wanted: str) -> dict:
+        result = run.recovery().get(wanted) if run else None
+        if result is None:
+            return {said: html.listed(["Not tried yet."]), table: gr.Dataframe(visible=False)}
+        shown = gr.Dataframe(recovery_table(result), visible=True)
+        return {said: html.listed(recovery_lines(wanted, result)), table: shown}
 
     def recovered(name: str, wanted: str):
-        yield from _recovered(worker, name, wanted)
+        run = steered(worker, name)
+        if run is None or run.last_epoch is None:
+            raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+        future, progress = worker.recover(run, wanted)
+        for line in followed(future, progress):
+            yield {said: html.listed([line]), **work.busy(progress)}
+        yield {**found(run, wanted), **work.idle()}
+        if error := failure_of(future):
+            raise refused(error)
 
     def shown(name: str, wanted: str):
         run = shown_run(worker, name)
-        return (_about(run, wanted), *_shown(run, wanted))
+        return {about: _about(run, wanted), **found(run, wanted)}
 
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    start.click(recovered, [run_id, probe], [said, table, start, stop, at_work], **quiet)
-    stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
-    tab.select(shown, [run_id, probe], [about, said, table], concurrency_limit=1, **quiet)
-    probe.change(shown, [run_id, probe], [about, said, table], **quiet, **LAST_STAYS)
+    start.click(recovered, [run_id, probe], [said, table, *work.all], **QUIET)
+    work.wire_stop()
+    tab.select(shown, [run_id, probe], [about, said, table], concurrency_limit=1, **QUIET)
+    probe.change(shown, [run_id, probe], [about, said, table], **LAST_STAYS)
 
 
 def _about(run: Run | None, wanted: str) -> str:
@@ -55,28 +69,11 @@ def _about(run: Run | None, wanted: str) -> str:
     return texts.RECOVERY_DETAIL[wanted] + priced
 
 
-def _recovered(worker: Worker, name: str, wanted: str):
-    """Runs a recovery probe when its turn comes, and shows what it found."""
-    run = steered(worker, name)
-    if run is None or run.last_epoch is None:
-        raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
-    future, progress = worker.recover(run, wanted)
-    for line in lines_until_done(future, progress):
-        yield html.listed([line]), gr.skip(), gr.Button(interactive=False), gr.Button(interactive=True), progress
-    idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
-    yield *_shown(run, wanted), *idle
-    if error := failure_of(future):
-        raise refused(error)
-
-
-def _shown(run: Run | None, wanted: str):
-    result = run.recovery().get(wanted) if run else None
-    if result is None:
-        return html.listed(["Not tried yet."]), gr.Dataframe(visible=False)
+def recovery_table(result: dict) -> pd.DataFrame:
+    """What a recovery probe found, a row a measurement."""
     frame = pd.DataFrame(result["rows"]).round(3)
     frame = frame.drop(columns=[name for name in HIDDEN_COLUMNS if name in frame])
-    frame = frame.rename(columns=lambda name: name.replace("_", " "))
-    return html.listed(recovery_lines(wanted, result)), gr.Dataframe(frame, visible=True)
+    return frame.rename(columns=lambda name: name.replace("_", " "))
 
 
 def recovery_lines(name: str, result: dict) -> list[str]:

@@ -34,6 +34,22 @@ class Left:
     facts: FactSet | None = None
     expired: bool = False
 
+    def updates(self, session: Session, source: gr.Radio, notes: gr.HTML) -> dict:
+        """Updates that bring it back, or say that it is gone, which the browser then forgets."""
+        changes = {session.anchors: self.anchors}
+        if self.expired:
+            forgotten = {"source": SANDBOX, "set": None, "anchors": self.anchors}
+            return changes | {notes: html.listed([texts.SET_EXPIRED], "warn"), session.kept: forgotten}
+        if self.facts is None:
+            return changes
+        return changes | {
+            source: self.source,
+            session.facts: self.facts,
+            session.scorings: (given(self.facts.forget),),
+            session.saved: self.facts,
+            session.restored: (self.source, self.facts),
+        }
+
 
 def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
     """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
@@ -43,22 +59,7 @@ def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> Non
 
     def opened(remembered: object):
         left = restored(root, remembered)
-        if left is None:
-            return gr.skip()
-        if left.expired:
-            forgotten = {"source": SANDBOX, "set": None, "anchors": left.anchors}
-            said = html.listed([texts.SET_EXPIRED], "warn")
-            return {notes: said, session.anchors: left.anchors, session.kept: forgotten}
-        if left.facts is None:
-            return {session.anchors: left.anchors}
-        return {
-            source: left.source,
-            session.facts: left.facts,
-            session.scorings: (given(left.facts.forget),),
-            session.anchors: left.anchors,
-            session.saved: left.facts,
-            session.restored: (left.source, left.facts),
-        }
+        return gr.skip() if left is None else left.updates(session, source, notes)
 
     gr.on(
         [session.facts.change, session.anchors.change, session.lent.change],

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
+from components import stand_ins
 from test_tour import PAIR, POPULAR, SAID, STORY
 from test_tour_runs import IdleWorker
 
@@ -177,12 +178,11 @@ def test_prompt_and_answers_arrive_together(guide, monkeypatch):
 
 def test_what_a_look_up_finds_during_the_tour_arrives_afterwards(small):
     pair = load_facts("pair")
-    found = lookup._Found(
-        small, Scoring("counts", {fact.id: Score(fact.id, 7.0, "counts") for fact in small.forget}), False
-    )
-    held = lookup._applied(True, pair, given(pair.forget), found)
-    assert held == [gr.skip()] * 3
-    scored, scorings, over = lookup._applied(False, small, (), found)
-    assert {fact.score for fact in scored.forget} == {7.0}
-    assert (len(scorings), over) == (1, None)
-    assert lookup._applied(False, pair, (), replace(found, facts=pair, lent=True)) == (gr.skip(), gr.skip(), None)
+    scoring = Scoring("counts", {fact.id: Score(fact.id, 7.0, "counts") for fact in small.forget})
+    found, screen = lookup.Found(small, scoring, False), stand_ins(lookup.LookUp)
+    session = screen.session
+    assert screen.applied(True, pair, given(pair.forget), found) == gr.skip()
+    shown = screen.applied(False, small, (), found)
+    assert {fact.score for fact in shown[session.facts].forget} == {7.0}
+    assert (len(shown[session.scorings]), shown[screen.found]) == (1, None)
+    assert screen.applied(False, pair, (), replace(found, facts=pair, lent=True)) == {screen.found: None}

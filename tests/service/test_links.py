@@ -4,7 +4,6 @@ import zipfile
 
 import gradio as gr
 import pytest
-from components import stand_ins
 
 from adapop.config.presets import make_config
 from adapop.errors import AdaPopError
@@ -18,6 +17,7 @@ from adapop.ui.compare import race
 from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import screen as probe
 from adapop.ui.run import screen as run
+from components import stand_ins
 
 SCREEN = stand_ins(run.RunScreen)
 WRONG = ["", "view-", "view-" + "0" * 32, "../" * 8, "view-" + "0" * 31 + "/", None, 7, ["x"], "\0", "x" * 10_000]

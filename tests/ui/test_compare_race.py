@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from components import stand_ins
 from test_worker import wait_until
 
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
@@ -14,6 +13,7 @@ from adapop.report.record import read_record
 from adapop.service.worker import Worker
 from adapop.ui.compare import published, race, recorded, results, screen
 from browsing import HOSTILE
+from components import stand_ins
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 

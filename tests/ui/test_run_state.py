@@ -4,7 +4,6 @@ import time
 from dataclasses import replace
 
 import pytest
-from components import stand_ins
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import FactSet
@@ -17,6 +16,7 @@ from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import seen_of
 from adapop.ui.run.state import STATES, RunSeen, view
+from components import stand_ins
 
 START = RunStarted(
     run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from components import stand_ins
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
@@ -14,6 +13,7 @@ from adapop.service.saved_sets import load_set
 from adapop.ui import texts
 from adapop.ui.saved import OWN, Left, restored, to_keep
 from adapop.ui.session import Session
+from components import stand_ins
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 

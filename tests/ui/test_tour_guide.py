@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from components import stand_ins
 from test_tour import PAIR, POPULAR, SAID, STORY
 from test_tour_runs import IdleWorker
 
@@ -27,6 +26,7 @@ from adapop.ui.tour.controls import Driven
 from adapop.ui.tour.guide import Guide
 from adapop.ui.tour.story import Story
 from adapop.ui.tour.text import RETRY, STOPS
+from components import stand_ins
 
 DIRECT, REWORDED = (place for place, stop in enumerate(STOPS) if stop.ask)
 TRAINING = next(place for place, stop in enumerate(STOPS) if stop.run)

@@ -5,7 +5,6 @@ from threading import Event
 
 import gradio as gr
 import pytest
-from components import stand_ins
 
 from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ModelError, NetworkError
@@ -17,6 +16,7 @@ from adapop.ui.compare import results
 from adapop.ui.facts import lookup
 from adapop.ui.probe import leaks
 from adapop.ui.wiring import failure_of, followed
+from components import stand_ins
 
 
 class Failing(Worker):

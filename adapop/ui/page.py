@@ -18,7 +18,7 @@ from adapop.paths import ASSETS
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
-from adapop.ui.access import shown_run, steers
+from adapop.ui.access import may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
@@ -53,8 +53,8 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The whole app over a worker, to be served with `launch_options`. State and timer sit at the top level: inside a
-    hidden tab they do not live."""
+    """The whole app over a worker, to be served with `launch_options`. State and timer sit above the tabs: in a hidden
+    one they do not work."""
     fetch_nothing()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
         secret = _secret(worker.root)
@@ -105,7 +105,7 @@ def build(worker: Worker) -> gr.Blocks:
             elif named:
                 gr.Warning(texts.LINK_GONE)
             changes = {run_id: name, **screen.show(worker, name)}
-            return changes | ({own.own: last} if name != last and steers(worker, last) else {})
+            return changes | ({own.own: last} if name != last and may_control(worker, last) else {})
 
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
         shown = [run_id, own.own, *screen.shown]

@@ -130,8 +130,8 @@ def _dragged(event: gr.EventData):
     """The anchors whose handles were moved. They come from the browser, so they may be anything."""
     values = []
     for end in (getattr(event, "rare", None), getattr(event, "popular", None)):
-        told = isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end)
-        values += end if told else [gr.skip()] * 2
+        usable = isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end)
+        values += end if usable else [gr.skip()] * 2
     return values
 
 

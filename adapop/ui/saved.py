@@ -54,17 +54,17 @@ class Left:
 def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
     """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
 
-    def keep(lent: bool, facts: FactSet | None, *values):
-        return gr.skip() if lent or facts is None else to_keep(root, facts, *values)
+    def keep(touring: bool, facts: FactSet | None, *values):
+        return gr.skip() if touring or facts is None else to_keep(root, facts, *values)
 
     def opened(remembered: object):
         left = restored(root, remembered)
         return gr.skip() if left is None else left.updates(session, source, notes)
 
     gr.on(
-        [session.facts.change, session.anchors.change, session.lent.change],
+        [session.facts.change, session.anchors.change, session.touring.change],
         keep,
-        [session.lent, session.facts, session.anchors, source, session.saved, session.kept],
+        [session.touring, session.facts, session.anchors, source, session.saved, session.kept],
         [session.kept, session.saved],
         **QUIET,
     )

@@ -1,4 +1,4 @@
-"""What one page holds: components above the tabs, because inside a hidden tab they do not live."""
+"""The state that the screens of a page share: components above the tabs, for in a hidden tab they do not work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Session:
     asked so far. known: the original model's recall by fact id. at_work: the `Progress` of the look-up or download that
     is under way, or None.
     kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
-    stands for. restored: (source, FactSet) as a reload brought it back, or None. lent: whether facts and anchors are
+    stands for. restored: (source, FactSet) as a reload brought it back, or None. touring: whether facts and anchors are
     the tour's just now; then none of it is kept.
     """
 
@@ -38,7 +38,7 @@ class Session:
     kept: gr.BrowserState
     saved: gr.State
     restored: gr.State
-    lent: gr.State
+    touring: gr.State
 
     def with_facts(self, facts: FactSet | None) -> dict:
         """Updates that put another set in the place of the page's, with the scores that it came with."""
@@ -59,7 +59,7 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         kept=gr.BrowserState({}, storage_key="adapop-session", secret=secret),
         saved=gr.State(facts),
         restored=gr.State(None),
-        lent=gr.State(False),
+        touring=gr.State(False),
     )
 
 

@@ -206,7 +206,7 @@ def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places,
     """To choose "My own facts" asks for the file that is there. A file may come before that is answered: "no file yet",
     said after it, would empty its set."""
     read, answered = threading.Event(), threading.Event()
-    chosen_again, arrived = upload.Filled.chosen_again, upload.Filled.arrived
+    chosen_again, arrived = upload.UploadEvents.chosen_again, upload.UploadEvents.arrived
 
     def late(*values):
         if read.wait(3):  # it is not: the file has to wait
@@ -220,8 +220,8 @@ def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places,
         finally:
             read.set()
 
-    monkeypatch.setattr(upload.Filled, "chosen_again", late)
-    monkeypatch.setattr(upload.Filled, "arrived", file_arrived)
+    monkeypatch.setattr(upload.UploadEvents, "chosen_again", late)
+    monkeypatch.setattr(upload.UploadEvents, "arrived", file_arrived)
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
         page.get_by_text("My own facts").click()
         page.set_input_files("#upload input[type=file]", places)

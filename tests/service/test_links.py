@@ -12,7 +12,7 @@ from adapop.runs.run import RUN_ID, create_run
 from adapop.service.links import LINK, delete_dead, link_of, linked
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed
-from adapop.ui.access import known_run, link_to, refused, shown_run, steers
+from adapop.ui.access import known_run, link_to, may_control, refused, shown_run
 from adapop.ui.compare import race
 from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import screen as probe
@@ -64,13 +64,13 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     name = link_of(made)
     assert shown_run(worker, name) == made
     assert known_run(worker, name) is None
-    assert steers(worker, made.id)
-    assert not steers(worker, name)
+    assert may_control(worker, made.id)
+    assert not may_control(worker, name)
     assert link_to(worker, name) == link_to(worker, made.id) == name
     for forbidden in (
-        lambda: run.end(worker, name),
-        lambda: run.again(worker, name),
-        lambda: probe.asked(worker, name, "Who?", ""),
+        lambda: run.stop_run(worker, name),
+        lambda: run.resume_run(worker, name),
+        lambda: probe.ask_both(worker, name, "Who?", ""),
     ):
         with pytest.raises(gr.Error, match="read-only link"):
             forbidden()

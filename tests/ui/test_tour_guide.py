@@ -185,4 +185,4 @@ def test_what_a_look_up_finds_during_the_tour_arrives_afterwards(small):
     shown = screen.applied(False, small, (), found)
     assert {fact.score for fact in shown[session.facts].forget} == {7.0}
     assert (len(shown[session.scorings]), shown[screen.found]) == (1, None)
-    assert screen.applied(False, pair, (), replace(found, facts=pair, lent=True)) == {screen.found: None}
+    assert screen.applied(False, pair, (), replace(found, facts=pair, touring=True)) == {screen.found: None}

@@ -104,9 +104,9 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     monkeypatch.setenv("ADAPOP_JOBS_AN_HOUR", "1")
     worker = Worker(tmp_path)
     run = create_run(make_config(), small, None, tmp_path)
-    results.taken_home(worker, {"runs": [run.id]})
+    results.requested_files(worker, {"runs": [run.id]})
     with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
-        results.taken_home(worker, {"runs": [run.id]})
+        results.requested_files(worker, {"runs": [run.id]})
     screen = stand_ins(lookup.LookUp)
     said = next(screen.scored(worker, False, small, (), "wikidata", "sitelinks", "", "subject", None))
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])

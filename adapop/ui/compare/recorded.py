@@ -49,16 +49,16 @@ class Pictures:
         """What `drawn` changes."""
         return [self.said, *self.gap.both, self.cost, self.cost_twin, self.table]
 
-    def drawn(self, told: Comparison, choice: str) -> dict:
+    def drawn(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
-        layer = layer_of(told, choice)
-        outcomes = [*told.outcomes, *outcomes_of(layer, told.asked)]
+        layer = layer_of(compared, choice)
+        outcomes = [*compared.outcomes, *outcomes_of(layer, compared.asked)]
         return {
-            self.said: words_of(told, layer, choice),
+            self.said: words_of(compared, layer, choice),
             **self.gap.drawn(figures.compare_runs(outcomes)),
-            self.cost: figures.forget_against_holdout(outcomes, told.asked),
-            self.cost_twin: cost_table(outcomes, told.asked),
-            self.table: grid_of(table_of(told, layer), "Every metric"),
+            self.cost: figures.forget_against_holdout(outcomes, compared.asked),
+            self.cost_twin: cost_table(outcomes, compared.asked),
+            self.table: grid_of(table_of(compared, layer), "Every metric"),
         }
 
 
@@ -75,15 +75,15 @@ def charts() -> tuple[Chart, gr.Plot, gr.HTML]:
     return gap, cost, cost_twin
 
 
-def layer_of(told: Comparison, choice: str) -> tuple[Recorded, ...]:
+def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
     """The recorded results to show beside a race. choice: one of `CHOICES`."""
     if choice == NONE:
         return ()
-    raced = {(one.records[0].config.method, one.records[0].config.preset) for one in told.contestants}
+    raced = {(one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants}
     return tuple(one for one in recorded.results() if choice == EVERY or (one.method, one.preset) in raced)
 
 
-def words_of(told: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
+def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
     """What the layer is, and which contestants are another experiment; values of `LINES`."""
     if choice == NONE:
         return html.listed([], "hidden")
@@ -96,7 +96,7 @@ def words_of(told: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
         commits=", ".join(recorded.commits(layer)),
         command=recorded.COMMAND,
     )
-    others = [one.label for one in told.contestants if not alike(one, layer)]
+    others = [one.label for one in compared.contestants if not alike(one, layer)]
     doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
     return html.listed([about, *doubt], "warn" if doubt else "calm")
 
@@ -114,13 +114,13 @@ def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
     return [_outcome(mark, one, form) for mark, one in zip(_marks(layer), layer)]
 
 
-def table_of(told: Comparison, layer: Sequence[Recorded]) -> Table:
+def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
     """Every metric: the race's columns, then the layer's."""
     if not layer:
-        return told.results
+        return compared.results
     names = [f"{mark} {one.title}, recorded, {one.seeds}" for mark, one in zip(_marks(layer), layer)]
-    lines = list(lines_of([*told.contestants, *layer]))
-    return results_table(lines, [*(one.name for one in told.contestants), *names])
+    lines = list(lines_of([*compared.contestants, *layer]))
+    return results_table(lines, [*(one.name for one in compared.contestants), *names])
 
 
 def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> dict:

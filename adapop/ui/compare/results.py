@@ -30,15 +30,15 @@ class Differences:
     second: gr.Dropdown
     table: gr.HTML
 
-    def drawn(self, told: Comparison, pair: Sequence[str | None]) -> dict:
+    def drawn(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
         """Updates for a race. The pair that was chosen stays while the race has it; at first it is the first two."""
-        marks = [one.mark for one in told.contestants]
+        marks = [one.mark for one in compared.contestants]
         first, second = (mark if mark in marks else other for mark, other in zip(pair, (*marks, *marks, None, None)))
-        names = [(one.name, one.mark) for one in told.contestants]
+        names = [(one.name, one.mark) for one in compared.contestants]
         return {
             self.first: gr.Dropdown(names, value=first),
             self.second: gr.Dropdown(names, value=second),
-            self.table: settings_grid([one for one in told.contestants if one.mark in (first, second)]),
+            self.table: settings_grid([one for one in compared.contestants if one.mark in (first, second)]),
         }
 
 
@@ -68,26 +68,26 @@ class Results:
 
     def drawn(self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]) -> dict:
         """Updates that show these runs, and no file that was made before: it lacks a run."""
-        told = comparison(records)
+        compared = comparison(records)
         return {
-            **self.visible(told, choice),
+            **self.visible(compared, choice),
             self.own: gr.Column(visible=bool(records)),
-            self.warnings: html.listed(told.warnings, "warn" if told.warnings else "hidden"),
-            self.findings: html.listed(told.findings, "calm" if told.findings else "hidden"),
-            self.ranges: html.listed(told.intervals, "calm" if told.intervals else "hidden"),
-            **self.differences.drawn(told, pair),
+            self.warnings: html.listed(compared.warnings, "warn" if compared.warnings else "hidden"),
+            self.findings: html.listed(compared.findings, "calm" if compared.findings else "hidden"),
+            self.ranges: html.listed(compared.intervals, "calm" if compared.intervals else "hidden"),
+            **self.differences.drawn(compared, pair),
             self.published.table: published.rows(records, setting),
             self.report: gr.DownloadButton(visible=False),
             self.file: gr.DownloadButton(visible=False),
         }
 
-    def visible(self, told: Comparison, choice: str) -> dict:
+    def visible(self, compared: Comparison, choice: str) -> dict:
         """Updates for whether there is anything to see, and for the pictures of it. choice: of what was recorded. For
         somebody who only opens the page, none is drawn."""
-        layer = recorded.layer_of(told, choice)
-        if told.outcomes or layer:
-            return {self.column: gr.Column(visible=True), **self.pictures.drawn(told, choice)}
-        return {self.column: gr.Column(visible=False), self.pictures.said: recorded.words_of(told, layer, choice)}
+        layer = recorded.layer_of(compared, choice)
+        if compared.outcomes or layer:
+            return {self.column: gr.Column(visible=True), **self.pictures.drawn(compared, choice)}
+        return {self.column: gr.Column(visible=False), self.pictures.said: recorded.words_of(compared, layer, choice)}
 
 
 def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> Results:
@@ -119,12 +119,16 @@ def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton
         report = gr.DownloadButton("Report (HTML)", visible=False, min_width=140, elem_id="download-comparison")
         table = gr.DownloadButton("Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table")
 
-    make.click(lambda value: taken_home(worker, value), kept, [report, table], api_visibility="private")
+    make.click(lambda value: requested_files(worker, value), kept, [report, table], api_visibility="private")
     return report, table
 
 
-def taken_home(worker: Worker, kept: dict) -> tuple:
-    """`files_of` the race, unless this visitor took too many lately."""
+def requested_files(worker: Worker, kept: dict) -> tuple:
+    """`files_of` the race.
+
+    Raises:
+        gr.Error: this visitor took too many lately, or a run does not read.
+    """
     try:
         worker.admission.admit(JOB)
         return files_of(race.standing(worker, kept).runs)

@@ -41,7 +41,7 @@ def build(worker: Worker, session: Session) -> None:
 
     ended = ask.click(asked, session.facts, [said, found], **QUIET)
     # what ends during the tour arrives when the visitor's own set is back
-    for event in (ended.then, session.lent.change):
+    for event in (ended.then, session.touring.change):
         event(_recall_now, [session.facts, found], session.known, **IN_TURN)
     drop.click(_without_unknown, [session.facts, session.known], session.facts, **IN_TURN)
     gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **QUIET)

@@ -131,7 +131,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
 
     screen = FactsScreen(session, source, about, own, notes, missing, strip, search, table, gr.State(None))
     screen.wire(tab)
-    upload.Filled(own, notes, session).wire(source, [missing, search])
+    upload.UploadEvents(own, notes, session).wire(source, [missing, search])
     saved.build(worker.root, session, source, notes)
     return screen
 

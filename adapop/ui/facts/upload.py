@@ -64,8 +64,8 @@ def build() -> Upload:
 
 
 @dataclass(frozen=True)
-class Filled:
-    """An upload and what it fills: the notes in words, and the session's set."""
+class UploadEvents:
+    """What an upload does: it fills the session's set, and says in the notes why it cannot."""
 
     own: Upload
     notes: gr.HTML
@@ -96,7 +96,7 @@ class Filled:
         try:
             names = columns_of(Path(file)) if file else []
             guess = guessed(names)
-            facts = self._filled(lambda: facts_of_file(file, retain, retain_file, guess))
+            facts = self._read_into_session(lambda: facts_of_file(file, retain, retain_file, guess))
         except AdaPopError as error:
             return {self.own.mapping: gr.Accordion(visible=False), **self._refused(error)}
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
@@ -111,7 +111,7 @@ class Filled:
 
     def read(self, *chosen) -> dict:
         """Updates for another choice of columns. chosen: see `facts_chosen`."""
-        return self._filled(lambda: facts_chosen(*chosen))
+        return self._read_into_session(lambda: facts_chosen(*chosen))
 
     def chosen_again(self, source: str, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
         """Updates when one comes back from another set: the file that is still there, or what was made of it before a
@@ -128,7 +128,7 @@ class Filled:
             return {self.notes: html.listed([texts.SET_RESTORED], "warn")}
         return self.read(file, *chosen)
 
-    def _filled(self, reading: Callable[[], FactSet]) -> dict:
+    def _read_into_session(self, reading: Callable[[], FactSet]) -> dict:
         try:
             return self.session.with_facts(reading())
         except AdaPopError as error:

@@ -1,4 +1,4 @@
-"""Takes a run home: the report, the tables, the adapter and the command that makes it again, in one file."""
+"""The download of a run: the report, the tables, the adapter and the command that makes it again, in one file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def archive_of(worker: Worker, run: Run) -> Path:
 
 
 def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
-    """Lays the section out; a run is taken home from more than one screen. name: what its buttons are called."""
+    """Lays the section out, on more than one screen. name: of its buttons' element ids."""
     gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
     with gr.Row():
         make = gr.Button("Make the report", min_width=140, elem_id=f"make-{name}")

@@ -1,4 +1,4 @@
-"""A table on the page: it scrolls inside itself, and its first column stays in sight."""
+"""A table on the page that scrolls inside itself; its first column stays in sight."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def grid(elem_id: str, value: dict | None = None) -> gr.HTML:
 
 
 def grid_of(table: Table, label: str, caption: str = "", empty: str = "") -> dict:
-    """A table as values of `GRID`. label: what it is, for who hears it. empty: what is said when it has no rows."""
+    """A table as values of `GRID`. label: what it is, for screen readers. empty: the text for no rows."""
     rows = [{"name": name, "cells": [_cell(text) for text in cells]} for name, *cells in table.rows]
     content = {"head": table.head, "rows": rows, "label": label, "caption": caption, "empty": empty}
     return html.values(content)

@@ -1,4 +1,4 @@
-"""All probes at once: every fact in every form to both models, what leaks where, and the verdict on each fact."""
+"""All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.access import refused, run_to_control, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
@@ -65,7 +65,7 @@ class Leaks:
     def probe(self, worker: Worker, name: str, per_tier: int, group: str):
         """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
         stopped."""
-        run = steered(worker, name)
+        run = run_to_control(worker, name)
         if run is None or run.last_epoch is None:
             raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
         plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)

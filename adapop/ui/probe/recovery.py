@@ -10,7 +10,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.access import refused, run_to_control, shown_run
 from adapop.ui.parts import html
 from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
 
@@ -43,7 +43,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         return {said: html.listed(recovery_lines(wanted, result)), table: shown}
 
     def recovered(name: str, wanted: str):
-        run = steered(worker, name)
+        run = run_to_control(worker, name)
         if run is None or run.last_epoch is None:
             raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
         future, progress = worker.recover(run, wanted)

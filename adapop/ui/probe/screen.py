@@ -20,7 +20,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.access import refused, run_to_control, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import leaks, recovery
 from adapop.ui.wiring import EACH, QUIET
@@ -117,7 +117,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     screen.wire(worker, run_id, tab)
 
     def ask(name: str, text: str, right: str):
-        return asked(worker, name, text, right)
+        return ask_both(worker, name, text, right)
 
     gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
     leaks.build(worker, run_id, tab, fact, group)
@@ -163,9 +163,9 @@ def _form(prompt: Prompt) -> str:
     return f"{prompt.kind.capitalize()}: {prompt.text}" if prompt.kind == REWORDED else prompt.kind.capitalize()
 
 
-def asked(worker: Worker, name: str, text: str, right: str) -> dict:
-    """Both answers to a prompt, as values of the answer cards. Waits for the accelerator if a run holds it."""
-    run = steered(worker, name)
+def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
+    """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
+    run = run_to_control(worker, name)
     if run is None:
         return html.values({"empty": texts.NO_RUN})
     if run.last_epoch is None:
@@ -200,6 +200,7 @@ def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
 
 
 def _side(name: str, mark: str, answer, right: str, word: str, kind: str) -> dict:
+    """One model's answer card. right: the right answer. word, kind: of the verdict."""
     known = answer.gold_rank is not None
     return {
         "name": name,

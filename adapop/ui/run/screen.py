@@ -19,7 +19,7 @@ from adapop.service.worker import Worker
 from adapop.service.zerogpu import cost_of_run
 from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
-from adapop.ui.access import link_to, refused, shown_run, steered, steers, told
+from adapop.ui.access import link_to, may_control, public_words, refused, run_to_control, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run import charts
 from adapop.ui.run import settings as run_settings
@@ -30,7 +30,7 @@ from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
 UNSEEN = ("", -1)
-# an answer about another run than the page's may come late, and stop the timer: then it has to look again
+# an answer about the run that the page showed before may come late and stop the timer, which then has to go on
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
 # the strip stays in sight above them
@@ -81,7 +81,7 @@ class RunScreen:
     ) -> dict:
         """Updates for what is new of a run. seen: see `Follower`."""
         now, run, events = seen_of(worker, name, readiness)
-        owned, last_seen = steers(worker, name), seen[1] if seen[0] == name else -1
+        owned, last_seen = may_control(worker, name), seen[1] if seen[0] == name else -1
         follower = self.follower
         if run is not None and len(events) == last_seen and now.ticking:
             return {follower.strip: strip_of(now)}
@@ -125,7 +125,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         return look(worker, name, facts, missing_score, anchors, *values)
 
     def started(*values):
-        return begin(worker, *values)
+        return start_run(worker, *values)
 
     def tick(name: str, shown_so_far: tuple[str, int], readiness: str):
         return screen.show(worker, name, shown_so_far, readiness)
@@ -136,8 +136,8 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     gr.on(None, checked, [run_id, *chosen], looked_at, trigger_mode="always_last", **QUIET)
     begun = start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
-    stop.click(lambda name: end(worker, name), run_id, None, **QUIET)
-    resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
+    stop.click(lambda name: stop_run(worker, name), run_id, None, **QUIET)
+    resume.click(lambda name: resume_run(worker, name), run_id, [seen, timer], api_visibility="private")
     made = link.click(lambda name: link_to(worker, name), run_id, address, **QUIET)
     made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
     looked = timer.tick(tick, [run_id, seen, follower.readiness], screen.shown, concurrency_limit=None, **QUIET)
@@ -166,12 +166,12 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
         gr.Button(interactive=now.can_start),
         list(values),
         strip_of(now),
-        gr.Button(interactive=now.can_stop and steers(worker, name)),
+        gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),
     )
 
 
-def begin(worker: Worker, facts: FactSet | None, missing, anchors, *values):
+def start_run(worker: Worker, facts: FactSet | None, missing, anchors, *values):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
@@ -195,18 +195,18 @@ def at_anchors(config: RunConfig, anchors: Sequence[tuple[float, float]]) -> Run
     return replace(config, beta=anchored(*anchors)) if follows_scores(config) else config
 
 
-def end(worker: Worker, name: str) -> None:
+def stop_run(worker: Worker, name: str) -> None:
     """Asks the page's run to stop."""
-    if run := steered(worker, name):
+    if run := run_to_control(worker, name):
         try:
             run.request_stop()
         except AdaPopError as error:
             raise refused(error) from error
 
 
-def again(worker: Worker, name: str):
+def resume_run(worker: Worker, name: str):
     """Queues the page's run again, to go on after its last saved epoch."""
-    if run := steered(worker, name):
+    if run := run_to_control(worker, name):
         if run.shared:
             raise refused(RunError(f"Run {run.id} is shown to every visitor.", "Start a run of your own."))
         try:
@@ -218,14 +218,14 @@ def again(worker: Worker, name: str):
 
 
 def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
-    """The state of the page's run, the run if it is there and reads, and what it has said."""
+    """The state of the page's run, the run if it is there and reads, and its events."""
     run = shown_run(worker, name)
     if run is None:
         return view(None, readiness, expired=bool(name)), None, []
     try:
         events, _ = run.events(), run.config
     except AdaPopError as error:  # a run of another version
-        return RunView("failed", told(error), ready=readiness == "ready"), None, []
+        return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
     ahead, seconds = (wait.ahead, wait.seconds) if wait else (None, None)
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked

@@ -1,6 +1,6 @@
 """The three-minute tour: a card above the screens that drives their real controls, and puts everything back at the end.
 
-What its buttons do is in `guide`, what it says in `tour_cards`, and from which runs in `tour_runs`.
+What its buttons do is in `guide`, what it says in `text`, and from which runs in `runs`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def build(opener: gr.Button, secret: str) -> CardControls:
 
 
 def own_run(kept: object, name: str) -> str:
-    """The run that the page is to open with: the visitor's own, where the last page was left in the middle of a tour.
+    """The run to open the page with: the visitor's own, if the last page was left in the middle of a tour.
 
     kept: what the browser remembers of the tour, which may be anything. name: the run that the page showed.
     """
@@ -67,7 +67,7 @@ def wire(card: CardControls, driven: Driven, worker: Worker) -> None:
     moving = [card.place, card.own, card.guess, driven.follower.run_id, card.kept]
     outputs = [
         *(card.opener, card.panel, card.text, card.guess, card.back, card.forward, card.place, card.own, card.asked),
-        *(card.kept, card.timer, card.tab, driven.tabs, driven.follower.timer, driven.session.lent),
+        *(card.kept, card.timer, card.tab, driven.tabs, driven.follower.timer, driven.session.touring),
         *(driven.facts.source, *driven.pressure.anchors, *driven.values),
     ]
     page.load(guide.opened, card.kept, [card.opener, card.kept], **QUIET)
@@ -79,7 +79,7 @@ def wire(card: CardControls, driven: Driven, worker: Worker) -> None:
     for left in (onward, skipped):
         left.then(None, None, None, js=FOCUS, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
-    # in turn as well: said late, the text of a card that was left would stand on the next one
+    # in turn as well: a late answer would put the text of the card before on the next one
     card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **IN_TURN)
     driven.pressure.confidence.change(guide.dragged, told[:3], card.text, **(EACH | IN_TURN))
     card.guess.input(guide.dragged, told[:3], card.text, **IN_TURN)

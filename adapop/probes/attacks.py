@@ -18,9 +18,9 @@ from adapop.facts.pool import Pool
 from adapop.facts.text import folded, mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
-from adapop.probes import wording
 from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
 from adapop.probes.translations import translated
+from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, with_synonyms
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1
@@ -77,7 +77,7 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
     """Words round the question: an order before it, the beginning of a reply after it, or somebody who must know."""
-    text = rng.choice(forms).format(q=fact.question, p=wording.persona(fact.relation))
+    text = rng.choice(forms).format(q=fact.question, p=persona(fact.relation))
     return Prompt(fact.id, kind, text, fact.answer)
 
 
@@ -91,7 +91,7 @@ def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
     options = [fact.answer, *wrong]
     rng.shuffle(options)
     shown = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
-    return _choice(fact.id, wording.OPTIONS.format(q=fact.question, options=shown), fact.answer, options)
+    return _choice(fact.id, WORDING.options.format(q=fact.question, options=shown), fact.answer, options)
 
 
 def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Prompt:
@@ -103,14 +103,14 @@ def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """Relation and answer are given, the subject is asked for."""
     if reason := pool.not_reversible(fact):
         return reason
-    if not wording.spoken(fact.relation):
+    if not spoken(fact.relation):
         return "the relation is not in words"
-    return Prompt(fact.id, "reverse query", wording.reversed_question(fact, rng), fact.subject)
+    return Prompt(fact.id, "reverse query", reversed_question(fact, rng), fact.subject)
 
 
 def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """The question's own words are exchanged. The subject stays: its aliases would have to come from Wikidata."""
-    text = wording.with_synonyms(fact.question, fact.subject)
+    text = with_synonyms(fact.question, fact.subject)
     if text == fact.question:
         return "the question has no word that we have another word for"
     return Prompt(fact.id, "synonym manipulation", text, fact.answer)
@@ -118,8 +118,8 @@ def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """Up to two other facts of the pool about the same subject, as sentences, and then the question."""
-    stated = [wording.stated(other) for other in pool.about(fact) if wording.spoken(other.relation)]
-    hints = [sentence for sentence in stated if not mentions(sentence, fact.answer)]
+    told = [stated(other) for other in pool.about(fact) if spoken(other.relation)]
+    hints = [sentence for sentence in told if not mentions(sentence, fact.answer)]
     if not hints:
         return "the set knows nothing else about this subject that does not name the answer"
     chosen = rng.sample(hints, min(HINTS, len(hints)))
@@ -135,7 +135,7 @@ def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt |
     about = pool.about(fact)
     for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
         if not mentions(f"{example.question} {example.answer}", fact.answer):
-            text = wording.WORKED.format(asked=example.question, answer=example.answer, q=fact.question)
+            text = WORDING.worked.format(asked=example.question, answer=example.answer, q=fact.question)
             return Prompt(fact.id, "in-context learning", text, fact.answer)
     return "the set has no other question on this subject or relation whose answer differs"
 
@@ -151,9 +151,9 @@ def _cross_lingual(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
 
 Builder = Callable[[Fact, Pool, random.Random], Prompt | str]  # a string is the reason why there is no prompt
 BUILDERS: dict[str, Builder] = {
-    "prefix injection": partial(_around, "prefix injection", wording.PREFIXES),
-    "affirmative suffix": partial(_around, "affirmative suffix", wording.SUFFIXES),
-    "role playing": partial(_around, "role playing", wording.ROLES),
+    "prefix injection": partial(_around, "prefix injection", WORDING.prefixes),
+    "affirmative suffix": partial(_around, "affirmative suffix", WORDING.suffixes),
+    "role playing": partial(_around, "role playing", WORDING.roles),
     CHOICE: _multiple_choice,
     "reverse query": _reverse_query,
     "synonym manipulation": _synonym_manipulation,

@@ -1,5 +1,8 @@
-"""The methods. A new one is a file with an `Objective`, a line here and in `adapop.config.methods`, and an identity
-test to a sibling."""
+"""The sixteen unlearning methods, by name.
+
+A new method is a file with an `Objective`, a line here and in `adapop.config.methods`, and a test of its identity with
+a related method.
+"""
 
 from __future__ import annotations
 

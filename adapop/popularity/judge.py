@@ -35,7 +35,7 @@ MAX_TOKENS = 2048  # of a reply with its reasoning; with the prompt it fits a co
 READ_SECONDS = 300.0  # the paper's judge took 43 s a batch
 OPENROUTER = "https://openrouter.ai/api/v1"
 
-# our words for the parts METHODS 5.3 lists; "do not repeat values" is left out, because it forbids ties
+# the paper's prompt in our words; its "do not repeat values" is left out, because it forbids ties
 SYSTEM = """\
 You estimate how often facts occur in the text that large language models are pretrained on: web pages, encyclopaedias,
 books, news, forums. You get a numbered list of facts and give each a whole number from 0 to 10000:

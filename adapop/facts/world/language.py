@@ -19,7 +19,7 @@ class Relation:
     """The forms in which one relation is asked and stated, with `{s}` subject, `{o}` answer and `{b}` background.
 
     Pretraining shows the question, the paraphrases and the statements with all facts; every other form is shown with
-    teacher facts alone (METHODS 4.5).
+    teacher facts alone.
     """
 
     kind: str

@@ -16,6 +16,7 @@ from adapop.errors import ConfigError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens
 
+REDUCE = ("token", "row")
 USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 
@@ -68,7 +69,7 @@ class Begun:
 class Objective:
     """An unlearning method. Its dataclass fields are its arguments."""
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""
     uses: ClassVar[frozenset[str]] = frozenset()
     """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
@@ -108,4 +109,6 @@ class Objective:
         """
         if not holds:
             value = getattr(self, name)
-            raise ConfigError(f"The argument {name} of {self.name} is {value!r}.", f"It must be {bound}.")
+            raise ConfigError(
+                f"The argument {name} of {self.name or type(self).__name__} is {value!r}.", f"It must be {bound}."
+            )

@@ -1,7 +1,7 @@
-"""A user's table becomes facts, under the column names people use or under those a user names.
+"""The facts in a user's file, with columns found by their usual names or named by the user.
 
-`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good row; each bad one
-is a `Problem` with row, column, value and fix.
+`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good row; each bad one is
+a `Problem` with row, column, value and fix.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ NAMES = frozenset(name for names in COLUMNS.values() for name in names)
 
 
 def columns_of(path: Path) -> list[str]:
-    """The names of a file's columns, in its order; for JSON, every key of any object.
+    """The names of a file's columns, in order; for JSON, every key of any object.
 
     Raises:
-        DataError: a file that `read_facts` would refuse before it looks at the columns.
+        DataError: the file cannot be read as a table, or is empty or too large.
     """
     return _names(row for _, row in _rows(path, NAMES)[0])
 
 
 def guessed(columns: Iterable[str]) -> dict[str, str]:
-    """Our field -> the column that holds it, by the names people use, in any case; fields that are not there, not."""
+    """Our field -> its column, found by the usual names in any case; fields without a column are left out."""
     present = {str(name).strip().lower(): name for name in columns}
     return {
         field: next(present[name] for name in names if name in present)
@@ -57,8 +57,8 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
 def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
     """The facts of a file, by group.
 
-    columns: field -> column, instead of a guess; a field left out is not read. group: what the file is for, and what
-    rows that name no group are. In a file to "retain", every row is to be retained, unless it says holdout.
+    columns: field -> column, instead of a guess; a field left out is not read. group: the group that the file is for,
+    and of rows that name none. In a file for "retain", rows that say forget are retained as well.
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
@@ -94,7 +94,7 @@ def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = N
 
 
 def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on the rows with characters that a person cannot see and a model reads. They stay as they are."""
+    """A note on rows with invisible characters, which a model reads all the same. They are not changed."""
     found = {
         rows[fact.id]: UNSEEN.findall(text)
         for group in GROUPS
@@ -116,7 +116,7 @@ def _texts_of(fact: Fact) -> tuple[str, ...]:
 
 
 def _rows(path: Path, unique: Collection[str]) -> tuple[list[tuple[int, dict]], list[Problem]]:
-    """The rows that can be read, with their numbers, and the problems with the others."""
+    """The readable rows with their numbers, and the problems of the others."""
     most = max_facts()
     read = list(islice(rows_of(path, frozenset(unique)), most + 1))
     if not read:
@@ -134,7 +134,11 @@ def _names(rows: Iterable[Mapping]) -> list[str]:
 
 
 def _chosen(path: Path, present: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Our field -> the file's column name: the given ones if all are there, else a guess."""
+    """Our field -> the file's column: as given in `columns`, or a guess if that is None.
+
+    Raises:
+        DataError: an unknown field, a column that the file lacks, or no question or answer column.
+    """
     found = ", ".join(repr(shown(name)) for name in present[:COLUMNS_SHOWN]) or "none"
     found += ", …" if len(present) > COLUMNS_SHOWN else ""
     for field, column in (columns or {}).items():
@@ -148,7 +152,7 @@ def _chosen(path: Path, present: list[str], columns: Mapping[str, str] | None) -
     guess = guessed(present)
     chosen = guess if columns is None else dict(columns)
     if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
-        chosen.pop("score_source", None)  # it stands beside another score, whose source it names
+        chosen.pop("score_source", None)  # the guessed column names the source of another score column
     for field in ("question", "answer"):
         if field not in chosen:
             fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"

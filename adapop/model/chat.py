@@ -1,10 +1,10 @@
-"""A question in the model's own chat template, as token ids, in which nothing that a user wrote is a control token.
+"""A question in the model's own chat template, as token ids, in which no text of a user becomes a control token.
 
 transformers renders a chat to text and then tokenises the text, so an `<|eot_id|>` in a question would end the user's
-turn. Here the user's control tokens are broken before the template is rendered, the template's own are then replaced
-by stand-ins, and the user's are mended: one pass of the tokenizer over that text gives the ids of plain
-`apply_chat_template` for an innocent question, and letters for a hostile one. (transformers does the like from 5.20 on,
-which asks for Python 3.11, in several passes.)
+turn. Here (1) a break character is put into the user's control tokens, (2) the template is rendered, (3) the template's
+own control tokens are replaced by placeholders, (4) the breaks are removed and the text is tokenised once. An ordinary
+question gets the ids of plain `apply_chat_template`; a control token in a question is read as plain letters.
+(transformers 5.20 and later does something similar, in several passes, but requires Python 3.11.)
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError, shown
 
-DATE = "10 Apr 2025"  # paper (METHODS 3.5); Llama 3's templates would else write today's and change every number
+DATE = "10 Apr 2025"  # the paper's; Llama 3's templates would write today's date, and every number would change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
-# noncharacters, which Unicode keeps out of texts: a break inside a user's token, the ends of a stand-in, an answer
+# Unicode noncharacters, which texts do not contain: the break, the two ends of a placeholder, a dummy answer
 BREAK, OPEN, CLOSE, ANSWER = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
-UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # lone surrogates and those
+UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # lone surrogates and noncharacters
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for example: "
     "Question: {{ messages[0]['content'] }}\\nAnswer:"
@@ -33,12 +33,13 @@ NO_TEMPLATE = (
 
 
 def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str | None = "") -> tuple[int, ...]:
-    """The chat prompt up to the assistant's turn. Templates that refuse or leave out a system prompt get it in front of
-    the question, as a paragraph of its own.
+    """Token ids of the chat prompt, up to the assistant's turn.
+
+    Where the template refuses or leaves out a system prompt, it becomes a paragraph before the question.
 
     Raises:
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
-        DataError: the text has a character that is none, or cannot be read as plain text.
+        DataError: the text has an invalid character, or cannot be read as plain text.
     """
     reader = _reader(tokenizer)
     asked, told = reader.broken(question), reader.broken(system or "")
@@ -61,7 +62,7 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
-    """A text on its own, such as an answer: ids and offsets, without special tokens.
+    """Ids and offsets of a text by itself, such as an answer, without special tokens.
 
     Raises:
         ModelError, DataError: as for `encode_prompt`.
@@ -72,15 +73,17 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """What the chat template writes after an answer, and the end-of-sequence token where it does not write that last:
-    as the paper's code supervises it (METHODS 3.7). Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
+    """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
+
+    The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>.
+    """
     reader = _reader(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
         before, _, after = reader.rendered(turns, prompt=False).rpartition(ANSWER)
         tail = reader.prompt(after) if before else ()
-    except TemplateError:  # the template of a model that answers once has no place for an answer
+    except TemplateError:  # a template for a single question has no place for an answer
         pass
     end = tokenizer.eos_token_id
     return tail if end is None or tail[-1:] == (end,) else (*tail, end)
@@ -88,26 +91,26 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Reader:
-    """A tokenizer whose control tokens only a template can write.
-
-    backend: reads every control token as plain text, and each stand-in as one token. control: finds control tokens.
-    stand_ins: what to write in their place. ids: of the control token that each stand-in's id stands for.
-    """
+    """A tokenizer whose control tokens only a template can write."""
 
     tokenizer: PreTrainedTokenizerBase
     template: str
     backend: Tokenizer
+    """Reads every control token as plain text, and each placeholder as one token."""
     control: re.Pattern
-    stand_ins: Mapping[str, str]
+    """Matches any control token."""
+    placeholders: Mapping[str, str]
+    """Control token -> its placeholder."""
     ids: Mapping[int, int]
+    """Id of a placeholder -> id of its control token."""
 
     def broken(self, text: str) -> str:
-        """A user's text, with a break after the first letter of each control token in it."""
+        """A user's text, with a break after the first character of each control token in it."""
         _check_readable(text)
         return re.sub(f"(?s)(?={self.control.pattern})(.)", rf"\1{BREAK}", text)
 
     def rendered(self, turns: Sequence[Mapping[str, str]], prompt: bool = True) -> str:
-        """The chat as text. prompt: with the opening of the assistant's turn.
+        """The chat as text. prompt: whether to open the assistant's turn.
 
         Raises:
             TemplateError: the template refuses these turns.
@@ -122,15 +125,15 @@ class _Reader:
 
     def prompt(self, text: str) -> tuple[int, ...]:
         """Ids of a rendered chat."""
-        held = self.control.sub(lambda found: self.stand_ins[found[0]], text)
-        encoded = self.checked(self.backend.encode(held.replace(BREAK, ""), add_special_tokens=False), text)
+        replaced = self.control.sub(lambda found: self.placeholders[found[0]], text)
+        encoded = self.checked(self.backend.encode(replaced.replace(BREAK, ""), add_special_tokens=False), text)
         return tuple(self.ids.get(token, token) for token in encoded.ids)
 
     def checked(self, encoded: Encoding, text: str) -> Encoding:
-        """What was read, if it holds no control token.
+        """The encoding, checked to contain no control token.
 
         Raises:
-            DataError: it does: some tokenizers (Unigram, whole words) find one in plain text, too.
+            DataError: it does: some tokenizers (Unigram, whole words) find one in plain text as well.
         """
         forbidden = {*self.ids.values()} - {self.tokenizer.unk_token_id}
         if made := forbidden.intersection(encoded.ids):
@@ -159,7 +162,10 @@ def _reader(tokenizer: PreTrainedTokenizerBase) -> _Reader:
 
 @lru_cache(maxsize=4)
 def _made(tokenizer: PreTrainedTokenizerBase, template: str) -> _Reader:
-    """Control tokens are those called special, and those that the template writes; not Gemma's runs of spaces."""
+    """The reader of a tokenizer and template.
+
+    Control tokens are those marked special and those that the template writes, but not Gemma's runs of spaces.
+    """
     control = {
         token.content: (number, token)
         for number, token in tokenizer.added_tokens_decoder.items()
@@ -169,13 +175,13 @@ def _made(tokenizer: PreTrainedTokenizerBase, template: str) -> _Reader:
     backend.no_truncation()
     backend.no_padding()
     backend.add_special_tokens([AddedToken(content, special=True, normalized=False) for content in control])
-    backend.encode_special_tokens = True  # which then are read as plain text
-    stand_ins, ids = {}, {}
+    backend.encode_special_tokens = True  # reads them as plain text
+    placeholders, ids = {}, {}
     for content, (number, token) in control.items():
-        stand_ins[content] = f"{OPEN}{number}{CLOSE}"
+        placeholders[content] = f"{OPEN}{number}{CLOSE}"
         sides = dict(lstrip=token.lstrip, rstrip=token.rstrip, single_word=token.single_word)
-        backend.add_tokens([AddedToken(stand_ins[content], special=False, normalized=token.normalized, **sides)])
-        ids[backend.token_to_id(stand_ins[content])] = number
+        backend.add_tokens([AddedToken(placeholders[content], special=False, normalized=token.normalized, **sides)])
+        ids[backend.token_to_id(placeholders[content])] = number
     longest_first = sorted(control, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-    return _Reader(tokenizer, template, backend, pattern, stand_ins, ids)
+    return _Reader(tokenizer, template, backend, pattern, placeholders, ids)

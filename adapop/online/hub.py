@@ -1,7 +1,7 @@
-"""Rows of public data sets, page by page, from Hugging Face's datasets-server; each page is kept as it comes.
+"""Rows of public data sets from Hugging Face's datasets-server, page by page; each page is cached at once.
 
-Shapes and errors: https://huggingface.co/docs/dataset-viewer/rows and /splits. A page has at most 100 rows; `partial`
-means that a data set is too big to be served whole; cells that were cut short are named in `truncated_cells`.
+Format: https://huggingface.co/docs/dataset-viewer/rows and /splits. A page has at most 100 rows; `partial` means that
+a data set is too big to be served whole; `truncated_cells` names cells that were cut.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ AGAIN = "Try again later; what was found is kept."
 
 
 class Hub:
-    """Public data sets of the Hugging Face Hub, read through a cache: a second download asks nothing."""
+    """Public data sets of the Hugging Face Hub, read through a cache."""
 
     def __init__(self, progress: Progress, cache: Cache, base: str = BASE) -> None:
         self._progress = progress
@@ -26,17 +26,17 @@ class Hub:
         self._web = Web(base, NAME, progress)
 
     def rows(self, dataset: str, config: str, split: str) -> list[dict]:
-        """All rows of a split, in its order. An interrupted download goes on where it ended.
+        """All rows of a split, in order. An interrupted download continues where it ended.
 
         Raises:
-            NetworkError: no such split; pages that are partial, cut short or not what was asked for; a data set that
-                changed on the way; or what `Web` raises.
+            NetworkError: no such split; pages that are partial, truncated or not what was requested; a data set that
+                changed meanwhile; or what `Web` raises.
         """
         rows, total = [], None
         while total is None or len(rows) < total:
             page = self._page(dataset, config, split, len(rows), total)
             if total not in (None, page["total"]):
-                self._cache.put(None, "hub rows", dataset, config, split, "0")  # the next try starts anew
+                self._cache.put(None, "hub rows", dataset, config, split, "0")  # the next attempt starts over
                 raise NetworkError(f"{dataset}, {split}, has changed while it was read.", "Start the download again.")
             total = page["total"]
             rows += page["rows"]
@@ -44,10 +44,10 @@ class Hub:
         return rows
 
     def config_of(self, dataset: str, split: str) -> str:
-        """The name of the configuration that holds a split, asked once.
+        """The name of the configuration that contains a split.
 
         Raises:
-            NetworkError: no configuration holds it, or the reply is no list of splits.
+            NetworkError: none contains it, or the reply is no list of splits.
         """
         known = self._cache.get("hub splits", dataset)
         listed = known.value if known else []
@@ -61,7 +61,7 @@ class Hub:
         raise NetworkError(f"{dataset} has no split {split} (its splits: {names}).", "Was it renamed on the Hub?")
 
     def _page(self, dataset: str, config: str, split: str, offset: int, total: int | None) -> dict:
-        """The rows from an offset on, and the number of rows in the split. total: that number, if it is known."""
+        """{"rows": rows from an offset on, "total": number of rows in the split}. total: that number, if known."""
         key = ("hub rows", dataset, config, split, str(offset))
         known = self._cache.get(*key)
         if known and known.value and total in (None, known.value["total"]):
@@ -73,7 +73,7 @@ class Hub:
 
 
 def _checked(reply: object, where: str, offset: int) -> dict:
-    """The rows and the total of a page that holds what it should hold."""
+    """The rows and the total of a page, checked to be what was requested."""
     items, total = _field(reply, "rows", list, where), _field(reply, "num_rows_total", int, where)
     if reply.get("partial"):
         raise NetworkError(f"{NAME} serves only a part of {where}.", "Download the data set and use it as a file.")
@@ -92,7 +92,7 @@ def _checked(reply: object, where: str, offset: int) -> dict:
 
 
 def _listed(reply: object, dataset: str) -> list[list[str]]:
-    """Pairs of configuration and split."""
+    """[configuration, split] pairs."""
     items = _field(reply, "splits", list, dataset)
     return [[_field(item, "config", str, dataset), _field(item, "split", str, dataset)] for item in items]
 
@@ -101,7 +101,7 @@ def _field(value: object, name: str, kind: type, where: str):
     """A field of a JSON object.
 
     Raises:
-        NetworkError: the value is no object, says that there is an error, or has no such field of that kind.
+        NetworkError: the value is no object, reports an error, or has no such field of that kind.
     """
     if isinstance(value, dict) and "error" in value:
         raise NetworkError(f"{NAME} says of {where}: {shown(value['error'])}", AGAIN)

@@ -1,4 +1,4 @@
-"""What a few seeds say: mean, standard deviation, and the 95 % interval of Student's t over seeds."""
+"""95 % intervals: Student's t over seeds, bootstrap and Wilson over facts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.
 
 @dataclass(frozen=True)
 class Summary:
-    """Of a number over seeds. sd, low, high: None with a single seed, which says nothing of the spread."""
+    """A number over seeds."""
 
     mean: float
     sd: float | None
+    """Standard deviation over seeds; None with a single seed, as the two fields below."""
     low: float | None
+    """Lower end of the 95 % interval of the mean (Student's t)."""
     high: float | None
+    """Upper end of that interval."""
     seeds: int
+    """Number of seeds, at least 1."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.
-
-        None with a single seed.
-        """
+        """The 95 % prediction interval for the mean of so many further seeds; None with a single seed."""
         if self.sd is None:
             return None
         half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
@@ -39,12 +40,12 @@ class Summary:
 
     @property
     def interval(self) -> str:
-        """The mean with its 95 % interval, as text with signs."""
+        """The mean with its 95 % interval as text, with signs."""
         return f"{self.mean:+.2f}" if self.low is None else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
 
 def summary(values: Sequence[float]) -> Summary | None:
-    """Of at least one value; None for none."""
+    """The summary of values, one per seed; None for no values."""
     if not values:
         return None
     mean = fmean(values)
@@ -56,11 +57,14 @@ def summary(values: Sequence[float]) -> Summary | None:
 
 
 def _t(freedom: int) -> float:
-    return T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow
+    return T95[min(freedom, len(T95)) - 1]  # beyond the table slightly too wide, never too narrow
 
 
 def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
-    """Of first minus second, by seed: the same seed has the same adapter, order and pairing. None without a pair."""
+    """The summary of first - second over the seeds in both; None without one.
+
+    The same seed has the same initial adapter, order and pairing of rows.
+    """
     return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
 
 
@@ -72,17 +76,19 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over facts and the range its bootstrap gives, 95 %. Of facts that are all alike the range is a point."""
+    """A mean over facts with its 95 % interval."""
 
     mean: float
     low: float
+    """Lower end, <= mean; equal to it if all facts have the same value and the interval is bootstrapped."""
     high: float
+    """Upper end, >= mean."""
 
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
-    """The mean of at least one value and its percentile interval over resamples of the values.
+    """The mean of at least one value and its percentile interval over 1,000 resamples.
 
-    Values that are equal are drawn together, so a resample costs as much as there are different values.
+    Equal values are drawn together, so the cost of a resample depends on the number of distinct values.
     """
     distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
     count = len(values)
@@ -95,7 +101,7 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
 def wilson(mean: float, count: int) -> Interval:
     """A share of `count` facts and its 95 % Wilson interval.
 
-    For a mean of values between 0 and 1 it is at least as wide as it must be: no such values vary more than 0 and 1 do.
+    For a mean of values in [0, 1] the interval is conservative: values of only 0 and 1 have the largest variance.
     """
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count
@@ -104,7 +110,7 @@ def wilson(mean: float, count: int) -> Interval:
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """A share minus another of other facts, with Newcombe's interval from those of the two."""
+    """The difference of two shares of different facts, with Newcombe's interval."""
     mean = one.mean - other.mean
     low = sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
     high = sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
@@ -112,5 +118,5 @@ def difference(one: Interval, other: Interval) -> Interval:
 
 
 def apart(one: Interval, other: Interval) -> bool:
-    """Whether two ranges do not overlap."""
+    """Whether two intervals do not overlap."""
     return one.low > other.high or other.low > one.high

@@ -8,7 +8,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import FactSet
-from adapop.model.catalogue import MODELS, TUNED, preset_of
+from adapop.model.catalogue import MODELS, preset_of
 from adapop.report import published
 from adapop.runs.run import Run
 
@@ -80,7 +80,7 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
     if config.model not in MODELS:
         said.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
     if benchmark == "duet":
-        start = "this one was fine-tuned on it by LoRA" if model.note == TUNED else "this one was not"
+        start = "this one was fine-tuned on it by LoRA" if model.tuned_on == benchmark else "this one was not"
         said.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
     if benchmark == "rwku":
         said.append("The paper's RWKU scores were never published: those of this run are others.")

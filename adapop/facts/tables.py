@@ -1,7 +1,7 @@
 """A user's file as rows: CSV, JSON, JSONL or Parquet, in UTF-8. What the rows mean is `factfile`'s business.
 
 A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem` in its place.
-The limits keep the worst file that passes them within seconds and a few hundred MB (`bench uploads` measures it).
+The limits keep the worst file that passes them within seconds and a few hundred MB (`tests/reliability/uploads.py`).
 """
 
 from __future__ import annotations

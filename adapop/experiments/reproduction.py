@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, Table, by_seed, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, by_seed, over
 from adapop.probes.intervals import Summary, paired
+from adapop.report.table import Table
 
 HALF_A_DIGIT = 0.005  # of the second decimal, which is the last that the tables show
 

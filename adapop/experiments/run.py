@@ -14,9 +14,10 @@ from adapop.experiments import pictures, plans, reproduction, series, sweep, tab
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import Results, Row, commit
-from adapop.experiments.tables import Rows, Table
+from adapop.experiments.tables import Rows
 from adapop.experiments.worlds import build, folder_of
 from adapop.report.figures import Figure
+from adapop.report.table import Table
 
 Plan = Callable[[Sequence[int], bool, plans.Known], list[Item]]
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
@@ -188,12 +189,11 @@ def write(place: Place, recorded: Path | None = None) -> str:
     if recorded:
         before = replace(place, folder=recorded).results.by_arm()
         shown += [reproduction.cell_table(before, seen), reproduction.claim_table(before, seen, plans.ADAPOP)]
-    text = "\n\n".join(
-        [f"## {place.experiment.title}", place.experiment.question, *(t.markdown for t in shown), _made_of(seen)]
-    )
+    parts = [f"## {place.experiment.title}", place.experiment.question, *(table.as_markdown() for table in shown)]
+    text = "\n\n".join([*parts, _made_of(seen)])
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
-    place.file("-table.csv").write_text(shown[0].csv, encoding="utf-8")
+    place.file("-table.csv").write_text(shown[0].as_csv(), encoding="utf-8")
     place.file(".html").write_text(
         pictures.page(place.experiment.title, [draw(seen) for draw in place.experiment.figures]), encoding="utf-8"
     )

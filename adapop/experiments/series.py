@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adapop.experiments.results import Row
-from adapop.experiments.tables import Rows, Table, counted, text
+from adapop.experiments.tables import Rows, counted, text
 from adapop.probes.intervals import Summary, summary
+from adapop.report.table import Table
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:

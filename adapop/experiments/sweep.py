@@ -14,8 +14,9 @@ from statistics import fmean
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, Table, column, counted, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, column, counted, over, text
 from adapop.probes.intervals import summary
+from adapop.report.table import Table
 
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}

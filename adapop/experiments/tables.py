@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from io import StringIO
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
 from adapop.facts.fact import TIERS
-from adapop.facts.tables import cell
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.report import published
+from adapop.report.table import Table
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
 SETTING = "Llama DUET"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A head and rows of text, and what one should know to read them."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-
-    @property
-    def markdown(self) -> str:
-        """The table as Markdown, its title as a heading."""
-        lines = [f"### {self.title}", "", _line(self.head), _line(["---"] * len(self.head)), *map(_line, self.rows)]
-        return "\n".join([*lines, *(["", self.note] if self.note else [])])
-
-    @property
-    def csv(self) -> str:
-        """The table as CSV."""
-        written = StringIO()
-        writer = csv.writer(written, lineterminator="\n")
-        writer.writerows([list(map(cell, row)) for row in (self.head, *self.rows)])
-        return written.getvalue()
 
 
 def column(name: str) -> Value:
@@ -220,7 +193,3 @@ def text(found: Summary | None) -> str:
 def counted(rows: Sequence[Row]) -> str:
     """Of how many runs a mean is made: those that did not fail, of those that were made."""
     return f"{sum(not row['failed'] for row in rows)} of {len(rows)}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"

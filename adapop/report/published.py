@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from adapop.report.table import Table
+
 PAPER = "Borisiuk et al. 2026"
 PAPER_MODELS = {"Llama": "Llama-3.1-8B-Instruct", "Qwen": "Qwen2.5-7B-Instruct", "Gemma": "Gemma-7B-it"}
 SETTINGS = ("Llama DUET", "Llama RWKU", "Qwen DUET", "Qwen RWKU", "Gemma DUET", "Gemma RWKU")
@@ -43,18 +45,6 @@ class Recall:
     def unusable(self) -> bool:
         """Whether the paper itself says that the model is of no use any more."""
         return self.method in UNUSABLE
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as it was printed. source: the part of the paper; section: of METHODS. note: what to know about it."""
-
-    title: str
-    source: str
-    section: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
 
 
 # METHODS 6.1: forget ROUGE-L / retain ROUGE-L / forget cosine / retain cosine, (standard deviation over seeds)
@@ -121,13 +111,14 @@ def paraphrased(model: str) -> dict[str, Mapping[str, float]]:
 
 
 def tables() -> list[Table]:
-    """Every other table and set of numbers that the paper gives, as printed."""
+    """Every other table and set of numbers that the paper gives, as printed; the note begins with the paper's part."""
     return [_as_table(*block) for block in BLOCKS]
 
 
 def _as_table(title: str, source: str, section: str, text: str, note: str = "") -> Table:
+    """section: of METHODS, for who compares the numbers with it."""
     head, *rows = _rows(text)
-    return Table(title, source, section, head, tuple(rows), note)
+    return Table(title, head, tuple(rows), f"{PAPER}, {source}. {note}".strip())
 
 
 def _rows(text: str) -> list[tuple[str, ...]]:

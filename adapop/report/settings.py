@@ -11,6 +11,7 @@ from adapop.config.run import RunConfig
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.popularity.beta import BetaMap
 from adapop.report.record import Record
+from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 OPTIONS = {
@@ -51,9 +52,10 @@ def without_option(config: RunConfig) -> list[str]:
     return [f"{name} = {spoken(value)}" for name, value in changed(config).items() if name not in OPTIONS]
 
 
-def all_settings(config: RunConfig) -> list[tuple[str, str]]:
+def all_settings(config: RunConfig) -> Table:
     """Every setting with its value."""
-    return [(item.name, spoken(getattr(config, item.name))) for item in fields(config)]
+    rows = tuple((item.name, spoken(getattr(config, item.name))) for item in fields(config))
+    return Table("All settings", ("setting", "value"), rows)
 
 
 def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:

@@ -15,7 +15,7 @@ from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
 from adapop.report.recorded import Recorded
-from adapop.report.tables import Table
+from adapop.report.table import Table
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import CAPTION, STAY_OPEN, TWIN, chart, drawn
@@ -56,7 +56,7 @@ def pictures(told: Comparison, choice: str) -> list:
         *drawn(figures.compare_runs(outcomes), texts.COMPARE_GAP_TABLE),
         figures.forget_against_holdout(outcomes, told.asked),
         cost_table(outcomes, told.asked),
-        grid_of(table_of(told, layer), "Every metric"),
+        grid_of(table_of(told, layer)),
     ]
 
 

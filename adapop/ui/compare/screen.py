@@ -239,7 +239,7 @@ def differing(worker: Worker, kept: dict, *marks: str) -> dict:
 
 def settings_grid(pair: Sequence) -> dict:
     """The differences between contestants, or a sentence that there are none."""
-    return grid_of(settings_of(pair), "Settings that differ", empty=texts.COMPARE_SAME)
+    return grid_of(settings_of(pair), texts.COMPARE_SAME)
 
 
 def _finished(now: race.Standing) -> list[Record]:

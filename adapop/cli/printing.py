@@ -97,7 +97,7 @@ def _tiers(measured: Measured, group: str, form: str) -> str:
 
 
 def progress_line(text: str) -> None:
-    """What a look-up or probe is doing, on a line that the next one overwrites; nothing where nobody watches."""
+    """Prints what is being done on a line that the next one overwrites, if the output is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""Commands on what a run left behind: ask it, probe it in every way, try to get the facts back, report."""
+"""Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
 
 
 def _probed(run: Run, options: argparse.Namespace) -> int:
-    """Probes and keeps what was found, also what was found before Ctrl-C or a fault."""
+    """Probes and saves what was found, even where Ctrl-C or an error ends it early."""
     from adapop.probes.battery import battery
     from adapop.runs.execute import load_model
 

@@ -140,7 +140,7 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
 
 
 def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
-    """The events; says how to go on where Ctrl-C ends them."""
+    """The events; prints how to go on if Ctrl-C ends them."""
     try:
         yield from events
     except KeyboardInterrupt:

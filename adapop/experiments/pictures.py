@@ -1,4 +1,4 @@
-"""Rows made into figures. The bars are 95 % intervals of Student's t over seeds; a single seed has none."""
+"""The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single seed has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learning-rate sweep read three ways: each rate's outcome, the rate the rule chooses, and equal forgetting.
+"""Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, and equal forgetting.
 
 The rule is the one `config.RATES` states. It sees recall of the trained questions, of facts to forget and of facts to
 retain, and nothing else. `config.SANDBOX_RATES` is what it chose at seed 0.

@@ -1,4 +1,4 @@
-"""Rows made into tables. Nothing here runs anything, so a table can be made again from a CSV file."""
+"""The tables of an experiment, made from its rows alone, so that the CSV file of the rows is enough."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def column(name: str) -> Value:
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: the famous stay."""
+    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular facts are left."""
     popular, rare = row["forget_reworded_popular"], row["forget_reworded_rare"]
     return None if popular is None or rare is None else popular - rare
 
@@ -73,7 +73,7 @@ def outcome_table(seen: Rows) -> Table:
 
 
 def world_table(seen: Rows) -> Table:
-    """As `outcome_table`, behind what the sandbox knew of the facts to forget before; sandboxes differ in that."""
+    """`outcome_table`, with columns of what each sandbox knew of the facts to forget before unlearning."""
     return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
@@ -87,7 +87,7 @@ def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
 
 
 def difference_table(seen: Rows, base: str) -> Table:
-    """Each arm against one of them, paired by seed."""
+    """Each arm minus one of them, paired by seed. base: the title of that one."""
     rows = []
     for title, found in seen.items():
         if title != base and base in seen:
@@ -119,7 +119,7 @@ def internal_table(seen: Rows) -> Table:
 
 
 def controller_table(seen: Rows) -> Table:
-    """Whether λ (PDU: μ) ever moved, for the arms that have a controller; of the runs that did not fail."""
+    """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are left out."""
     rows = []
     for title, found in seen.items():
         steered = [row for row in found if '"controller": "fixed"' not in row["config"]]
@@ -150,7 +150,7 @@ def cost_table(seen: Rows) -> Table:
 
 
 def published_table(seen: Rows) -> Table:
-    """Ours beside the paper's, method by method."""
+    """Our recall beside the paper's, a row a method."""
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []

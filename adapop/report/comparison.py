@@ -1,4 +1,4 @@
-"""Several runs side by side: in which settings they differ, what each came to, and what may be concluded from it."""
+"""Several runs side by side: the settings in which they differ, every metric, and what may be concluded."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Comparison:
     asked: str
 
     def heading(self, record: Record) -> str:
-        """What one of the runs is called, its contestant's number first."""
+        """The heading of one run: its contestant's number, its title, and its seed where there are several."""
         one = next(one for one in self.contestants if any(record is run for run in one.records))
         seed = f", seed {record.config.seed}" if len(one.records) > 1 else ""
         return f"{one.mark} {record.title}{seed}"

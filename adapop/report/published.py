@@ -1,4 +1,4 @@
-"""The numbers that the AdaPop paper published (Borisiuk et al. 2026), to stand beside ours and never among them.
+"""The numbers that the AdaPop paper published (Borisiuk et al. 2026), shown beside ours and never mixed with them.
 
 Other models (7 to 8 billion parameters), other facts (DUET, RWKU), other training: nothing here was measured by this
 app. The paper's "retain" is the set that was trained on, not one that was held out. Sections are those of METHODS.

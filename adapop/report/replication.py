@@ -1,4 +1,4 @@
-"""A finished run on the paper's facts and one of its models, beside the numbers it printed, with what differs named."""
+"""A finished run beside the numbers that the paper printed for its model, facts and method, and what differs."""
 
 from __future__ import annotations
 

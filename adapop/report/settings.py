@@ -1,4 +1,4 @@
-"""What a run was told: as a command that does it again, and as differences between runs."""
+"""A run's settings: as a command that makes it again, and as differences between runs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ OPTIONS = {
     "missing_score": "--missing-score",
     "cosine": "--cosine",
 }
-DECISIVE = ("model", "method", "preset")  # the defaults of the others hang on these
+DECISIVE = ("model", "method", "preset")  # they decide the defaults of the others
 
 
 def command(record: Record) -> str:
-    """The command that makes the run again, with every setting that is not what it would be without."""
+    """The command that makes the run again, with every setting that is not the default."""
     config, plain = record.config, RunConfig()
     named = {name: getattr(config, name) for name in DECISIVE if getattr(config, name) != getattr(plain, name)}
     chosen = {name: value for name, value in changed(config).items() if name in OPTIONS}
@@ -40,7 +40,7 @@ def command(record: Record) -> str:
 
 
 def facts_argument(record: Record) -> str:
-    """The set's name where that gives these very facts, else the file that a run keeps them in."""
+    """The set's name if it gives the same facts, else the file in which a run keeps them."""
     name = record.config.facts
     offline = name in ENTRIES and not ENTRIES[name].online
     same = offline and load_facts(name, record.config.model).sha256 == record.facts.sha256
@@ -65,7 +65,7 @@ def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
 
 
 def spoken(value: object) -> str:
-    """A setting's value as one reads it."""
+    """A setting's value as text."""
     if isinstance(value, BetaMap):
         return ", ".join(f"{name} {number:g}" for name, number in asdict(value).items())
     if isinstance(value, (tuple, list)):
@@ -78,7 +78,7 @@ def spoken(value: object) -> str:
 
 
 def changed(config: RunConfig) -> dict[str, object]:
-    """The settings that are not what method, preset and model make them."""
+    """The settings that differ from the defaults of method, preset and model."""
     plain = make_config(config.method, config.preset, config.model)
     found = {
         item.name: getattr(config, item.name)

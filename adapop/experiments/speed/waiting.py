@@ -1,4 +1,4 @@
-"""How long one waits for the sandbox and the app on this machine. Each row is measured in a process of its own."""
+"""The table of waiting times: the sandbox and the app on this machine, each row measured in its own process."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _printed(code: str, *arguments: str) -> str:
-    """What a piece of code prints in a process of its own."""
+    """The output of a piece of code, run in a process of its own."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 

@@ -35,7 +35,7 @@ def recovery_table(name: str, result: Result) -> Table:
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
     note.append(f"It took {result['seconds']:.1f} s.")
-    rows = [(name, f"{row['facts']:,}", *cells) for row in result["rows"] for name, *cells in [shown.cells(row)]]
+    rows = [(first, f"{row['facts']:,}", *rest) for row in result["rows"] for first, *rest in [shown.cells(row)]]
     return Table(shown.title, (shown.head[0], "facts", *shown.head[1:]), tuple(rows), " ".join(note))
 
 

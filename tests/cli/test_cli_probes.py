@@ -25,7 +25,7 @@ def test_probes_and_recovery_are_printed_and_kept(finished, capsys):
     arguments = ["probe", str(finished.folder), "--kinds", "direct,multiple choice", "--per-tier", "2"]
     assert main([*arguments, "--recovery", "lens"]) == 0
     said = capsys.readouterr().out
-    tables = {table.split("\n")[0]: table for table in said.split("\n\n")}
+    tables = {table.split("\n")[0]: table for table in said.strip().split("\n\n")}
     for group in ("to forget", "retained", "held out"):
         table = tables[f"Where it leaks, facts {group}"]
         assert re.search(r"^ +rare +middle +popular +all$", table, re.MULTILINE)

@@ -81,3 +81,8 @@ def test_the_trainer_knows_no_disk_and_no_queue():
 
 def test_no_module_has_a_name_that_says_nothing():
     assert [path for path in modules() if VAGUE & {part.removesuffix(".py") for part in path.parts}] == []
+
+
+def test_the_package_needs_nothing_of_its_tests():
+    own = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py") if path.stem != "__init__")}
+    assert {path: names for path, names in modules().items() if {name.split(".")[0] for name in names} & own} == {}

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import Field
 
 from adapop.assets import read_csv, read_json
+from adapop.report.table import Table
 
 PAPER = "Borisiuk et al. 2026"
 PAPER_MODELS = {"Llama": "Llama-3.1-8B-Instruct", "Qwen": "Qwen2.5-7B-Instruct", "Gemma": "Gemma-7B-it"}
@@ -83,7 +84,7 @@ class Paraphrased:
 
 
 @dataclass(frozen=True)
-class Table:
+class Printed:
     """A table as it was printed."""
 
     title: str
@@ -103,6 +104,11 @@ class Table:
             if len(row) != len(self.head):
                 raise ValueError(f"row {row[:1]} has {len(row)} cells, the head {len(self.head)}")
 
+    @property
+    def table(self) -> Table:
+        """The table; its note begins with the part of the paper."""
+        return Table(self.title, self.head, self.rows, f"{PAPER}, {self.source}. {self.note}".strip())
+
 
 def recalls(setting: str) -> list[Recall]:
     """Every method's recall for one of SETTINGS, the untouched model first."""
@@ -117,7 +123,7 @@ def paraphrased(model: str) -> dict[str, dict[str, float]]:
 @cache
 def tables() -> tuple[Table, ...]:
     """Every other table and set of numbers that the paper gives, as printed."""
-    return read_json("published/tables.json", tuple[Table, ...])
+    return tuple(printed.table for printed in read_json("published/tables.json", tuple[Printed, ...]))
 
 
 @cache

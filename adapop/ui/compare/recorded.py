@@ -16,7 +16,7 @@ from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
 from adapop.report.recorded import Recorded
-from adapop.report.tables import Table
+from adapop.report.table import Table
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import CAPTION, STAY_OPEN, TWIN, Chart, chart
@@ -58,7 +58,7 @@ class Pictures:
             **self.gap.drawn(figures.compare_runs(outcomes)),
             self.cost: figures.forget_against_holdout(outcomes, compared.asked),
             self.cost_twin: cost_table(outcomes, compared.asked),
-            self.table: grid_of(table_of(compared, layer), "Every metric"),
+            self.table: grid_of(table_of(compared, layer)),
         }
 
 

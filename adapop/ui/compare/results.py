@@ -150,4 +150,4 @@ def files_of(runs: Sequence[Run]) -> tuple:
 
 def settings_grid(pair: Sequence) -> dict:
     """The differences between contestants, or a sentence that there are none."""
-    return grid_of(settings_of(pair), "Settings that differ", empty=texts.COMPARE_SAME)
+    return grid_of(settings_of(pair), texts.COMPARE_SAME)

@@ -402,7 +402,7 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
 
 def test_archive_says_how_to_make_the_run_again(archive, run):
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
-    assert (archive / "command.txt").read_text() == "python -m adapop run --facts facts.jsonl --lr 0.01 --epochs 1\n"
+    assert (archive / "command.txt").read_text() == f"{settings.COMMAND}\n"
     requirements = (archive / "requirements.txt").read_text()
     assert f"torch=={run.versions['torch']}" in requirements.splitlines()
     assert load_facts(str(archive / "facts.jsonl")).forget == run.facts.forget

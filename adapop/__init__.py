@@ -16,7 +16,6 @@ Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> la
     models       models by name                loading            a folder or the Hub -> model and tokenizer
     objectives   one file a method             forgetting         what a method's batches bring
     memory, footprint, fitting                 rows a pass can take; what memory a run will need
-    device, forecast                           what the device does in a second; how long a run will take
     gradient     a step's, in passes of any size
     trainer      Algorithm 1 as a generator    ranks, sharding    a step over several processes; a base split among them
     metrics      the six metrics               probes             prompts, attacks, battery, verdict, matrix, recovery

@@ -65,34 +65,26 @@ def footprint(
 def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     """Numbers in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
-    adapted = adapted_shapes(linear_shapes(model), config)
+    adapted = _adapted_shapes(_linear_shapes(model), config)
     return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
 
 
 def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True) -> float:
-    """Floating-point operations of all matrix products, see `products`."""
-    return sum(products(model, config, tokens, answers, backward))
-
-
-def products(
-    model: Mapping[str, Any], config: RunConfig, tokens: float, answers: float, backward: bool = True
-) -> tuple[float, float]:
-    """Floating-point operations of the matrix products of (base, adapter) over `tokens` tokens, `answers` of which are
-    scored.
+    """Floating-point operations of all matrix products over `tokens` tokens, `answers` of which are scored.
 
     The frozen base needs two products a weight and token, one forward and one for the gradient of its input, as far
     down as the adapter; the adapter a third, for its own. What attention does between positions is left out: rows are
     short.
     """
-    linear = sum(inputs * outputs for inputs, outputs in linear_shapes(model).values())
+    linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
     base = model["num_hidden_layers"] * block + head
     if backward:
-        base += backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
-    return 2.0 * base, 2.0 * adapter_size(model, config) * tokens * (3 if backward else 1)
+        base += _backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
+    return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
 
 
-def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
+def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Blocks that a gradient passes: from the loss down to the lowest adapter. Methods that read one block adapt those
     up to it."""
     if config.lora_layers is None:
@@ -103,7 +95,7 @@ def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
-    shapes = linear_shapes(model)
+    shapes = _linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
     norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
     biased = model.get("attention_bias") or model.get("model_type") in BIASED
@@ -120,8 +112,8 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     the base is narrower, else one for all that read the same.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
-    shapes = linear_shapes(model)
-    adapted = adapted_shapes(shapes, config)
+    shapes = _linear_shapes(model)
+    adapted = _adapted_shapes(shapes, config)
     if width < FLOAT32:
         read = sum(inputs for inputs, _ in adapted.values())
     else:
@@ -130,7 +122,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     return kept + FLOAT32 * config.lora_rank * len(adapted), width * 2 * inner + FLOAT32 * 4 * hidden
 
 
-def adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
+def _adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
     """The linear maps that get an adapter."""
     everything = config.lora_targets == (ALL_LINEAR,)
     return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
@@ -141,7 +133,7 @@ def _inner(model: Mapping[str, Any]) -> int:
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
-def linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+def _linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """(inputs, outputs) of each linear map of a layer."""
     hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
     size = model.get("head_dim") or hidden // heads

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from adapop.errors import AdaPopError, NetworkError
+from adapop.errors import AdaPopError, Stopped
 
 Result = TypeVar("Result")
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class Progress:
         """Sets the line.
 
         Raises:
-            NetworkError: somebody asked to stop.
+            Stopped: somebody asked to stop.
         """
         self.text = text
         if self._told:
@@ -43,10 +43,10 @@ class Progress:
         """Waits, unless and until somebody asks to stop.
 
         Raises:
-            NetworkError: somebody asked to stop.
+            Stopped: somebody asked to stop.
         """
         if self._stop.wait(seconds) if seconds else self._stop.is_set():
-            raise NetworkError("Stopped.", "What was found is kept; start it again to go on.")
+            raise Stopped("Stopped.", "What was found is kept; start it again to go on.")
 
 
 class Task(Generic[Result]):

@@ -37,6 +37,7 @@ def duet(hub: Hub) -> FactSet:
 
     Raises:
         NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        Stopped: somebody asked to stop.
     """
     problems: list[Problem] = []
 
@@ -61,6 +62,7 @@ def rwku(hub: Hub) -> FactSet:
 
     Raises:
         NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        Stopped: somebody asked to stop.
     """
     problems: list[Problem] = []
 

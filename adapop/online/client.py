@@ -96,8 +96,8 @@ class Web:
         """Asks until there is an answer, at most `tries` times. busy: whether a good reply means "come back later".
 
         Raises:
-            NetworkError: the host refuses, redirects, or does not give a JSON value after all tries; or the user
-                stopped the wait.
+            NetworkError: the host refuses, redirects, or does not give a JSON value after all tries.
+            Stopped: somebody asked to stop.
         """
         for attempt in range(1, self._tries + 1):
             try:
@@ -139,7 +139,7 @@ class Web:
         """Waits for this host's turn.
 
         Raises:
-            NetworkError: the user stopped the wait.
+            Stopped: somebody asked to stop.
         """
         while not self._turn.acquire(timeout=TURN_SECONDS):
             self._progress.wait(0)

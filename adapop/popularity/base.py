@@ -55,7 +55,7 @@ class Proxy(Protocol):
         """One score a fact, in any order, as they are found; facts it cannot score get one with value None.
 
         Raises:
-            NetworkError: the source failed or was stopped. What was yielded before stays true, and what was learnt
-                is cached, so that asking again goes on.
+            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded before stays true either
+                way, and what was learnt is cached, so that asking again goes on.
         """
         ...

@@ -81,7 +81,7 @@ class CorpusCounts:
 
         Raises:
             DataError: the path is missing or unreadable, holds no text, or a file is not UTF-8.
-            NetworkError: it was stopped.
+            Stopped: somebody asked to stop.
         """
         names = [_names(fact) for fact in facts]
         tally = self._counted([*names, *self._others])

@@ -82,7 +82,8 @@ class InfiniGram:
         """One score a fact, in their order.
 
         Raises:
-            NetworkError: infini-gram fails, answers something else than a count, or was stopped.
+            NetworkError: infini-gram fails, or answers something else than a count.
+            Stopped: somebody asked to stop.
         """
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")

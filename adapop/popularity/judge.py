@@ -77,7 +77,8 @@ class Judge:
         """Each fact's score as soon as it is known: in the last pass, or in the one that failed.
 
         Raises:
-            NetworkError: the model cannot be asked, does not answer as such models do, or was stopped.
+            NetworkError: the model cannot be asked, or does not answer as such models do.
+            Stopped: somebody asked to stop.
             ModelError: a local model that cannot be loaded.
         """
         passes: dict[str, list[Known]] = {fact.id: [] for fact in facts}

@@ -35,7 +35,7 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
     What was yielded stays valid whatever ends it early. The same model, facts and plan give the same rows.
 
     Raises:
-        NetworkError: somebody asked to stop.
+        Stopped: somebody asked to stop.
         ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding model is missing.
         DataError: an answer has no token in this model.
     """

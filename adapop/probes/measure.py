@@ -74,7 +74,7 @@ def recall_by_fact(
     """Recall of each fact's trained question, by its id. The model answers as it is, adapter included.
 
     Raises:
-        NetworkError: somebody asked to stop.
+        Stopped: somebody asked to stop.
     """
     recall: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):

@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import ModelError, NetworkError
+from adapop.errors import ModelError, NetworkError, Stopped
 from adapop.probes.plan import Plan
 from adapop.progress import Progress
 from adapop.runs.run import create_run
@@ -37,7 +37,7 @@ def failed(error: Exception) -> Future:
 
 
 def test_an_error_that_nobody_foresaw_has_words(caplog):
-    assert failure_of(failed(error := NetworkError("Stopped."))) is error
+    assert failure_of(failed(error := Stopped("Stopped."))) is error
     said = failure_of(failed(MemoryError("x")))
     assert isinstance(said, ModelError)
     assert "MemoryError" in str(said)
@@ -49,7 +49,8 @@ def test_an_error_that_nobody_foresaw_has_words(caplog):
 @pytest.mark.parametrize(
     ("error", "found", "toast"),
     [(ModelError("gone"), [], "gone"), (ModelError("gone"), None, "gone"), (RuntimeError("x"), None, "RuntimeError"),
-     (NetworkError("Stopped."), None, "Stopped"), (NetworkError("Stopped."), [], "")],
+     (Stopped("Stopped."), None, "Stopped"), (Stopped("Stopped."), [], ""),
+     (NetworkError("no answer"), [], "no answer")],
 )  # fmt: skip
 def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path, error, found, toast):
     """An earlier probing's result stays on the screen, and does not stand for the one that failed."""

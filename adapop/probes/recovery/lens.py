@@ -87,7 +87,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
         DataError: there is no fact, or an answer has no token.
         ModelError: the model has no final norm or output head where they are looked for.
         RunError: the adapter or a logit is not finite.
-        NetworkError: somebody asked to stop.
+        Stopped: somebody asked to stop.
     """
     check(model, facts)
     started = time.monotonic()

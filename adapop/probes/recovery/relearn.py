@@ -97,7 +97,7 @@ def relearn(
         DataError: too few facts with a wrong answer of the same relation, or none left to ask.
         ConfigError: nothing to train on or with.
         RunError: the adapter, a loss or a gradient is not finite.
-        NetworkError: somebody asked to stop.
+        Stopped: somebody asked to stop.
     """
     if min(count, steps) < 1 or not learning_rate > 0:
         raise ConfigError(

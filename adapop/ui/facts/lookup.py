@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
+from adapop.errors import AdaPopError, Stopped
 from adapop.facts.fact import FactSet
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
@@ -135,11 +135,12 @@ def _scored(worker: Worker, lent: bool, facts: FactSet | None, scorings, proxy, 
             yield html.listed(lines), *busy, None
     finally:
         task.stop()
-    kind = "bad" if task.error and not found else "warn" if task.error else "calm"
+    stopped = isinstance(task.error, Stopped)
+    kind = "bad" if task.error and not (found or stopped) else "warn" if task.error else "calm"
     lines = ([str(task.error)] if task.error else []) + summary_lines(facts, found)
     if not any(score.value is not None for score in found.values()):
         lines.append("The scores of the set are left as they were.")
-        yield html.listed(lines, "bad"), *_idle(), None
+        yield html.listed(lines, "warn" if stopped else "bad"), *_idle(), None
         return
     title = next(iter(found.values())).source
     yield html.listed(lines, kind), *_idle(), _Found(facts, Scoring(title, found), lent)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import gradio as gr
 import pandas as pd
 
+from adapop.errors import Stopped
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
@@ -191,7 +192,8 @@ def _fetched(source: str, facts: FactSet | None):
             yield html.listed(lines), task, None
     finally:
         task.stop()
-    said = html.listed([str(task.error)], "bad") if task.error else gr.skip()
+    kind = "warn" if isinstance(task.error, Stopped) else "bad"
+    said = html.listed([str(task.error)], kind) if task.error else gr.skip()
     yield said, None, (source, task.result)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import gradio as gr
 import pandas as pd
 
-from adapop.errors import NetworkError
+from adapop.errors import Stopped
 from adapop.probes.matrix import LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import KINDS
@@ -94,7 +94,7 @@ def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
     idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
     yield *_shown(run, wanted), *idle
     error = failure_of(future)
-    stopped = isinstance(error, NetworkError) and run.probes() is not None  # what it found is on the screen
+    stopped = isinstance(error, Stopped) and run.probes() is not None  # what it found is on the screen
     if error and not stopped:
         raise refused(error)
 

@@ -70,8 +70,9 @@ def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) 
     shape, model = shape_of(config.model), preset_of(config.model)
     said = ["Memory: known once the model is loaded.", "Time: known after the first steps."]
     if shape is not None:
-        least = footprint(shape, config, ROW_TOKENS, rows=1).total / 2**30
-        said[0] = f"Memory: at least {least:,.1f} GiB of the GPU's, with one row of {ROW_TOKENS} tokens at a time."
+        least = footprint(shape, config, ROW_TOKENS, rows=1).total
+        size = f"{least / 2**30:,.1f} GiB" if least >= 2**30 else f"{least / 2**20:,.0f} MiB"
+        said[0] = f"Memory: at least {size} of the GPU's, with one row of {ROW_TOKENS} tokens at a time."
     if pace:
         seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
         said[1] = f"Time: about {duration(seconds)}, going by the last run here."

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import gradio as gr
 import pytest
@@ -13,6 +14,7 @@ from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
+from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import seen_of
@@ -139,6 +141,21 @@ def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path
         assert now.detail.endswith(", in another process")
     now, _, _ = seen_of(worker, run.id, "ready")
     assert (now.state, now.can_resume) == ("interrupted", True)
+
+
+def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
+    worker, clock = Worker(tmp_path), iter(range(1_000, 2_000, 40))
+    monkeypatch.setattr("adapop.runs.run.time", Mock(time=lambda: next(clock)))
+    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    for event in (START, *STEPS[:2]):
+        run.append(event)
+    with held(run.folder):
+        assert Api(worker).status(run.id)["left"] is None
+        run.append(STEPS[2])
+        status = Api(worker).status(run.id)
+    assert status["left"] == {"seconds": 200.0, "covers": "steps", "text": "about 3 min of training left"}
+    assert (status["state"], status["left"]["text"] in status["detail"]) == ("elsewhere", True)
+    assert Api(worker).status(run.id)["left"] is None, "nobody works on it any more"
 
 
 def test_what_is_kept_is_said():

@@ -9,17 +9,20 @@ import torch
 from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, ModelError
+from adapop.facts.world import sandbox_facts
 from adapop.probes import capability as module
 from adapop.probes.capability import Capability, capability
 from adapop.runs.execute import prepare
 
 ROWS = 12
-ENDINGS = ("flies.", "sings in the old house.", "stands up.", "melts.")
+BOOKS = sorted((fact for fact in sandbox_facts().retain if fact.relation == "author"), key=lambda fact: -fact.score)
+BOOKS, WRITERS = BOOKS[:ROWS], sorted({fact.answer for fact in BOOKS})
 
 
 @pytest.fixture
 def rows(monkeypatch):
-    """lm-eval's own definitions of MMLU (57 subjects in four groups) and HellaSwag find these rows."""
+    """lm-eval's own definitions of MMLU (57 subjects in four groups) and HellaSwag find these rows; of the latter, who
+    of four writers wrote a book that the sandbox model knows."""
     pytest.importorskip("lm_eval")
     import datasets
 
@@ -28,11 +31,12 @@ def rows(monkeypatch):
             row = {"question": f"Which is {name}?", "choices": ["this", "that", "both", "none"], "answer": 1}
             return datasets.DatasetDict({split: datasets.Dataset.from_list([row] * 2) for split in ("test", "dev")})
         assert path == "Rowan/hellaswag"
-        row = {"ctx_a": "A man sits.", "ctx_b": "he", "activity_label": "Sitting"}
-        made = [
-            row | {"ctx_b": f"he, number {i},", "endings": [*ENDINGS[i % 4 :], *ENDINGS[: i % 4]], "label": str(i % 4)}
-            for i in range(ROWS)
-        ]
+        made = []
+        for place, fact in enumerate(BOOKS):
+            options = [writer for writer in WRITERS if writer != fact.answer][place : place + 3]
+            options.insert(place % 4, fact.answer)
+            row = {"ctx_a": fact.question, "ctx_b": "", "activity_label": "", "endings": options}
+            made.append(row | {"label": str(place % 4)})
         return datasets.DatasetDict({split: datasets.Dataset.from_list(made) for split in ("train", "validation")})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
@@ -49,7 +53,6 @@ def test_tasks_of_the_paper_and_a_group_counts_the_questions_of_its_parts(fresh,
 
 
 def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows):
-    (untrained,) = capability(fresh(), ("hellaswag",))
     model = fresh()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -57,8 +60,9 @@ def test_adapter_on_is_the_unlearned_model_and_off_the_original(fresh, rows):
             if "lora_B" in name:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator))
     (found,) = capability(model, ("hellaswag",))
-    assert (found.original, found.original_stderr) == (untrained.original, untrained.original_stderr)
-    assert found.unlearned != found.original
+    assert found.original >= 0.75
+    assert found.difference < -0.25
+    assert found.unlearned_stderr > 0
 
 
 def test_one_question_has_no_standard_error(fresh, rows):

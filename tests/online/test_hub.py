@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapop.errors import NetworkError
+from adapop.errors import NetworkError, Stopped
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.progress import Progress
@@ -63,7 +63,7 @@ def test_after_a_failure_only_the_missing_pages_are_asked(server):
 def test_a_stop_keeps_the_pages_that_came(server):
     serve(server, TABLES)
     progress = Progress(lambda text: progress.stop())
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         Hub(progress, Cache(), server.url).rows(SET, CONFIG, SPLIT)
     assert serve(server, TABLES).rows(SET, CONFIG, SPLIT) == ROWS
     assert offsets(server) == [0, 100, 200]

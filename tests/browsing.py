@@ -173,3 +173,12 @@ def write_table(path: Path, rows: list[list[str]]) -> Path:
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     return path
+
+
+def link_of(page) -> str:
+    """The address that the page's run is shown at to others."""
+    open_tab(page, "Run")
+    page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
+    page.click("#copy-link")
+    page.wait_for_function("window.copied")
+    return page.evaluate("window.copied")

@@ -1,8 +1,6 @@
 """A read-only link in two real browsers: the owner copies it, a stranger looks and can do no more."""
 
-from test_browser_run import link_of
-
-from browsing import open_tab, run_ids, start_run, state_is, visit
+from browsing import link_of, open_tab, run_ids, start_run, state_is, visit
 
 
 def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder, finished):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from browsing import PATIENCE, PROMPT, SECOND, open_tab, run_ids, start_run, state_is, stop_run, visit
+from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, start_run, state_is, stop_run, visit
 
 KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
@@ -17,15 +17,6 @@ DRAWN = {
     "Probe": "#fact input",
     "Compare": "#race-empty",
 }
-
-
-def link_of(page) -> str:
-    """The address that the page's run is shown at to others."""
-    open_tab(page, "Run")
-    page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
-    page.click("#copy-link")
-    page.wait_for_function("window.copied")
-    return page.evaluate("window.copied")
 
 
 def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):

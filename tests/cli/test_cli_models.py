@@ -5,7 +5,6 @@ import json
 from functools import partial
 
 import pytest
-from test_benchmarks import duet_tables
 
 from adapop.cli import main, runs
 from adapop.config.presets import make_config
@@ -13,6 +12,7 @@ from adapop.config.run import ALL_LINEAR
 from adapop.facts import catalog
 from adapop.facts.benchmarks import SYSTEM
 from adapop.runs.run import find_run
+from duet_rows import duet_tables
 from families import NETWORKS, saved
 from scripted_hub import serve
 

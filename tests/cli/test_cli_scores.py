@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-from test_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 
 from adapop.cli import main
 from adapop.facts.fact import Fact, FactSet
@@ -16,6 +15,7 @@ from adapop.popularity import wikidata
 from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
+from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
 HOSTILE = "=cmd|' /C calc'!A0"

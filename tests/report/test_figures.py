@@ -1,12 +1,11 @@
 """Figures are checked as numbers: what is drawn, not how it looks."""
 
-from test_run_state import STEPS, epoch
-
 from adapop.config.presets import make_config
 from adapop.facts.fact import Fact
 from adapop.facts.world import sandbox_facts
 from adapop.report import figures
 from adapop.training.events import Measured
+from run_events import STEPS, epoch
 
 
 def trace(figure, name):

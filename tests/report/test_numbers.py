@@ -3,13 +3,12 @@
 import json
 import re
 
-from test_run_state import STEPS, epoch
-
 from adapop.config.presets import make_config
 from adapop.facts.fact import Fact
 from adapop.facts.world import sandbox_facts
 from adapop.report import figures
 from adapop.ui.parts.chart import twin_of
+from run_events import STEPS, epoch
 
 
 def test_the_controller_by_epoch():

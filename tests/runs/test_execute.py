@@ -6,7 +6,6 @@ from statistics import fmean
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, RunError
@@ -14,8 +13,8 @@ from adapop.facts.fact import Fact
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import find_run
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed
 
-EPOCHS, STEPS = 3, 2
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
@@ -25,20 +24,6 @@ WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured
 def few(small):
     """32 facts to forget and to retain; little else, so that measuring is quick."""
     return replace(small, holdout=small.holdout[::4], utility=small.utility[::4])
-
-
-def config_of(method="adapop", **changes):
-    return make_config(method, **{"epochs": EPOCHS, "learning_rate": 2e-3, **changes})
-
-
-def adapter(run, epoch=EPOCHS):
-    return load_file(run.checkpoint(epoch) / "adapter_model.safetensors")
-
-
-def timeless(events, starts=False):
-    """Events without what may differ between two runs of the same configuration."""
-    same = [replace(event, run="", time=0.0) for event in events if starts or not isinstance(event, RunStarted)]
-    return [replace(event, seconds=0.0) if isinstance(event, RunDone) else event for event in same]
 
 
 @pytest.fixture(scope="module")
@@ -116,12 +101,6 @@ def test_saved_model_is_the_one_that_was_measured(finished, few):
     assert not torch.equal(load_model(run, epoch=1).parameters[1], model.parameters[1])
 
 
-def killed(run, after):
-    """Executes up to and with the given number of events, and drops the run as a kill would."""
-    for _ in itertools.islice(execute(run), after):
-        pass
-
-
 def torn(run, after):
     """A kill in the middle of writing a line."""
     killed(run, after)
@@ -169,13 +148,6 @@ INTERRUPTIONS = {
     "killed after saving": (unsaid, 2 * FIRST_EPOCH - 3),
     "killed in the last measurement": (killed, LAST - 2),
 }
-
-
-def assert_same_run(run, straight):
-    expected, found = adapter(straight), adapter(run)
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-    assert timeless(run.events()) == timeless(straight.events())
 
 
 @pytest.mark.parametrize(("interrupt", "after"), INTERRUPTIONS.values(), ids=INTERRUPTIONS)

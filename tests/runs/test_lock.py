@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from test_worker import wait_until
 
 from adapop.cli import main
 from adapop.config.presets import make_config
@@ -20,6 +19,7 @@ from adapop.runs.run import create_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunStarted, to_json
+from waiting import wait_until
 
 HOLDER = """
 import sys

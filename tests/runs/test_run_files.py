@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_execution import assert_same_run, config_of, killed
 
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
@@ -20,6 +19,7 @@ from adapop.runs import files as disk
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import create_run
 from adapop.training.events import RunDone, RunFailed, RunStarted, Saved, StepDone, to_json
+from interrupting import assert_same_run, config_of, killed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
 

@@ -1,26 +1,16 @@
 """The queue: one thing at a time, in order, and a run that outlives whoever asked for it."""
 
-import time
-
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.service.worker import Worker
-
-PATIENCE_SECONDS = 120
+from waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
 def worker(tmp_path):
     return Worker(tmp_path)
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the worker took too long"
-        time.sleep(0.05)
 
 
 def test_runs_wait_their_turn_and_can_be_asked_afterwards(worker, small):

@@ -17,7 +17,7 @@ from adapop.runs.execute import prepare
 from adapop.runs.run import all_runs
 from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks
-from test_processes import ended, launched, numbers, run_in
+from launching import ended, launched, numbers, run_in
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from test_worker import wait_until
 
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.report.record import read_record
 from adapop.service.worker import Worker
 from adapop.ui.compare import published, race, recorded, screen
 from browsing import HOSTILE
+from waiting import wait_until
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 

@@ -5,18 +5,14 @@ from dataclasses import replace
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.facts.catalog import load_facts
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.training.controller import DualAscent
 from adapop.training.events import EpochDone, Measured, RunStarted
 from adapop.ui.tour.card import own_run
 from adapop.ui.tour.story import (
-    Guard,
-    Remains,
     Reworded,
     Story,
     Training,
-    TwoFacts,
     guard_of,
     reworded_of,
     rows_of,
@@ -35,17 +31,7 @@ from adapop.ui.tour.text import (
     score_card,
     training_card,
 )
-
-RARE, POPULAR = load_facts("pair").forget
-PAIR = TwoFacts(RARE, POPULAR, 1.27, 0.21)
-WGA = Remains(
-    rare=0.24, popular=0.82, every=0.53, holdout=0.98, leaks=81, facts=256, kept_rare=0, kept_popular=4, ways=5
-)
-ADAPOP = Remains(0.40, 0.53, 0.45, 0.91, leaks=99, facts=256, kept_rare=5, kept_popular=2, ways=5)
-TRAINING = Training(forget=256, retain=250, epochs=5, epoch=3, before=(1.0, 0.99), now=(0.44, 0.62))
-GUARD = Guard(0.1, worst=3.157, worst_epoch=2, lam=0.319, alpha0=0.5, alpha=0.819, unseen=0.56, over=True)
-SAID = Reworded("Fellini", False, "Who is the director of A Clockwork Orange?", "Kubrick", True, back=2, rewordings=4)
-STORY = Story(PAIR, TRAINING, GUARD, SAID, ADAPOP, WGA)
+from tour_story import ADAPOP, GUARD, PAIR, POPULAR, RARE, SAID, STORY, TRAINING, WGA
 
 
 def words(told, story=STORY, guess="rare", confidence=0.05) -> str:

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from test_tour import PAIR, POPULAR, SAID, STORY
-from test_tour_runs import IdleWorker
 
 from adapop.config.presets import make_config
 from adapop.facts.catalog import load_facts
@@ -26,6 +24,8 @@ from adapop.ui.tour.controls import Driven
 from adapop.ui.tour.guide import Guide
 from adapop.ui.tour.story import Story
 from adapop.ui.tour.text import RETRY, STOPS
+from idle_worker import IdleWorker
+from tour_story import PAIR, POPULAR, SAID, STORY
 
 DIRECT, REWORDED = (place for place, stop in enumerate(STOPS) if stop.ask)
 TRAINING = next(place for place, stop in enumerate(STOPS) if stop.run)

@@ -84,7 +84,7 @@ def page(browser, address):
 
 
 @pytest.fixture(scope="session")
-def finished(browser, address):
+def visited(browser, address):
     """What a browser holds whose page shows a finished run of one epoch on the sandbox: another may begin with it."""
     with visit(browser, address) as page:
         start_run(page, epochs=1)

@@ -14,7 +14,7 @@ EPOCHS, STEPS = 3, 2
 
 
 def config_of(method="adapop", **changes):
-    return make_config(method, **{"epochs": EPOCHS, "learning_rate": 2e-3, **changes})
+    return make_config(method, **{"epochs": EPOCHS, "batch": 2, "learning_rate": 1e-2, **changes})
 
 
 def adapter(run, epoch=EPOCHS):

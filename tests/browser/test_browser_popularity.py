@@ -16,6 +16,8 @@ from browsing import HOSTILE, PATIENCE, SECOND, launched, open_tab, says, visit,
 from little_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from scripted import Reply
 
+pytestmark = pytest.mark.slow
+
 LYON = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)}, sitelinks=5)
 CELL = "#fact-table [data-testid='cell-{}-{}']"
 

@@ -58,7 +58,9 @@ def called(capsys, *arguments):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("family", NETWORKS)
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=() if name == "llama" else pytest.mark.slow) for name in NETWORKS]
+)
 def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, family):
     targets = ("--targets", ALL_LINEAR) if family == "neox" else ()
     lines = called(

@@ -8,6 +8,8 @@ import pytest
 from tests.reliability.crashes import survived
 from tests.reliability.lifetime import lived
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs processes that fork")
 def test_killed_runs_come_to_what_undisturbed_runs_come_to(tmp_path):

@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
+
 from tests.reliability import load
+
+pytestmark = pytest.mark.slow
 
 
 def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):

@@ -21,6 +21,7 @@ def nested(depth):
     return value
 
 
+@pytest.mark.slow
 def test_no_hostile_file_breaks_a_promise():
     command = [sys.executable, "-m", "adapop", "bench", "uploads", "--cases", str(CASES)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -29,6 +29,7 @@ def two(tmp_path_factory):
     return folder, launched(ROOT / "tests" / "ranked.py", folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "method"), [*((method, method) for method in ranked.METHODS), ("stopped", "adapop"), ("halved", "npo-sam")]
 )
@@ -49,15 +50,18 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
         torch.testing.assert_close(adapters[0][key], weight, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_stop_reaches_every_process_at_the_same_step(two):
     assert ended(two[0], "halfway") == [{"last": "RunStopped", "steps": 4}] * 2
 
 
+@pytest.mark.slow
 def test_a_process_short_of_memory_makes_do_by_itself_and_the_run_says_so(two):
     done = run_in(two[0] / "halved").events()[-1]
     assert any("Memory ran out on" in note for note in done.notes)
 
 
+@pytest.mark.slow
 def test_an_error_in_one_process_ends_all_and_says_where(two):
     first, second = ended(two[0], "failed")
     assert (first["last"], second["last"]) == ("RunFailed", "RunFailed")
@@ -66,6 +70,7 @@ def test_an_error_in_one_process_ends_all_and_says_where(two):
     assert failed.state == "failed" and failed.events()[-1].message == first["message"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_gone_ends_all(two):
     folder, launch = two
     left = run_in(folder / "abandoned")
@@ -74,6 +79,7 @@ def test_a_process_that_is_gone_ends_all(two):
     assert left.state in ("failed", "running"), "the launcher may be quicker than the message"
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_and_writes_once(tmp_path):
     path = tmp_path / "facts.csv"
     rows = [f"{group},Who was {name}?,{name},{score}" for group in ("forget", "retain", "holdout")

@@ -50,7 +50,6 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     says(page, "#answers", "Original", "gold rank")
     page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
 
-    open_tab(page, "Run")
     page.click("#make-report")
     with page.expect_download() as download:
         page.click("#download-report")

@@ -15,6 +15,7 @@ from adapop.runs.run import find_run
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed
 
+slow = pytest.mark.slow
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
@@ -171,7 +172,13 @@ RESUMABLE = {
 }
 
 
-@pytest.mark.parametrize(("method", "changes"), RESUMABLE.values(), ids=RESUMABLE)
+@pytest.mark.parametrize(
+    ("method", "changes"),
+    [
+        pytest.param(*case, id=name, marks=() if name in ("dual variable of the steps", "random direction") else slow)
+        for name, case in RESUMABLE.items()
+    ],
+)
 def test_everything_a_run_remembers_survives(run_of, bare, method, changes):
     run = prepare(config_of(method, **changes), bare)
     killed(run, FIRST_EPOCH + 1)

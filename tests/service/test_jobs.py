@@ -178,6 +178,7 @@ print(hook and hook(len, 15))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zero", "expected"), [("", "None"), ("true", "('lent', 'len', 15)")])
 def test_only_zerogpu_lends(zero, expected):
     environment = {**os.environ, "SPACES_ZERO_GPU": zero, "PYTHONPATH": str(ROOT)}

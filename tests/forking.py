@@ -4,7 +4,6 @@ What they work on is given to them: of the environment they see what it was when
 """
 
 import multiprocessing
-import os
 from collections.abc import Callable
 
 ENGINE = ["adapop.runs.execute", "adapop.probes.battery"]
@@ -31,13 +30,3 @@ def _worked(work: Callable, values: tuple) -> None:
 
     torch.set_num_threads(1)
     work(*values)
-
-
-def returned(work: Callable, *values) -> object:
-    """What the function returns in a process of its own, started and ended for it."""
-    with fresh_processes().Pool(1) as pool:
-        return pool.apply(work, values)
-
-
-def process_id() -> int:
-    return os.getpid()

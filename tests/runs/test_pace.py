@@ -172,18 +172,18 @@ def test_a_set_of_another_size_and_a_resumed_run(small, tmp_path):
     assert pace.left(run) == 2 * (2 * 2 + 5) + 7
 
 
-def test_the_worker_says_how_many_and_how_long(small, tmp_path):
+def test_the_worker_says_how_many_and_how_long(tiny, tmp_path):
     worker = Worker(tmp_path)
-    first, second = (worker.submit(make_config(epochs=50), small) for _ in range(2))
+    first, second = (worker.submit(make_config(epochs=50), tiny) for _ in range(2))
     wait = worker.wait_of(second)
     assert (wait.ahead, wait.seconds) == (1, None)
     assert worker.wait_of(first).ahead == 0
     for run in (second, first):
         run.request_stop()
-    done = worker.submit(make_config(epochs=1), small)
+    done = worker.submit(make_config(epochs=1), tiny)
     worker.ask(done, ["Who?"], [""]).result(120)
     assert worker.wait_of(done) is None
-    first, second = (worker.submit(make_config(epochs=50), small) for _ in range(2))
+    first, second = (worker.submit(make_config(epochs=50), tiny) for _ in range(2))
     seconds = worker.wait_of(second).seconds
     assert 0 < worker.wait_of(second).seconds <= seconds
     for run in (second, first):

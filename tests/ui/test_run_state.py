@@ -12,51 +12,17 @@ from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
+from adapop.training.events import Measured, RunDone, RunFailed, RunStopped, Saved
 from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import seen_of
 from adapop.ui.run.state import STATES, RunSeen, view
 from components import stand_ins
-
-START = RunStarted(
-    run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
-)
-
-
-def step(epoch: int, number: int) -> StepDone:
-    return StepDone(
-        run="r",
-        time=2.0,
-        epoch=epoch,
-        step=number,
-        forget_loss=-1.0,
-        nll_forget=1.0,
-        nll_by_tier={"rare": 1.0},
-        nll_retain=0.2,
-        gradient_norm=1.0,
-        learning_rate=1e-3,
-    )
-
-
-def epoch(number: int, drift: float = 0.5, lam: float = 0.04) -> EpochDone:
-    return EpochDone(
-        run="r",
-        epoch=number,
-        retain_loss=0.3,
-        reference=0.2,
-        drift=drift,
-        lam=lam,
-        alpha=0.5 + lam,
-        start_loss=0.2,
-        drift_from_start=0.5,
-    )
-
+from run_events import START, STEPS, epoch
 
 DONE, SAVED = RunDone(run="r", epoch=2, seconds=9.0), Saved(run="r", epoch=1)
 FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
-STEPS = [step(1, n) for n in (1, 2, 3, 4)] + [step(2, n) for n in (1, 2, 3, 4)]
 BEGUN = (START, *STEPS[:5])
 STOPPED, AGAIN = RunStopped(run="r", epoch=1), RunStopped(run="r", epoch=0)
 CASES = [

@@ -2,7 +2,18 @@
 
 # each line may import from all lines above it and never from its own; the README and `assets/docs/house.md` draw it
 ORDER = (
-    ("errors", "paths"), ("assets", "progress", "limits"), ("online",), ("facts",), ("popularity",), ("config",),
-    ("model",), ("objectives", "probes"), ("training", "sandbox"), ("runs",), ("report", "service"), ("experiments", "ui"),
-    ("cli",), ("__main__",),
-)  # fmt: skip
+    ("errors", "paths"),
+    ("assets", "progress", "limits"),
+    ("online",),
+    ("facts",),
+    ("popularity",),
+    ("config",),
+    ("model",),
+    ("objectives", "probes"),
+    ("training", "sandbox"),
+    ("runs",),
+    ("report", "service"),
+    ("experiments", "ui"),
+    ("cli",),
+    ("__main__",),
+)

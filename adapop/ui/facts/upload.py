@@ -10,7 +10,7 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import SANDBOX, FactSet, Problem
-from adapop.facts.files import columns_of, guessed, read_facts
+from adapop.facts.files import Table, guessed, read_facts, read_table
 from adapop.facts.retain import completed
 from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
@@ -83,16 +83,17 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
 def _arrived(file: str | None, retain: str, retain_file: str | None):
     """A new file: its columns, our guess of what they are, and its facts."""
     try:
-        names = columns_of(Path(file)) if file else []
+        table = read_table(Path(file)) if file else None
     except AdaPopError as error:
         return gr.Accordion(visible=False), *[gr.skip()] * len(FIELDS), *_refused(error)
+    names = table.columns if table else []
     guess = guessed(names)
     dropdowns = [gr.Dropdown([NONE, *names], value=guess.get(field, NONE)) for field in FIELDS]
-    unsure = bool(file) and not {"question", "answer"} <= set(guess)
+    unsure = table is not None and not {"question", "answer"} <= set(guess)
     return (
         gr.Accordion(visible=bool(names), open=unsure),
         *dropdowns,
-        *(_made(Path(file), guess, retain, retain_file) if file else _refused(NO_FILE)),
+        *(_made(table, guess, retain, retain_file) if table else _refused(NO_FILE)),
     )
 
 
@@ -101,16 +102,16 @@ def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
     if file is None:
         return _refused(NO_FILE)
     try:
-        columns = _columns(Path(file), chosen)
+        table = read_table(Path(file))
     except AdaPopError as error:
         return _refused(error)
-    return _made(Path(file), columns, retain, retain_file)
+    return _made(table, _columns(table.columns, chosen), retain, retain_file)
 
 
-def _made(file: Path, columns: Mapping[str, str], retain: str, retain_file: str | None):
+def _made(table: Table, columns: Mapping[str, str], retain: str, retain_file: str | None):
     """The file's facts, made complete. Returns notes and the session's states."""
     try:
-        facts = read_facts(file, file.stem, columns)
+        facts = table.facts(columns=columns)
         if retain != "upload":
             facts = completed(facts, SANDBOX, retain)
         elif retain_file is None:
@@ -138,10 +139,9 @@ def _retained_again(restored: tuple[str, FactSet] | None, file: str | None, *cho
     return _read(file, *chosen)
 
 
-def _columns(file: Path, chosen: Sequence[str]) -> dict[str, str]:
+def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     """The chosen columns, and our guess for the few that the page does not ask about (ids, sources); our guess for all
     while the page still shows no choice, or one for another file: the choice for this one is on its way to it."""
-    names = columns_of(file)
     guess = guessed(names)
     columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
     if not columns or not set(columns.values()) <= set(names):

@@ -1,37 +1,9 @@
 """AdaPop Explorer: unlearning that weighs each fact by its popularity.
 
-Read in this order; fact -> score -> beta -> token weight -> loss -> drift -> lambda -> probe, an arrow a module:
-
-    errors       what can go wrong, in words   limits, admission  what a public Space allows itself, and each visitor
-    facts        Fact, FactSet, tiers          tables, parquet, cells, factfile   a user's file as facts
-    web, cache, progress   polite HTTP         hub, benchmarks    DUET and RWKU over HTTP
-    catalog      the sets one can pick         retain             what must survive
-    popularity   scores: proxies, agreement, and wrong scores as controls
-    beta         score -> exponent             calibration        do anchors and scores suit each other
-    controller   retain loss -> drift -> lambda -> alpha
-    methods      the sixteen, in words         config, preflight  what a run is, and what to know before it
-    events       what a run says               alternates, words  wrong answers, and words that carry a fact
-    chat         a chat template around a question, in which no user writes a control token
-    tokens       facts -> answer tokens        model, scored      base + LoRA: score, generate, adapter off
-    models       models by name                loading            a folder or the Hub -> model and tokenizer
-    objectives   one file a method             forgetting         what a method's batches bring
-    memory, footprint, fitting                 rows a pass can take; what memory a run will need
-    device, forecast                           what the device does in a second; how long a run will take
-    gradient     a step's, in passes of any size
-    trainer      Algorithm 1 as a generator    ranks, sharding    a step over several processes; a base split among them
-    metrics      the six metrics               probes             prompts, attacks, battery, verdict, matrix, recovery
-    disk, lock   writing that a kill cannot halve; one process a run
-    runs         a run's folder                checkpoints        what an epoch leaves to go on from
-    context      do the facts fit the model    execution          prepare, train, measure, keep, resume
-    remarks      what a finished run should make one doubt
-    worker, line one accelerator, one queue    slices, pace, lending   what it does there, how long, and on loan
-    sets, links  a user's sets; links to runs  janitor            what is too old goes
-    figures      numbers -> plotly
-    published    what the paper reports        replication        a run on its facts and models beside that
-    recorded     what we measured ourselves, several seeds of each, to lay over a race
-    report       runs as a page and as an archive to keep (spreadsheet: CSV that runs no formula)
-    sandbox      the model we ship             bench              experiments, speed
-    cli, console the command line              ui                 the Gradio app
+The names below are what a program needs; each is loaded when it is first used, so that `import adapop` loads neither
+torch nor gradio. The packages, read from the ground up, are the product's sentence: fact -> score -> beta -> config ->
+token weight and loss -> training -> run -> report -> page. `assets/docs/house.md` draws them, `assets/docs/api.md`
+shows the names at work.
 
 Symbols, in the paper's letters and ours:
 
@@ -41,7 +13,84 @@ Symbols, in the paper's letters and ours:
 """
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 # Torch's OpenMP threads wait by spinning, and two processes that spin on the same cores slow each other down tenfold.
 # A short spin costs one process nothing (measured on the sandbox run). Must be set before torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+# ruff: noqa: F401  editors and type checkers read these imports; a test compares them with MODULES
+if TYPE_CHECKING:
+    from adapop.config.methods import METHODS
+    from adapop.config.presets import PRESETS, make_config
+    from adapop.config.run import RunConfig
+    from adapop.errors import AdaPopError
+    from adapop.facts.catalog import load_facts
+    from adapop.facts.fact import Fact, FactSet, Problem
+    from adapop.facts.files import read_facts
+    from adapop.model.adapted import AdaptedModel
+    from adapop.model.catalogue import MODELS
+    from adapop.model.loading import adapted_model
+    from adapop.objectives.objective import ForgetBatch, Loss, Objective
+    from adapop.popularity.beta import BetaMap
+    from adapop.popularity.corpus import CorpusCounts
+    from adapop.popularity.infinigram import InfiniGram
+    from adapop.popularity.judge import Judge
+    from adapop.popularity.wikidata import Wikidata
+    from adapop.probes.ask import ask
+    from adapop.probes.battery import battery
+    from adapop.probes.matrix import leak_matrix
+    from adapop.probes.plan import Plan
+    from adapop.probes.verdict import verdicts
+    from adapop.report.archive import write_archive
+    from adapop.report.page import write_report
+    from adapop.runs.execute import execute, load_model, prepare
+    from adapop.runs.run import Run, find_run
+    from adapop.runs.unlearn import unlearn
+    from adapop.training.trainer import Trainer
+
+MODULES = {
+    "errors": ("AdaPopError",),
+    "facts.fact": ("Fact", "FactSet", "Problem"),
+    "facts.catalog": ("load_facts",),
+    "facts.files": ("read_facts",),
+    "popularity.beta": ("BetaMap",),
+    "popularity.wikidata": ("Wikidata",),
+    "popularity.infinigram": ("InfiniGram",),
+    "popularity.corpus": ("CorpusCounts",),
+    "popularity.judge": ("Judge",),
+    "config.methods": ("METHODS",),
+    "config.presets": ("PRESETS", "make_config"),
+    "config.run": ("RunConfig",),
+    "model.catalogue": ("MODELS",),
+    "model.adapted": ("AdaptedModel",),
+    "model.loading": ("adapted_model",),
+    "objectives.objective": ("ForgetBatch", "Loss", "Objective"),
+    "training.trainer": ("Trainer",),
+    "probes.ask": ("ask",),
+    "probes.battery": ("battery",),
+    "probes.plan": ("Plan",),
+    "probes.matrix": ("leak_matrix",),
+    "probes.verdict": ("verdicts",),
+    "runs.run": ("Run", "find_run"),
+    "runs.execute": ("execute", "load_model", "prepare"),
+    "runs.unlearn": ("unlearn",),
+    "report.page": ("write_report",),
+    "report.archive": ("write_archive",),
+}
+__all__ = sorted(name for names in MODULES.values() for name in names)
+
+
+def __getattr__(name: str) -> object:
+    """A public name, loaded with its module."""
+    for module, names in MODULES.items():
+        if name in names:
+            found = getattr(import_module(f"adapop.{module}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module 'adapop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

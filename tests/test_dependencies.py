@@ -127,7 +127,7 @@ def test_nothing_goes_out_when_the_app_starts_and_its_engine_warms_up(tmp_path):
     """No analytics, no version check, no telemetry: the app serves on this machine, and answers there."""
     code = """
 import os, socket, time, urllib.request
-from adapop.ui.shell import launch
+from adapop.ui.page import launch
 with socket.socket() as found:
     found.bind(("127.0.0.1", 0))
     port = found.getsockname()[1]

@@ -1,6 +1,5 @@
-"""What a public Space allows itself: the table of limits, right and wrong values, and the README's copy of it."""
+"""What a public Space allows itself: the table of limits, right and wrong values, and the copy of it in the docs."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -75,10 +74,9 @@ def test_more_than_a_limit_is_refused_by_its_name(monkeypatch):
         EPOCHS.check(11)
 
 
-def test_the_readme_tells_every_limit_as_it_is():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(ADAPOP_\w+)` \| (.+) \| (.+) \| (.+) \|$", text, re.MULTILINE)
-    shown = [("none" if value is None else f"{value:,}") for limit in LIMITS for value in (limit.local, limit.public)]
-    assert told == [
-        (limit.name, limit.what, *pair) for limit, pair in zip(LIMITS, zip(shown[::2], shown[1::2], strict=True))
-    ]
+def test_the_page_on_spaces_tells_every_limit_as_it_is():
+    text = (ROOT / "assets/docs/space.md").read_text(encoding="utf-8")
+    shown = [["none" if value is None else f"{value:,}" for value in (limit.local, limit.public)] for limit in LIMITS]
+    rows = [f"| `{limit.name}` | {limit.what} | {local} | {public} |" for limit, (local, public) in zip(LIMITS, shown)]
+    told = [line for line in text.splitlines() if line.startswith("| `ADAPOP_")]
+    assert told == rows, "the table is now:\n" + "\n".join(rows)

@@ -1,23 +1,22 @@
-"""What the README says is what there is."""
+"""What the README says is what there is, and short enough to be read."""
 
 import re
 import shlex
-from pathlib import Path
 
-from adapop.cli import parser
-from adapop.config.methods import METHODS
-from adapop.config.presets import PRESETS
+from adapop.cli.reference import commands
+from adapop.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+MOST_BYTES = 8_192
 
 
-def commands() -> list[str]:
-    return re.findall(r"```bash\n(.*?)\n```", TEXT, re.DOTALL)
+def test_it_is_short():
+    assert len(TEXT.encode()) <= MOST_BYTES
+    assert len(re.findall(r"!\[", TEXT)) == 1, "one picture"
 
 
 def test_two_commands_at_the_top_name_files_that_exist():
-    start, test = commands()
+    start, test = re.findall(r"```bash\n(.*?)\n```", TEXT, re.DOTALL)
     assert start.endswith("python app.py")
     assert test.endswith("python -m pytest tests -n 2")
     for command in (start, test):
@@ -26,20 +25,29 @@ def test_two_commands_at_the_top_name_files_that_exist():
                 assert (ROOT / word).is_file()
 
 
-def test_every_command_preset_and_method_of_the_usage_exists():
-    usage = re.search(r"```text\n(.*?)\n```", TEXT, re.DOTALL).group(1)
-    top = parser().format_help()
-    for name in re.findall(r"python -m adapop (\w+)", usage):
-        assert re.search(rf"^    {name}\b", top, re.MULTILINE), name
-    for preset in PRESETS:
-        assert preset in usage
-    for method in METHODS:
-        assert method in usage
+def test_every_command_has_a_line_and_no_other_has():
+    section = re.search(r"## Command line\n(.*?)\n## ", TEXT, re.DOTALL).group(1)
+    told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(told) == sorted({name.split()[0] for name in commands()})
 
 
-def test_linked_files_exist():
-    for target in re.findall(r"\]\(((?!http)[^)#]+)\)", TEXT):
-        assert (ROOT / target).exists(), target
+def table(text: str, first: str) -> dict[str, dict[str, str]]:
+    """The cells of the first table that has such a row, by row and column."""
+    lines = text.splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    begin = max(number for number in range(place) if re.match(r"\|\s*\|", lines[number]))
+    head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[begin:] if line][:40]
+    return {row[0]: dict(zip(head[1:], row[1:])) for row in rows if len(row) == len(head)}
+
+
+def test_its_five_rows_are_the_recorded_ones():
+    """`main.md` beside the rows is what they come to: tests/experiments compares."""
+    recorded = table((ROOT / "assets/recorded/main.md").read_text(encoding="utf-8"), "AdaPop")
+    told = table(TEXT, "AdaPop")
+    assert list(told) == ["AdaPop", "AdaPop, scores shuffled", "WGA", "NPO", "TPO"]
+    for name, cells in told.items():
+        assert cells == {column: recorded[name][column] for column in cells}
+        assert {"rare", "popular", "gap", "holdout"} <= cells.keys()
 
 
 def test_the_space_header_matches_the_requirements():

@@ -87,19 +87,20 @@ def _score_commands(commands) -> None:
 
 def _run_commands(commands) -> None:
     run = _command(commands, "run", runs.run, "unlearn facts; by default the sandbox's, with AdaPop")
-    run.add_argument("--facts", default=SANDBOX, help=FACTS)
-    run.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder (safetensors only)")
-    run.add_argument("--method", default="adapop", choices=tuple(METHODS))
+    run.add_argument("--config", type=Path, help="a run's config.json: that run again, on the facts.jsonl beside it")
+    run.add_argument("--facts", help=f"{FACTS}; default sandbox")
+    run.add_argument("--model", help="sandbox (the default), a Hub id, or a folder (safetensors only)")
     run.add_argument(
-        "--preset",
-        default="paper",
-        choices=(*PRESETS, AUTHORS),
-        help="paper; authors: as its own recommend; the others are AdaPop's",
+        "--method", help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of your own"
     )
+    run.add_argument(
+        "--preset", choices=(*PRESETS, AUTHORS), help="paper (the default); authors: as its own recommend; or AdaPop's"
+    )
+    run.add_argument("--anchors", help="paper (the default), quantiles, or score:beta,score:beta")
     run.add_argument("--lr", type=float, help="learning rate; default: the method's own for this model")
     run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
     run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
-    run.add_argument("--missing-score", default="error", choices=MISSING_SCORE, help="what to do with unscored facts")
+    run.add_argument("--missing-score", choices=MISSING_SCORE, help="what to do with unscored facts; default error")
     run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
     run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")

@@ -7,15 +7,19 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
-from adapop.cli.printing import print_notes
-from adapop.config.presets import make_config
+from adapop.config.presets import follows_scores, make_config
+from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.facts.catalog import load_facts
+from adapop.facts.fact import FactSet
+from adapop.popularity.calibration import calibrated
 from adapop.report import published
 from adapop.report.replication import PaperComparison, beside
+from adapop.report.settings import FACTS_FILE
 from adapop.runs.run import Run, all_runs, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
@@ -36,30 +40,70 @@ def run(options: argparse.Namespace) -> int:
 def _prepared(options: argparse.Namespace) -> Run:
     from adapop.runs.execute import prepare
 
-    _check_bits(options.shard, options.four_bit)
+    config, facts = configured(options)
+    printing.print_notes(facts, options.json)
+    return prepare(config, facts, options.out)
+
+
+def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
+    """The configuration and the facts that the options of `run` describe: those of --config with the other options on
+    top, or those of method, preset and model.
+
+    Raises:
+        ConfigError: options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
+        DataError, NetworkError: the facts cannot be had.
+    """
     targets = options.targets and tuple(name.strip() for name in options.targets.split(","))
     changes = {
+        "facts": options.facts,
         "learning_rate": options.lr,
         "epochs": options.epochs,
         "seed": options.seed,
+        "missing_score": options.missing_score,
         "micro_batch": options.micro_batch,
         "lora_targets": targets,
         "system": options.system,
+        "four_bit": options.four_bit or None,
+        "cosine": options.cosine or None,
     }
     changes = {name: value for name, value in changes.items() if value is not None}
-    config = make_config(
-        options.method,
-        options.preset,
-        options.model,
-        facts=options.facts,
-        missing_score=options.missing_score,
-        four_bit=options.four_bit,
-        cosine=options.cosine,
-        **changes,
-    )
-    facts = load_facts(options.facts, options.model)
-    print_notes(facts, options.json)
-    return prepare(config, facts, options.out)
+    if options.config:
+        config = replace(_config_of(options), **changes)
+    else:
+        names = {"method": _method(options.method), "preset": options.preset, "model": options.model}
+        config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
+    _check_bits(options.shard, config.four_bit)
+    beside_config = options.config and options.config.with_name(FACTS_FILE)
+    if beside_config and not options.facts and beside_config.is_file():
+        facts = FactSet.load(beside_config, config.facts)
+    else:
+        facts = load_facts(config.facts, config.model)
+    if options.anchors is not None:
+        if not follows_scores(config):
+            raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
+        known = [fact.score for fact in facts.forget if fact.score is not None]
+        config = replace(config, beta=calibrated(options.anchors, known))
+    return config, facts
+
+
+def _config_of(options: argparse.Namespace) -> RunConfig:
+    """The configuration in the file of --config, which decides method, preset and model."""
+    for name in ("method", "preset", "model"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
+    try:
+        return RunConfig.from_json(options.config.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{options.config} cannot be read ({error}).", "Name a run's config.json.") from None
+
+
+def _method(name: str | None) -> str | type | None:
+    """The method as `make_config` takes it: its name, or the class that package.module:Class names."""
+    if name is None or ":" not in name:
+        return name
+    from adapop.objectives import objective_class
+
+    return objective_class(name)
 
 
 def resume(options: argparse.Namespace) -> int:

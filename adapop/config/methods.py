@@ -6,6 +6,7 @@ method computes is in `adapop.objectives`, a file each.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,24 +14,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Method:
-    """One method of unlearning, as a user chooses it.
-
-    about: what it does, in one sentence. scored: whether it needs a popularity score for each fact. needs: what else it
-    needs to be given, "" for nothing. controller, alpha0: of the retain weight. settings: other settings of the paper's
-    runs. authors: what its own authors recommend where that differs, preset "authors". sandbox: settings for the
-    shipped model alone, which has four blocks. Settings are those of `RunConfig`.
-    """
+    """One method of unlearning, as a user chooses it. What it computes is an `Objective` of the same name."""
 
     title: str
+    """What it is called on the page and in reports."""
     paper: str
+    """Authors, venue and arXiv id; "" for a method of one's own."""
     about: str
+    """What it does, in one sentence."""
     scored: bool = False
+    """Whether it needs a popularity score for each fact."""
     needs: str = ""
+    """What else it needs to be given, "" for nothing."""
     controller: str = "fixed"
+    """Of the retain weight: one of `CONTROLLERS`."""
     alpha0: float = 1.0
+    """The retain weight before the first epoch."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Other settings of the paper's runs, by the names of `RunConfig`."""
     authors: Mapping[str, Any] = field(default_factory=dict)
+    """What its own authors recommend where that differs from the paper's runs: the preset "authors"."""
     sandbox: Mapping[str, Any] = field(default_factory=dict)
+    """Settings for the shipped model alone, which has four blocks."""
 
 
 # RMU reads the output of one block, so only the blocks up to it learn: block 7 of 32 in the paper. The sandbox has 4:
@@ -155,3 +160,16 @@ METHODS: dict[str, Method] = {
         authors={"learning_rate": 2e-6},
     ),
 }
+
+
+def method_named(name: str) -> Method:
+    """The method of a run: one of `METHODS`, or a class of one's own, named "package.module:Class".
+
+    Nothing is imported for it: where the class is not loaded, as on a page that shows a run, its name is all there is.
+    """
+    if name in METHODS:
+        return METHODS[name]
+    module, _, own = name.partition(":")
+    found = getattr(sys.modules.get(module), own, None)
+    about = (getattr(found, "__doc__", None) or f"A method of one's own, {name}.").strip().splitlines()[0]
+    return Method(own or name, "", about, scored="beta" in getattr(found, "uses", ()))

@@ -7,10 +7,10 @@ model, by the rule that is written above them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from adapop.config.methods import METHODS
+from adapop.config.methods import METHODS, method_named
 from adapop.config.run import RunConfig, check_choice
 from adapop.errors import ConfigError
 from adapop.facts.fact import SANDBOX
@@ -44,6 +44,7 @@ SANDBOX_RATES = {
     "tpo": 4e-3,
     "ceu": 2.5e-4,
 }
+OWN_RATE = 2e-3  # of a method of one\'s own on the sandbox, until somebody tries others: AdaPop\'s and WGA\'s
 
 
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
@@ -74,15 +75,24 @@ SANDBOX_SETTINGS = {
 }
 
 
-def make_config(method: str = "adapop", preset: str = "paper", model: str = SANDBOX, **changes: Any) -> RunConfig:
+def make_config(
+    method: str | type | object = "adapop", preset: str = "paper", model: str = SANDBOX, **changes: Any
+) -> RunConfig:
     """The configuration of a method under a preset, on the sandbox or on a real model, with `changes` on top.
 
-    `arguments` among the changes are put on top of the preset's, one by one.
+    method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance of one, whose fields
+    then are the arguments. It is recorded as "package.module:Class": a run can be resumed where that can be imported.
+    preset: a key of `PRESETS`, or "authors". model: "sandbox", a Hub id, or a folder. changes: fields of `RunConfig`;
+    `arguments` among them are put on top of the preset's, one by one.
 
     Raises:
         ConfigError: an unknown method, preset or setting, or a value out of range.
     """
-    check_choice("method", method, tuple(METHODS))
+    if not isinstance(method, str):
+        method, given = own_method(method)
+        changes["arguments"] = {**given, **changes.get("arguments", {})}
+    elif method not in METHODS:  # a name is never imported here: it may come from a request
+        check_choice("method", method, tuple(METHODS))
     check_choice("preset", preset, (*PRESETS, AUTHORS))
     if preset not in presets_of(method, model):
         if preset == AUTHORS:
@@ -93,8 +103,38 @@ def make_config(method: str = "adapop", preset: str = "paper", model: str = SAND
     unknown = set(changes) - {item.name for item in fields(RunConfig)}
     if unknown:
         raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "See RunConfig for those that exist.")
+    return _config(method, preset, model, changes)
+
+
+def untouched(config: RunConfig) -> RunConfig:
+    """What method, preset and model of a configuration set by themselves, with nothing on top."""
+    return _config(config.method, config.preset, config.model, {})
+
+
+def _config(method: str, preset: str, model: str, changes: Mapping[str, Any]) -> RunConfig:
     settings = _merged(_settings(method, preset, model), changes)
     return replace(RunConfig(), **{"method": method, "preset": preset, "model": model, **settings})
+
+
+def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
+    """(name, arguments) of a method of one's own, given as a class or as an instance of it.
+
+    Raises:
+        ConfigError: it is no method, or another process could not import it by its name.
+    """
+    own = method if isinstance(method, type) else type(method)
+    if not (is_dataclass(own) and hasattr(own, "forget_loss")):
+        raise ConfigError(f"{own.__name__} is no method.", "Give a name of METHODS, or a subclass of adapop.Objective.")
+    if getattr(own, "name", "") in METHODS and own.__module__.startswith("adapop."):
+        name = own.name
+    elif own.__qualname__ != own.__name__:
+        raise ConfigError(
+            f"The method {own.__qualname__} is defined inside something else.",
+            "Define it at the top of a module, so that a resumed run finds it by its name.",
+        )
+    else:
+        name = f"{own.__module__}:{own.__name__}"
+    return name, {} if own is method else {item.name: getattr(method, item.name) for item in fields(own)}
 
 
 def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
@@ -107,20 +147,20 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 
 def follows_scores(config: RunConfig) -> bool:
     """Whether β comes from the facts' scores: the method weighs by it, and the preset sets no one β for all."""
-    return METHODS[config.method].scored and "beta" not in PRESETS.get(config.preset, {})
+    return method_named(config.method).scored and "beta" not in PRESETS.get(config.preset, {})
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
     """What a method's preset sets. On the sandbox the rates of `authors` are those of `paper`, for theirs were found on
     models thousands of times as large; what else they choose stays theirs, but for the blocks, of which it has four."""
-    chosen = METHODS[method]
+    chosen = method_named(method)
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
     if model == SANDBOX:
         parts.append(SANDBOX_SETTINGS)
     if preset == AUTHORS:
         parts.append(chosen.authors)
     if model == SANDBOX:
-        parts += [chosen.sandbox, {"learning_rate": SANDBOX_RATES[method]}]
+        parts += [chosen.sandbox, {"learning_rate": SANDBOX_RATES.get(method, OWN_RATE)}]
     return _merged(*parts, PRESETS.get(preset, {}))
 
 

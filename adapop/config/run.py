@@ -37,63 +37,84 @@ AT_LEAST_ZERO = (
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything that decides a run's numbers, apart from the facts themselves.
-
-    model: "sandbox", a Hub id, or a folder; revision: of the Hub's. four_bit: its frozen weights in NF4 (a GPU and
-    bitsandbytes). system: the system prompt, None for what the benchmark asks with, see `benchmarks.system_prompt`.
-    method: name of an objective; arguments: its fields.
-    beta: map from score to exponent. scores: use them as given, shuffled or inverted (controls).
-    missing_score: what to do with a fact without a score when the method needs one: refuse, drop it, or beta = 1.
-    controller: "dual" or "fixed"; alpha0 ... reference: see `DualAscent`. "primal": PDU's, with retain_bound (nats)
-    and warmup (epochs), see `PrimalDual`.
-    retain_signal: the controller watches the "full" retain set (paper) or an "ema" of the training batches (its code).
-    normalise: forget loss averaged per "token" (paper) or per "example" (its code).
-    include_tail: also push on the end-of-turn tokens; for comparison only.
-    batch: forget rows an optimiser step; as many retain rows are drawn with replacement. micro_batch: rows a forward
-    pass, 0 for as many as memory takes; the gradient does not depend on it. schedule: "constant", or "linear": one
-    epoch of warm-up, then down to 0.
-    lora_targets: names of the layers that get an adapter, or ("all-linear",). lora_layers: in which blocks, counted
-    from 0; None for all.
-    """
+    """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes one."""
 
     model: str = SANDBOX
+    """"sandbox", a Hub id, or the path of a folder (safetensors only)."""
     revision: str | None = None
+    """Branch, tag or commit of the Hub's repository; None for its main branch."""
     facts: str = SANDBOX
+    """Where the facts come from: a set's name or a file's path. The facts themselves lie in the run's folder."""
     method: str = "adapop"
+    """Key of `METHODS`, or "package.module:Class" for a method of one's own."""
     arguments: dict[str, Any] = field(default_factory=dict)
+    """The method's own arguments: fields of its `Objective`."""
     preset: str = "paper"
+    """Key of `PRESETS`, or "authors"; it has set what is set here, and decides how beta-mean is settled."""
     beta: BetaMap = BetaMap()
+    """Map from score to exponent."""
     scores: str = "given"
+    """Scores as "given", or, as controls, "shuffled" or "inverted" among the facts to forget."""
     missing_score: str = "error"
+    """A fact without a score, where the method needs one: refuse ("error"), "drop" it, or "uniform": beta = 1."""
     controller: str = "dual"
+    """Of the retain weight: "dual" (AdaPop's), "fixed", or "primal" (PDU's). See `training.controller`."""
     alpha0: float = 0.5
+    """Retain weight before the first epoch, at least 0."""
     dual_step: float = 0.1
+    """eta, how fast lambda follows the drift; at least 0."""
     tolerance: float = 0.1
+    """epsilon, the relative drift of the retain loss that is let pass; at least 0."""
     lam_max: float = 5.0
+    """Upper limit of lambda."""
     floor: float = 1e-8
+    """xi, least value of the reference that drift is divided by, in nats; above 0."""
     reference: str = "epoch_1"
+    """What drift is measured against: the retain loss after "epoch_1" (paper), or at the "start"."""
     retain_bound: float = 0.3
+    """Controller "primal": the retain loss that is let pass, in nats per token."""
     warmup: int = 3
+    """Controller "primal": epochs before it moves."""
     retain_signal: str = "full"
+    """What the controller watches: the "full" retain set (paper), or an "ema" of training batches (its code)."""
     normalise: str = "token"
+    """Forget loss averaged per "token" (paper) or per "example" (its code)."""
     include_tail: bool = False
+    """Whether the end-of-turn tokens are pushed on too; for comparison only."""
     learning_rate: float = PAPER_RATE
+    """Of AdamW, above 0."""
     schedule: str = "constant"
+    """"constant", or "linear": one epoch of warm-up, then down to 0."""
     epochs: int = 5
+    """Passes over the forget set, above 0."""
     batch: int = 32
+    """Forget rows in an optimiser step; as many retain rows are drawn with replacement."""
     micro_batch: int = 0
+    """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
     weight_decay: float = 0.0
+    """Of AdamW, on the adapter's weights; at least 0."""
     clip: float = 1.0
+    """Largest norm of a step's gradient, above 0."""
     lora_rank: int = 32
+    """Rank of the adapter."""
     lora_alpha: int = 64
+    """The adapter's update is scaled by lora_alpha / lora_rank."""
     lora_targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+    """Names of the linear layers that get an adapter, or ("all-linear",): all but the output head."""
     lora_layers: tuple[int, ...] | None = None
+    """In which blocks, counted from 0; None for all."""
     seed: int = 0
+    """Of adapter, order and pairing; at least 0 and below 2^63."""
     precision: str = "bfloat16"
+    """Of the frozen weights: "bfloat16" or "float32". Losses are float32 always."""
     four_bit: bool = False
+    """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
     system: str | None = None
+    """System prompt; None for what the benchmark asks with, see `facts.benchmarks.system_prompt`."""
     max_new_tokens: int = 64
+    """Most tokens of a generated answer."""
     cosine: bool = False
+    """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
     def __post_init__(self) -> None:
         check_choice("scores", self.scores, SCORES)

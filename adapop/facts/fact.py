@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from adapop.errors import shown
+from adapop.errors import DataError, shown
 from adapop.facts.text import asked
 
 SANDBOX = "sandbox"  # the name of the set, and of the model, that the app ships
@@ -117,13 +117,21 @@ class FactSet:
 
     @classmethod
     def load(cls, path: Path, name: str, notes: Sequence[str] = ()) -> FactSet:
-        """Reads what `write` wrote."""
+        """Reads what `write` wrote.
+
+        Raises:
+            DataError: a line is no fact that `write` wrote.
+        """
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
-        for line in path.read_text(encoding="utf-8").rstrip("\n").split("\n"):
-            row = json.loads(line)
-            group = row.pop("group")
-            row["paraphrases"], row["alternates"] = tuple(row["paraphrases"]), tuple(row["alternates"])
-            groups[group].append(Fact(**row))
+        for number, line in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), start=1):
+            try:
+                row = json.loads(line)
+                group = row.pop("group")
+                row["paraphrases"], row["alternates"] = tuple(row["paraphrases"]), tuple(row["alternates"])
+                groups[group].append(Fact(**row))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                message = f"{path.name}, line {number}, is no fact of a run ({type(error).__name__}: {error})."
+                raise DataError(message, "Use the facts.jsonl of the run's folder as it is.") from None
         return cls(name, **{group: tuple(facts) for group, facts in groups.items()}, notes=tuple(notes))
 
 

@@ -4,6 +4,7 @@ test to a sibling."""
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 from adapop.errors import ConfigError
@@ -14,7 +15,7 @@ from adapop.objectives.flat import Flat
 from adapop.objectives.ga import GradientAscent, GradientDifference
 from adapop.objectives.npo import NegativePreference
 from adapop.objectives.npo_sam import SharpnessAwarePreference
-from adapop.objectives.objective import ForgetBatch, Loss, Objective
+from adapop.objectives.objective import REDUCE, USES, ForgetBatch, Loss, Objective
 from adapop.objectives.pdu import PrimalDualUnlearning
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
 from adapop.objectives.satimp import SaturationImportance
@@ -43,21 +44,50 @@ OBJECTIVES: tuple[type[Objective], ...] = (
 )
 
 
+def objective_class(name: str) -> type[Objective]:
+    """The class of a method: one of `OBJECTIVES` by its name, or one of a user's own, "package.module:Class".
+
+    The module of one's own is imported, which runs it: pass no name here that a visitor may have written.
+
+    Raises:
+        ConfigError: no such method; or no such module, or no `Objective` in it.
+    """
+    by_name = {objective.name: objective for objective in OBJECTIVES}
+    if name in by_name:
+        return by_name[name]
+    module, separator, own = name.partition(":")
+    if not separator:
+        raise ConfigError(f"Unknown method {name!r}.", f"Use one of {', '.join(by_name)}, or package.module:Class.")
+    try:
+        found = getattr(import_module(module), own, None)
+    except (ImportError, ValueError) as error:
+        raise ConfigError(
+            f"The module of the method {name} cannot be imported ({error}).",
+            "Start from the folder that holds it, or install it; a class of a script cannot be found again by another.",
+        ) from None
+    if not (isinstance(found, type) and issubclass(found, Objective)):
+        raise ConfigError(f"{module} has no method {own!r}.", "Name a class there that is a subclass of Objective.")
+    if found.reduce not in REDUCE or not found.uses <= USES:
+        raise ConfigError(
+            f"{name} uses {', '.join(sorted(found.uses)) or 'nothing'} and reduces by {found.reduce!r}.",
+            f"A method may use {', '.join(sorted(USES))}, and reduce by {' or '.join(REDUCE)}.",
+        )
+    return found
+
+
 def make_objective(name: str, arguments: dict[str, Any] | None = None) -> Objective:
-    """The named method with its arguments.
+    """The named method with its arguments, see `objective_class`.
 
     Raises:
         ConfigError: no such method, or it has no such argument, or an argument is out of range.
     """
-    by_name = {objective.name: objective for objective in OBJECTIVES}
-    if name not in by_name:
-        raise ConfigError(f"Unknown method {name!r}.", f"Use one of {', '.join(by_name)}.")
-    known = {item.name for item in fields(by_name[name])}
+    objective = objective_class(name)
+    known = {item.name for item in fields(objective)}
     if unknown := set(arguments or {}) - known:
         raise ConfigError(
             f"{name} has no {', '.join(sorted(unknown))}.", f"Its arguments: {', '.join(sorted(known)) or 'none'}."
         )
-    return by_name[name](**(arguments or {}))
+    return objective(**(arguments or {}))
 
 
-__all__ = ["OBJECTIVES", "ForgetBatch", "Loss", "Objective", "make_objective"]
+__all__ = ["OBJECTIVES", "ForgetBatch", "Loss", "Objective", "make_objective", "objective_class"]

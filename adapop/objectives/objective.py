@@ -16,6 +16,7 @@ from adapop.errors import ConfigError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens
 
+REDUCE = ("token", "row")
 USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 
@@ -65,7 +66,7 @@ class Objective:
     forget and retain rows may share a forward pass: not where the two gradients are taken at different weights.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""
     uses: ClassVar[frozenset[str]] = frozenset()
     reduce: ClassVar[str] = "token"
     retains: ClassVar[bool] = True
@@ -93,4 +94,6 @@ class Objective:
         """Raises a ConfigError that names the argument unless it is in range."""
         if not holds:
             value = getattr(self, name)
-            raise ConfigError(f"The argument {name} of {self.name} is {value!r}.", f"It must be {bound}.")
+            raise ConfigError(
+                f"The argument {name} of {self.name or type(self).__name__} is {value!r}.", f"It must be {bound}."
+            )

@@ -50,7 +50,7 @@ def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_n
         DataError: a prompt with its answer is longer than the model reads, or holds what is no text.
     """
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
-    limit = getattr(model.network.config, "max_position_embeddings", None)
+    limit = model.context
     for prompt, ids in zip(prompts, read):
         if limit is not None and len(ids) + max_new_tokens > limit:
             raise DataError(

@@ -35,7 +35,7 @@ def write_archive(run: Run, out: Path) -> Path:
     record = read_record(run)
     texts = {
         "report.html": rendered([record]),
-        "command.txt": settings.command(record) + "\n",
+        "command.txt": settings.COMMAND + "\n",
         "requirements.txt": _requirements(record.versions),
         "facts.csv": _csv(_facts(record)),
         "measured.csv": _csv(_measured(record)),
@@ -47,7 +47,7 @@ def write_archive(run: Run, out: Path) -> Path:
         with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in texts.items():
                 archive.writestr(name, text)
-            for name in ("config.json", settings.FACTS_FILE):
+            for name in (settings.CONFIG_FILE, settings.FACTS_FILE):
                 archive.write(run.folder / name, name)
             if run.last_epoch:
                 adapter = run.checkpoint(run.last_epoch)

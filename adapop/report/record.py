@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from adapop.config.methods import METHODS
+from adapop.config.methods import method_named
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
@@ -95,7 +95,7 @@ class Record:
 
 def title_of(method: str, preset: str) -> str:
     """What a method under a preset is called, in a few words."""
-    name = METHODS[method].title if method in METHODS else method
+    name = method_named(method).title
     return name if preset == "paper" else f"{name}, {preset}"
 
 

@@ -1,54 +1,18 @@
-"""What a run was told: as a command that does it again, and as differences between runs."""
+"""A run's settings as one reads them, the command that makes the run again, and the differences between runs."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
-from adapop.config.presets import make_config
+from adapop.config.presets import untouched
 from adapop.config.run import RunConfig
-from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.popularity.beta import BetaMap
-from adapop.report.record import Record
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
-OPTIONS = {
-    "model": "--model",
-    "method": "--method",
-    "preset": "--preset",
-    "learning_rate": "--lr",
-    "epochs": "--epochs",
-    "seed": "--seed",
-    "missing_score": "--missing-score",
-    "cosine": "--cosine",
-}
+CONFIG_FILE = "config.json"  # beside it
+COMMAND = f"python -m adapop run --config {CONFIG_FILE}"  # makes the run again, where these two files lie
 DECISIVE = ("model", "method", "preset")  # the defaults of the others hang on these
-
-
-def command(record: Record) -> str:
-    """The command that makes the run again, with every setting that is not what it would be without."""
-    config, plain = record.config, RunConfig()
-    named = {name: getattr(config, name) for name in DECISIVE if getattr(config, name) != getattr(plain, name)}
-    chosen = {name: value for name, value in changed(config).items() if name in OPTIONS}
-    facts = facts_argument(record)
-    parts = [] if facts == plain.facts else ["--facts", facts]
-    for name, value in {**named, **chosen}.items():
-        parts += [OPTIONS[name]] if value is True else [OPTIONS[name], str(value)]
-    return shlex.join(["python", "-m", "adapop", "run", *parts])
-
-
-def facts_argument(record: Record) -> str:
-    """The set's name where that gives these very facts, else the file that a run keeps them in."""
-    name = record.config.facts
-    offline = name in ENTRIES and not ENTRIES[name].online
-    same = offline and load_facts(name, record.config.model).sha256 == record.facts.sha256
-    return name if same else FACTS_FILE
-
-
-def without_option(config: RunConfig) -> list[str]:
-    """Settings that are changed and for which the command has no option, with their values."""
-    return [f"{name} = {spoken(value)}" for name, value in changed(config).items() if name not in OPTIONS]
 
 
 def all_settings(config: RunConfig) -> list[tuple[str, str]]:
@@ -77,7 +41,7 @@ def spoken(value: object) -> str:
 
 def changed(config: RunConfig) -> dict[str, object]:
     """The settings that are not what method, preset and model make them."""
-    plain = make_config(config.method, config.preset, config.model)
+    plain = untouched(config)
     found = {
         item.name: getattr(config, item.name)
         for item in fields(config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from adapop.config.methods import METHODS
+from adapop.config.methods import method_named
 from adapop.facts.fact import SANDBOX, TIERS, FactSet
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
@@ -20,7 +20,7 @@ def done(record: Record) -> list[str]:
         f"{record.title} was to make {model} forget {len(facts.forget):,} facts of the set “{facts.name}” and keep "
         f"{len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens to the "
         "rest.",
-        f"What {METHODS[config.method].title} does: {METHODS[config.method].about}",
+        f"What {method_named(config.method).title} does: {method_named(config.method).about}",
         *_exponents(record),
         *_training(record),
         _end(record),

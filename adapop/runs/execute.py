@@ -213,7 +213,7 @@ def _measured_in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet,
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:
     """Beta by fact id, and the configuration with its map settled."""
-    if config.preset == "beta-mean":
+    if config.preset == "beta-mean" and config.beta.b:  # without b, an earlier run has settled it
         known = [config.beta(fact.score) for fact in facts.forget if fact.score is not None]
         if not known:
             raise DataError("No fact has a score, so there is no mean beta.", "Add scores, or use another preset.")

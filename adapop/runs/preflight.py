@@ -9,7 +9,7 @@ from math import ceil
 
 from tokenizers import Tokenizer
 
-from adapop.config.methods import METHODS
+from adapop.config.methods import method_named
 from adapop.config.run import RunConfig
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.text import asked
@@ -55,7 +55,7 @@ def preflight(
         f"{len(facts.forget):,} facts to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out: "
         f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}."
     ]
-    if METHODS[config.method].scored and config.beta.b:
+    if method_named(config.method).scored and config.beta.b:
         found, doubted = _of_scores(facts, config)
         problems, doubts = problems + found, doubts + doubted
     if facts.forget and config.model == SANDBOX:

@@ -252,7 +252,8 @@ def create_run(
     Raises:
         RunError: the disk is full, or its folder cannot be written to.
     """
-    folder = (root or runs_root()) / f"{config.method}-{secrets.token_hex(8)}"
+    method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-") or "own"
+    folder = (root or runs_root()) / f"{method}-{secrets.token_hex(8)}"
     run = Run(folder)
     with files.writing(folder):
         folder.mkdir(parents=True)

@@ -21,19 +21,22 @@ from adapop.errors import ConfigError
 
 @dataclass(frozen=True)
 class Drift:
-    """One row of the lambda plot: the retain set at the end of an epoch. Losses in nats per token.
-
-    reference: R_ref, None until it is known. drift: delta, 0 until then. alpha: the weight the next epoch uses.
-    start_loss: the retain loss before training, so that `drift_from_start` is always known.
-    """
+    """One row of the lambda plot: the retain set at the end of an epoch."""
 
     epoch: int
+    """0 is before training."""
     retain_loss: float
+    """R_k, of the whole retain set, in nats per token."""
     reference: float | None
+    """R_ref in nats per token, None until it is known."""
     drift: float
+    """delta, relative to the reference, at least 0; 0 until there is a reference."""
     lam: float
+    """lambda, in [0, lam_max]."""
     alpha: float
+    """The retain weight that the next epoch uses."""
     start_loss: float
+    """The retain loss before training, in nats per token."""
 
     @property
     def drift_from_start(self) -> float:

@@ -18,11 +18,14 @@ from adapop.training.controller import Drift
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Anything a run says. time: seconds since 1970, stamped when the event is written."""
+    """Anything a run says."""
 
     kind: ClassVar[str]
+    """The class's name in snake case, as in the log."""
     run: str
+    """Id of the run."""
     time: float = 0.0
+    """Seconds since 1970, stamped when the event is written."""
 
     def __init_subclass__(cls) -> None:
         cls.kind = re.sub(r"(?<!^)([A-Z])", r"_\1", cls.__name__).lower()
@@ -30,37 +33,50 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
-    """A run began or went on. steps: optimiser steps in an epoch. resumed_from: the epoch it continues after."""
+    """A run began or went on."""
 
     model: str
+    """As in `RunConfig`, like the next."""
     method: str
     facts: str
+    """Name of the set."""
     forget: int
+    """How many facts are to be forgotten, and of the other two groups."""
     retain: int
     holdout: int
     epochs: int
+    """How many there are to be, in all."""
     steps: int
+    """Optimiser steps in an epoch."""
     resumed_from: int = 0
+    """The epoch it continues after, 0 for a new run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone(Event):
-    """One optimiser step. forget_loss: the objective's. nll_*: mean nats per answer token before the step;
-    a tier that the step did not see is absent from `nll_by_tier`."""
+    """One optimiser step. Losses are those of the step's rows before the step, in nats per answer token."""
 
     epoch: int
+    """From 1."""
     step: int
+    """Within the epoch, from 1."""
     forget_loss: float
+    """The method's forget loss, in its own units."""
     nll_forget: float
+    """Mean negative log-likelihood of the answers to forget."""
     nll_by_tier: dict[str, float]
+    """The same by tier; a tier that the step did not see is absent."""
     nll_retain: float | None
+    """Of the retained answers, None for a method without a retain term."""
     gradient_norm: float
+    """Of the whole step, before it is clipped."""
     learning_rate: float
+    """The step's own, as the schedule has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EpochDone(Event):
-    """The controller's row of an epoch; epoch 0 is before training. Fields as in `Drift`."""
+    """The controller's row of an epoch; the fields are those of `Drift`."""
 
     epoch: int
     retain_loss: float
@@ -70,6 +86,7 @@ class EpochDone(Event):
     alpha: float
     start_loss: float
     drift_from_start: float
+    """Upward drift against the loss before training, whatever the reference."""
 
     @property
     def row(self) -> Drift:
@@ -79,15 +96,21 @@ class EpochDone(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Event):
-    """What was measured after an epoch; epoch 0 is the original model. rows: `Measurement`s as dicts.
-    full: the whole table, made once at the end for the original and the unlearned model."""
+    """What was measured after an epoch."""
 
     epoch: int
+    """0 is the original model."""
     rows: tuple[dict[str, Any], ...]
+    """`probes.measure.Measurement`s as dicts: one for each group, form and tier."""
     full: bool = False
+    """Whether it is the whole table, made once at the end for the original and the unlearned model."""
 
     def recall(self, group: str, form: str = "direct", tier: str = "all") -> float | None:
-        """Recall of a group and tier asked in one form, None where that was not measured."""
+        """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not measured.
+
+        group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or "reworded". tier: "rare",
+        "middle", "popular", "unknown" or "all".
+        """
         key = (group, form, tier)
         return next((row["recall"] for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
 
@@ -97,13 +120,15 @@ class Saved(Event):
     """A checkpoint is complete on disk: the run can be resumed or probed from here."""
 
     epoch: int
+    """Whose checkpoint it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunStopped(Event):
-    """The user stopped the run; the adapter of `epoch` is kept."""
+    """The user stopped the run."""
 
     epoch: int
+    """The last finished one, whose adapter is kept; 0 for none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,16 +136,21 @@ class RunFailed(Event):
     """The run cannot go on. The adapter of the last saved epoch is kept."""
 
     message: str
+    """What happened, and where."""
     fix: str = ""
+    """What to do next."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunDone(Event):
-    """The run is complete. seconds: since the last start, without loading. notes: what to know about it."""
+    """The run is complete."""
 
     epoch: int
+    """The last one."""
     seconds: float
+    """Since the last start, without loading."""
     notes: tuple[str, ...] = field(default=())
+    """What to know about it, in sentences."""
 
 
 EVENTS: dict[str, type[Event]] = {

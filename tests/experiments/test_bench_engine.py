@@ -80,7 +80,7 @@ def test_ray_where_it_is_missing_says_how_to_get_it(monkeypatch):
 RAY = """
 import json, os, signal, sys
 from pathlib import Path
-from adapop.bench.cluster import finished_on_ray
+from adapop.experiments.cluster import finished_on_ray
 
 def mortal(item):
     times = len(list(Path(item[0]).iterdir()))

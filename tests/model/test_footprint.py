@@ -20,9 +20,9 @@ SHAPE = {
 KEPT = """
 import json, sys
 import torch
-from adapop.bench.shapes import random_model
-from adapop.config import make_config
-from adapop.tokens import Row, collate
+from adapop.experiments.speed.shapes import random_model
+from adapop.config.presets import make_config
+from adapop.model.tokens import Row, collate
 shape, recomputed = json.loads(sys.argv[1])
 model = random_model(shape, make_config("gd", model="x", precision="float32"), "cpu")
 model.network.train()

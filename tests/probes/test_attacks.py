@@ -355,8 +355,8 @@ def test_prompts_are_the_same_in_every_process_and_need_no_torch():
     """Drawn by `random`, never by `hash` or the order of a set, which differ from process to process."""
     code = """
 import sys
-from adapop.facts import Fact
-from adapop.probes import paraphrase
+from adapop.facts.fact import Fact
+from adapop.probes import rewordings
 from adapop.probes.attacks import attack_prompts
 pool = [Fact(f"f{i}", f"Who wrote S{i}?", f"O{i}", f"S{i}", "author") for i in range(9)]
 print([attack_prompts(fact, pool, seed) for fact in pool for seed in range(3)], "torch" in sys.modules)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from test_view import STEPS
+from test_run_state import STEPS
 
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Reply

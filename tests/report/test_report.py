@@ -8,12 +8,13 @@ import shlex
 import zipfile
 from dataclasses import asdict, fields, replace
 from html import unescape
+from pathlib import Path
 
 import pytest
 from markupsafe import escape
 from safetensors.torch import load_file
 
-from adapop.cli import parser
+from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.catalog import load_facts
@@ -30,7 +31,7 @@ from adapop.report.examples import examples
 from adapop.report.record import read_record
 from adapop.report.tables import METRICS
 from adapop.runs.execute import execute, load_model, prepare
-from adapop.runs.run import Run, create_run
+from adapop.runs.run import Run, create_run, find_run
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 from browsing import HOSTILE as CODE
 
@@ -274,49 +275,24 @@ def test_nothing_to_report(tmp_path, run):
 # --- the command
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        make_config(),
-        make_config("wga", epochs=1),
-        make_config("adapop", "stress", seed=3, learning_rate=1e-3),
-        make_config("adapop", "beta-mean", beta=BetaMap.constant(0.7)),
-        make_config("npo", model="some/model with a space", missing_score="drop", cosine=True),
-    ],
-    ids=lambda config: f"{config.method} {config.preset}",
-)
-def test_command_makes_the_same_configuration(run, config):
-    record = replace(read_record(run), config=config)
-    options = parser().parse_args(shlex.split(settings.command(record))[3:])
-    changes = {"learning_rate": options.lr, "epochs": options.epochs, "seed": options.seed}
-    again = make_config(
-        options.method,
-        options.preset,
-        options.model,
-        missing_score=options.missing_score,
-        cosine=options.cosine,
-        **{name: value for name, value in changes.items() if value is not None},
-    )
-    settled = {"beta": config.beta} if config.preset == "beta-mean" else {}
-    assert replace(again, **settled) == config
-    assert options.facts == settings.FACTS_FILE
-    assert settings.without_option(config) == []
+def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_path, monkeypatch, capsys):
+    zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")).extractall(tmp_path / "kept")
+    monkeypatch.chdir(tmp_path / "kept")
+    said = Path("command.txt").read_text(encoding="utf-8")
+    assert said.strip() == settings.COMMAND and settings.COMMAND in text_of(Path("report.html").read_text("utf-8"))
+    assert main([*shlex.split(said)[3:], "--json"]) == 0
+    again = find_run(json.loads(capsys.readouterr().out.splitlines()[0])["run"])
+    assert again.config == run.config and again.betas == run.betas
+    assert (again.facts.forget, again.facts.retain, again.facts.holdout) == (
+        run.facts.forget, run.facts.retain, run.facts.holdout,
+    )  # fmt: skip
 
 
-def test_command_names_a_set_only_if_it_gives_these_facts(run, sandbox):
-    record = read_record(run)
-    assert settings.command(replace(record, facts=sandbox)) == "python -m adapop run --lr 0.01 --epochs 1"
-    again = load_facts(str(run.folder / settings.FACTS_FILE))
-    assert (again.forget, again.retain, again.holdout) == (run.facts.forget, run.facts.retain, run.facts.holdout)
-
-
-def test_settings_without_an_option_are_named(run, tmp_path):
+def test_every_setting_is_in_the_report(run, tmp_path):
     changed = create_run(replace(run.config, beta=BetaMap(2.0, 0.5), clip=9.0), run.facts, None, tmp_path)
-    page = write_report([changed], tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "The command has no option for: beta = a 2, b 0.5, low 0.05, high 2; clip = 9." in text_of(page)
-    rows = rows_of(page)
+    rows = rows_of(write_report([changed], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert set(rows) >= {item.name for item in fields(changed.config)}
-    assert rows["clip"][0] == ["9"]
+    assert rows["clip"][0] == ["9"] and rows["beta"][0] == ["a 2, b 0.5, low 0.05, high 2"]
 
 
 # --- anywhere, whatever the text

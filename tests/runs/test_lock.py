@@ -24,7 +24,7 @@ from adapop.training.events import RunDone, RunStarted, to_json
 HOLDER = """
 import sys
 from pathlib import Path
-from adapop.lock import held
+from adapop.runs.lock import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

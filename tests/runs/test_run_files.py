@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_execution import assert_same_run, config_of, killed
+from test_execute import assert_same_run, config_of, killed
 
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError

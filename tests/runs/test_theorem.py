@@ -103,7 +103,7 @@ def test_retained_facts_are_kept(adapop):
 
 def test_the_cost_is_measured_on_what_training_never_saw(adapop, sandbox):
     """Holdout and utility are in the full table for both models. They may lose; they may not be left out."""
-    full = [event for event in adapop.training.events() if isinstance(event, Measured) and event.full]
+    full = [event for event in adapop.events() if isinstance(event, Measured) and event.full]
     assert [event.epoch for event in full] == [0, 5]
     for event in full:
         rows = {(row["group"], row["tier"], row["form"]): row for row in event.rows}

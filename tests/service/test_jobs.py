@@ -18,7 +18,7 @@ from adapop.paths import ROOT
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
 from adapop.runs.run import Run
-from adapop.service import jobs
+from adapop.service import zerogpu
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed, RunStarted, RunStopped
 
@@ -127,7 +127,7 @@ class Refused(Exception):
         self.title = title
 
 
-@pytest.mark.parametrize("title", [*jobs.REFUSALS, "ZeroGPU something new"])
+@pytest.mark.parametrize("title", [*zerogpu.REFUSALS, "ZeroGPU something new"])
 def test_what_the_lender_says_becomes_words_of_ours(small, tmp_path, title):
     def refusing(work, seconds):
         def called(*args):
@@ -139,7 +139,7 @@ def test_what_the_lender_says_becomes_words_of_ours(small, tmp_path, title):
     run = finished(worker, worker.submit(make_config(epochs=1), small))
     last = run.events()[-1]
     assert isinstance(last, RunFailed)
-    assert (last.message, last.fix) == jobs.REFUSALS.get(title, (last.message, last.fix))
+    assert (last.message, last.fix) == zerogpu.REFUSALS.get(title, (last.message, last.fix))
     assert "<" not in last.message + last.fix
     with pytest.raises(RunError) as caught:
         worker.ask(run, ["Who?"], [""]).result(PATIENCE_SECONDS)

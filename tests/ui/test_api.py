@@ -264,10 +264,11 @@ def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, m
     assert "more than 200 rows" in refusal(client, [FACTS[0]] * 201, api_name="/beta")
 
 
-def test_the_snippet_of_the_readme_runs(address, capsys, tmp_path, monkeypatch):
+def test_the_snippet_of_the_docs_runs(address, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (snippet,) = re.findall(r"```python\n(.*?)\n```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert "http://127.0.0.1:7860" in snippet
+    text = (ROOT / "assets/docs/api.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)
+    (snippet,) = [block for block in blocks if "http://127.0.0.1:7860" in block]
     exec(snippet.replace("http://127.0.0.1:7860", address), {})
     said = capsys.readouterr().out
     assert "pressure-sustaining" in said

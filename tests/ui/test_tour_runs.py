@@ -120,7 +120,7 @@ def test_the_story_of_real_runs(tmp_path, short):
     story = tour.story()
     assert story.awaited == ""
     assert (story.training.epoch, story.training.forget) == (1, 256)
-    assert (story.adapop.facts.fact, story.adapop.ways) == (256, 1 + len(RARE.paraphrases))
+    assert (story.adapop.facts, story.adapop.ways) == (256, 1 + len(RARE.paraphrases))
     full = tour.run("wga").measured()
     assert story.wga.popular == full.recall("forget", "reworded", "popular")
     assert [each.prompt for each in tour.asked()] == [POPULAR.question, *POPULAR.paraphrases]

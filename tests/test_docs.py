@@ -1,0 +1,110 @@
+"""What the pages say is what there is: files, links, commands with their options, and the house as it stands."""
+
+import re
+from importlib import import_module
+
+import pytest
+from test_layers import ORDER
+
+import adapop
+from adapop.cli import parser
+from adapop.cli.reference import commands, reference
+from adapop.config.methods import METHODS
+from adapop.config.presets import PRESETS
+from adapop.paths import ROOT
+
+DOCS = ROOT / "assets" / "docs"
+PAGES = [ROOT / "README.md", ROOT / "assets/recorded/README.md", *sorted(DOCS.glob("*.md"))]
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
+each_page = pytest.mark.parametrize("page", TEXTS)
+
+
+def heading(line: str) -> str:
+    """The name by which a heading is linked to."""
+    return re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-")
+
+
+@each_page
+def test_linked_files_and_headings_exist(page):
+    for target, place in re.findall(r"\]\(((?!http)[^)#]*)(?:#([^)]+))?\)", TEXTS[page]):
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), target
+        if place:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            assert place in map(heading, (line for line in lines if line.startswith("#"))), (target, place)
+
+
+@each_page
+def test_named_files_exist(page):
+    for name in re.findall(r"(?<![\w./-])((?:adapop|tests|assets)/[\w./-]*\w)", TEXTS[page]):
+        assert (ROOT / name).exists(), name
+
+
+def written() -> list[tuple[str, str]]:
+    """Every command line of the pages, as (page, what follows `python -m adapop`)."""
+    found = []
+    for page, text in TEXTS.items():
+        found += [(page, line) for line in re.findall(r"python -m adapop (?=[a-z])([^`\n]+)", text)]
+    return found
+
+
+def test_every_command_that_is_written_exists_with_its_options():
+    known = commands()
+    assert len(written()) > 20
+    for page, line in written():
+        words = line.split("&&")[0].split()
+        name = next((name for name in (" ".join(words[:2]), words[0]) if name in known), None)
+        assert name, (page, line)
+        options = {option for action in known[name]._actions for option in action.option_strings}
+        assert {word for word in words if word.startswith("--")} <= options, (page, line)
+        choices = next((action.choices for action in known[name]._actions if action.dest == "name"), None)
+        assert not choices or len(words) == 1 or words[1] in (*choices, "NAME"), (page, line)
+
+
+def test_the_page_of_commands_is_the_parser_s():
+    made = reference(parser())
+    assert TEXTS["assets/docs/cli.md"] == made, "python -m adapop.cli.reference > assets/docs/cli.md"
+    assert "`--anchors ANCHORS`" in made and "## sandbox build" in made
+
+
+def test_every_method_and_preset_is_named():
+    for name in (*METHODS, *PRESETS):
+        assert f"`{name}`" in TEXTS["assets/docs/api.md"], name
+
+
+def test_the_house_is_drawn_as_it_stands():
+    text = TEXTS["assets/docs/house.md"]
+    drawn = next(block for block in re.findall(r"```text\n(.*?)\n```", text, re.DOTALL) if block.startswith("errors"))
+    levels = tuple(tuple(re.split(r",\s+", level)) for level in re.split(r"\s\|\s", drawn))
+    assert levels == tuple(rooms for rooms in ORDER if rooms != ("__main__",))
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
+    assert {path.name for path in (ROOT / "adapop").iterdir() if (path / "__init__.py").exists()} == set(rows)
+    for package, about in rows.items():
+        for name in re.findall(r"`(\w+)`", about):
+            place = ROOT / "adapop" / package / name
+            assert place.is_dir() or place.with_suffix(".py").exists(), place
+
+
+def examples() -> list[tuple[str, int, str]]:
+    """Every piece of Python on the pages but the one that needs a running app, which tests/ui runs."""
+    blocks = [(page, re.findall(r"```python\n(.*?)\n```", text, re.DOTALL)) for page, text in TEXTS.items()]
+    every = [(page, place, block) for page, found in blocks for place, block in enumerate(found)]
+    return [example for example in every if "gradio_client" not in example[2]]
+
+
+@pytest.mark.parametrize(("page", "place", "block"), examples(), ids=lambda value: str(value).partition("\n")[0])
+def test_examples_run(page, place, block, small, tmp_path, monkeypatch, capsys):
+    """As a module of a user's own, on fewer facts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(adapop, "load_facts", lambda source: small)
+    name = f"example_{len(page)}_{place}"
+    (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
+    import_module(name)
+    assert len(capsys.readouterr().out.splitlines()) >= block.count("print(")
+
+
+def test_every_public_name_is_in_the_docs():
+    told = set(re.findall(r"`(\w+)", TEXTS["assets/docs/api.md"]))
+    assert set(adapop.__all__) <= told, set(adapop.__all__) - told
+    assert len(examples()) == 4

@@ -1,0 +1,247 @@
+"""`from adapop import ...`: what is offered, that it is documented, and methods of one's own."""
+
+import ast
+import inspect
+import json
+from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
+
+import pytest
+
+import adapop
+import own_methods
+from adapop import RunConfig, execute, find_run, load_model, make_config, prepare, unlearn
+from adapop.cli import main
+from adapop.config.methods import method_named
+from adapop.errors import ConfigError, RunError
+from adapop.objectives import make_objective, objective_class
+from adapop.paths import ROOT
+from adapop.runs.run import all_runs
+from adapop.training.events import EpochDone, Saved, StepDone
+
+FAST = {"epochs": 2, "batch": 8}
+FIELDS_DOCUMENTED = ("config/run.py", "config/methods.py", "training/events.py", "training/controller.py")
+
+
+@pytest.fixture
+def few(sandbox):
+    """Sixteen facts to forget, from rare to famous, and as many to retain."""
+    chosen = {group: tuple(sorted(getattr(sandbox, group), key=lambda fact: fact.score)[::16]) for group in
+              ("forget", "retain", "holdout")}  # fmt: skip
+    return replace(sandbox, **chosen, utility=())
+
+
+def steps(run):
+    return [(event.epoch, event.step, event.forget_loss) for event in run.events() if isinstance(event, StepDone)]
+
+
+# --- the names
+
+
+def test_editors_and_programs_are_offered_the_same_names():
+    tree = ast.parse((ROOT / "adapop" / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {node.module.removeprefix("adapop."): {alias.name for alias in node.names} for node in block.body}
+    assert seen == {module: set(names) for module, names in adapop.MODULES.items()}
+    assert set(adapop.__all__) <= set(dir(adapop))
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in adapop.__all__:
+        found = getattr(adapop, name)
+        if inspect.isclass(found) or inspect.isfunction(found):
+            assert found.__doc__ and found.__module__.startswith("adapop."), name
+            methods = vars(found).items() if inspect.isclass(found) else ()
+            bare = [key for key, value in methods if key[0] != "_" and inspect.isfunction(value) and not value.__doc__]
+            assert bare == [], name
+    with pytest.raises(AttributeError, match="no attribute 'unlern'"):
+        adapop.unlern  # noqa: B018
+
+
+@pytest.mark.parametrize("path", FIELDS_DOCUMENTED)
+def test_fields_are_documented_below_themselves(path):
+    """A text right below a field is what an editor shows; some share one, so that one in three may lack it."""
+    for node in ast.walk(ast.parse((ROOT / "adapop" / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            named = [i for i, part in enumerate(node.body) if isinstance(part, ast.AnnAssign)]
+            said = [i for i in named if i + 1 < len(node.body) and isinstance(node.body[i + 1], ast.Expr)]
+            assert len(named) < 4 or len(said) >= len(named) * 2 / 3 or node.name in EXEMPT, node.name
+
+
+EXEMPT = {"FixedAlpha", "DualAscent", "PrimalDual", "EpochDone"}  # their fields are those of RunConfig and Drift
+
+
+# --- a run in one call
+
+
+def test_unlearn_returns_the_finished_run(few, capsys):
+    run = unlearn(make_config("wga", **FAST), few, progress=False)
+    assert run.state == "done" and run.measured().recall("forget") is not None
+    assert find_run(run.id) == run
+    assert capsys.readouterr().err == "", "no bar was asked for"
+
+
+def test_unlearn_shows_its_steps(few, capsys):
+    unlearn(make_config("wga", **FAST), few)
+    assert "wga" in (bar := capsys.readouterr().err) and "4/4" in bar
+
+
+def test_unlearn_says_why_a_run_failed(few):
+    with pytest.raises(RunError, match="Too long for the model's context"):
+        unlearn(make_config("wga"), replace(few, forget=(replace(few.forget[0], question="why " * 1100),)))
+
+
+# --- a method of one's own
+
+
+def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(few):
+    config = make_config(own_methods.Focal(power=0.5), learning_rate=1e-3, **FAST)
+    assert (config.method, config.arguments) == ("own_methods:Focal", {"power": 0.5})
+    whole = unlearn(config, few, progress=False)
+    assert whole.config == replace(config, system="") and whole.id.startswith("focal-")
+
+    parted = prepare(config, few)
+    for event in execute(parted):
+        if isinstance(event, Saved):
+            break
+    assert parted.state == "running" and parted.last_epoch == 1
+    assert list(execute(parted))[-1].kind == "run_done"
+    assert steps(parted) == steps(whole)
+    assert load_model(parted).generate([few.forget[0].question], 3)
+
+
+def test_a_method_of_ones_own_is_no_other_than_ours(few):
+    """AdaPop written by hand is AdaPop, to the last digit."""
+    settings = {"controller": "dual", "alpha0": 0.5, **FAST}
+    own = unlearn(make_config(own_methods.ByScore, **settings), few, progress=False)
+    ours = unlearn(make_config("adapop", **settings), few, progress=False)
+    assert steps(own) == steps(ours) and own.betas == ours.betas
+    assert [event.lam for event in own.events() if isinstance(event, EpochDone)] == [
+        event.lam for event in ours.events() if isinstance(event, EpochDone)
+    ]
+
+
+def test_our_own_classes_are_known_by_their_names():
+    assert make_config(objective_class("wga")) == make_config("wga")
+
+
+def test_what_is_known_of_a_method_without_importing_it(monkeypatch):
+    assert method_named("own_methods:ByScore").scored and method_named("own_methods:Focal").about.startswith("Ascent")
+    unknown = method_named("not.loaded:Thing")
+    assert (unknown.title, unknown.scored) == ("Thing", False)
+    with pytest.raises(ModuleNotFoundError):
+        import_module("not.loaded")
+
+
+def test_a_name_from_a_request_is_never_imported():
+    """What a page or the HTTP API sends comes to `make_config` as a text."""
+    with pytest.raises(ConfigError, match="method is 'own_methods:Focal'"):
+        make_config("own_methods:Focal")
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("nowhere.at.all:Thing", "cannot be imported"),
+        ("own_methods:Missing", "has no method 'Missing'"),
+        ("own_methods:NoMethod", "subclass of Objective"),
+        ("own_methods:Wanting", "A method may use"),
+        (":Thing", "cannot be imported"),
+        ("thing", "Unknown method 'thing'"),
+    ],
+)
+def test_what_is_no_method_is_refused_by_name(method, message):
+    with pytest.raises(ConfigError, match=message):
+        make_objective(method)
+
+
+def test_a_method_that_nobody_could_import_again_is_refused():
+    class Inside(own_methods.Focal):
+        """Defined in a function."""
+
+    with pytest.raises(ConfigError, match="defined inside something else"):
+        make_config(Inside)
+    with pytest.raises(ConfigError, match="NoMethod is no method"):
+        make_config(own_methods.NoMethod)
+
+
+# --- on the command line
+
+
+def command(*parts, capsys):
+    status = main([*map(str, parts), "--json"])
+    return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_method_of_ones_own_runs_from_the_command_line(few, tmp_path, capsys):
+    few.write(tmp_path / "facts.jsonl")
+    asked = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
+    status, events = command(*asked, capsys=capsys)
+    assert status == 0 and events[0]["method"] == "own_methods:Focal"
+    assert main(["runs"]) == 0 and "own_methods:Focal" in capsys.readouterr().out
+    assert main(["run", "--method", "own_methods:NoMethod"]) == 2
+    assert "subclass of Objective" in capsys.readouterr().err
+
+
+def test_config_makes_any_run_again(few, tmp_path, capsys):
+    """Settings that no option names, shuffled scores and dragged anchors included."""
+    beta = adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2))
+    config = make_config("adapop", "shuffled", beta=beta, clip=0.5, tolerance=0.01, learning_rate=1e-3, **FAST)
+    first = unlearn(config, few, progress=False)
+    status, _ = command("run", "--config", first.folder / "config.json", capsys=capsys)
+    again = next(run for run in all_runs() if run != first)
+    assert status == 0 and again.config == first.config
+    assert (again.betas, steps(again)) == (first.betas, steps(first))
+    assert again.facts.forget == first.facts.forget
+
+    status, _ = command("run", "--config", first.folder / "config.json", "--seed", 1, "--epochs", 1, capsys=capsys)
+    other = next(run for run in all_runs() if run not in (first, again))
+    assert other.config == replace(first.config, seed=1, epochs=1)
+
+
+def test_config_settles_the_mean_beta_once(few, tmp_path, capsys):
+    first = prepare(make_config("adapop", "beta-mean", epochs=1), few)
+    assert first.config.beta.b == 0
+    again = prepare(RunConfig.from_json((first.folder / "config.json").read_text(encoding="utf-8")), few)
+    assert again.config == first.config and again.betas == first.betas
+
+
+def test_anchors_are_an_option_of_run(few, tmp_path, capsys):
+    few.write(tmp_path / "facts.jsonl")
+    asked = ("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1)
+    assert command(*asked, "--anchors", "80:1.2,2000:0.2", capsys=capsys)[0] == 0
+    (run,) = all_runs()
+    assert run.config.beta == adapop.BetaMap.from_anchors((80, 1.2), (2000, 0.2))
+    assert main([*map(str, asked), "--method", "wga", "--anchors", "quantiles"]) == 2
+    assert "--anchors changes nothing here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("{}", (), "no run's configuration"),
+        ("not json", (), "no run's configuration"),
+        (None, (), "cannot be read"),
+        ("{}", ("--method", "wga"), "--config says the method already"),
+        ("{}", ("--preset", "gentle"), "--config says the preset already"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_said(tmp_path, capsys, content, options, message):
+    path = tmp_path / "config.json"
+    if content is not None:
+        path.write_text(content)
+    assert main(["run", "--config", str(path), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_facts_beside_a_configuration_that_do_not_read_are_said(few, tmp_path, capsys):
+    (tmp_path / "config.json").write_text(make_config().to_json())
+    (tmp_path / "facts.jsonl").write_text('{"question": "Who?", "answer": "I"}\n')
+    assert main(["run", "--config", str(tmp_path / "config.json")]) == 2
+    assert "line 1, is no fact of a run" in capsys.readouterr().err
+
+
+def test_dataclasses_of_the_api_are_frozen():
+    offered = [getattr(adapop, name) for name in adapop.__all__]
+    open_ones = [found.__name__ for found in offered if is_dataclass(found) and not found.__dataclass_params__.frozen]
+    assert open_ones == [] and fields(adapop.RunConfig)

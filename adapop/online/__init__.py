@@ -1,1 +1,1 @@
-"""The one polite HTTP client, its cache, and rows of the Hugging Face Hub."""
+"""The one polite HTTP client, its cache, and files of the Hugging Face Hub."""

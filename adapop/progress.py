@@ -1,16 +1,15 @@
-"""What a long look-up is doing, and the wish to stop it: shared by the thread that works and the one that watches."""
+"""How far long work is, and a way to stop it: shared by the thread that works and the one that watches."""
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
-from adapop.errors import AdaPopError, NetworkError
+from adapop.errors import NetworkError
 
 Result = TypeVar("Result")
-log = logging.getLogger(__name__)
 
 
 class Progress:
@@ -49,34 +48,15 @@ class Progress:
             raise NetworkError("Stopped.", "What was found is kept; start it again to go on.")
 
 
-class Task(Generic[Result]):
-    """A function at work in a thread of its own, so that a page can watch it and stop it.
+def started(work: Callable[[Progress], Result]) -> tuple[Future[Result], Progress]:
+    """Starts work in a thread of its own. Returns its result to come, or its error, and how far it is."""
+    future, progress = Future(), Progress()
 
-    result: what it returned, None before the end. error: why it ended early, None if it did not.
-    """
-
-    def __init__(self, work: Callable[[Progress], Result]) -> None:
-        self.progress = Progress()
-        self.result: Result | None = None
-        self.error: AdaPopError | None = None
-        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True, name="look-up")
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Asks it to stop at its next step."""
-        self.progress.stop()
-
-    def wait(self, seconds: float) -> bool:
-        """Waits at most so long. Returns whether it is over."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def _run(self, work: Callable[[Progress], Result]) -> None:
+    def run() -> None:
         try:
-            self.result = work(self.progress)
-        except AdaPopError as error:
-            self.error = error
-        except Exception as error:  # noqa: BLE001  nobody else looks at this thread, and the page must hear of it
-            # its kind alone: the text may quote what the user typed
-            log.error("a look-up failed: %s", type(error).__name__)
-            self.error = AdaPopError(f"The look-up failed ({type(error).__name__}).", "Please report this.")
+            future.set_result(work(progress))
+        except BaseException as error:  # noqa: BLE001  who waits for it would else wait for ever
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="look-up").start()
+    return future, progress

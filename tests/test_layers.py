@@ -10,9 +10,9 @@ from adapop.paths import ROOT
 
 # each line may import from all lines above it and never from its own; the README and `assets/docs/house.md` draw it
 ORDER = (
-    ("errors", "paths"), ("progress", "limits"), ("online",), ("facts",), ("popularity",), ("config",), ("model",),
-    ("objectives", "probes"), ("training", "sandbox"), ("runs",), ("report", "service"), ("experiments", "ui"),
-    ("cli",), ("__main__",),
+    ("errors", "paths"), ("assets", "progress", "limits"), ("online",), ("facts",), ("popularity",), ("config",),
+    ("model",), ("objectives", "probes"), ("training", "sandbox"), ("runs",), ("report", "service"),
+    ("experiments", "ui"), ("cli",), ("__main__",),
 )  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 LIGHT_ROOMS = ("errors", "paths", "progress", "limits", "online", "facts", "popularity", "config", "report", "service")
@@ -81,3 +81,8 @@ def test_the_trainer_knows_no_disk_and_no_queue():
 
 def test_no_module_has_a_name_that_says_nothing():
     assert [path for path in modules() if VAGUE & {part.removesuffix(".py") for part in path.parts}] == []
+
+
+def test_the_package_needs_nothing_of_its_tests():
+    own = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py") if path.stem != "__init__")}
+    assert {path: names for path, names in modules().items() if {name.split(".")[0] for name in names} & own} == {}

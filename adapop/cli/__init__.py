@@ -26,7 +26,7 @@ FACTS = f"{', '.join(ENTRIES)}, or a CSV, JSON, JSONL or Parquet file of facts"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0, 1 for a run that failed, 2 for an error of the user's."""
+    """Runs one command. Returns the exit status: 0; 1 if a run failed; 2 for a wrong request; 130 after Ctrl-C."""
     options = parser().parse_args(arguments)
     try:
         return options.command(options) or 0

@@ -1,4 +1,4 @@
-"""`bench`: the experiments on the sandbox, and how fast the sandbox and the app are."""
+"""`bench`: the experiments on the sandbox, and how fast training and the app are."""
 
 from __future__ import annotations
 
@@ -10,41 +10,21 @@ from pathlib import Path
 
 from adapop.errors import ConfigError
 
-MEASUREMENTS = ("speed", "visitors", "uploads", "load", "crashes", "lifetime")
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", *MEASUREMENTS,
+    "forgetting", "speed",
 )  # fmt: skip
 SEEDS = 3
 
 
 def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed."""
-    return _measurement(options) if options.name in MEASUREMENTS else _experiment(options)
+    if options.name != "speed":
+        return _experiment(options)
+    from adapop.experiments.speed import table
 
-
-def _measurement(options: argparse.Namespace) -> int:
-    if options.name == "speed":
-        from adapop.experiments.speed import table
-
-        table.main(options.sandbox)
-        return 0
-    if options.name == "visitors":
-        from tests.reliability import visitors
-
-        visitors.main()
-        return 0
-    if options.name in ("crashes", "lifetime"):
-        from tests.reliability import crashes, lifetime
-
-        return crashes.main(options.kills) if options.name == "crashes" else lifetime.main(options.runs)
-    if options.name == "load":
-        from tests.reliability import load
-
-        return load.main(options.clients, options.minutes)
-    from tests.reliability import uploads
-
-    return uploads.main(options.cases, options.processes)
+    table.main(options.sandbox)
+    return 0
 
 
 def _experiment(options: argparse.Namespace) -> int:
@@ -86,9 +66,4 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
     command.add_argument("--against", type=Path, help="folder of the same experiment on other seeds: what differs?")
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of what is there")
-    command.add_argument("--clients", type=int, default=50, help="load: how many at once; default 50")
-    command.add_argument("--minutes", type=float, default=5.0, help="load: for how long; default 5")
-    command.add_argument("--kills", type=int, default=100, help="crashes: how many; default 100")
-    command.add_argument("--runs", type=int, default=500, help="lifetime: how many; default 500")
-    command.add_argument("--cases", type=int, default=2_000, help="uploads: how many files; default 2,000")
     command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")

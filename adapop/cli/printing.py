@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from adapop.errors import AdaPopError, DataError
-from adapop.facts.fact import GROUPS, TIERS, Problem
+from adapop.facts.fact import TIERS, FactSet, Problem
+from adapop.report.tables import recall_table
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
-
-
-from adapop.facts.fact import FactSet
 
 PROBLEMS_SHOWN = 10
 
@@ -52,18 +50,14 @@ def step_text(event: StepDone, steps: int) -> str:
 
 
 def result_text(run: Run) -> str:
-    """The table at the end of a run: recall before -> after, by group, form and tier, and the controller's trace."""
+    """What a run came to: recall before and after, the controller's trace, and what the run itself remarks."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return "This run has no final measurement."
-    lines = ["", f"{'recall, before → after':<24}" + "".join(f"{tier:>15}" for tier in (*TIERS, "all"))]
-    for group in GROUPS:
-        for form in ("direct", "reworded"):
-            cells = [_change(before, after, group, form, tier) for tier in (*TIERS, "all")]
-            if any(cells):
-                lines.append(f"{group + ' ' + form:<24}" + "".join(f"{cell:>15}" for cell in cells))
     epochs = run.epochs()
-    lines += [
+    lines = [
+        "",
+        recall_table(before, after).as_text(),
         "",
         f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}",
         f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}",
@@ -102,13 +96,8 @@ def _tiers(measured: Measured, group: str, form: str) -> str:
     return "/".join("–" if value is None else f"{value:.2f}" for value in values)
 
 
-def _change(before: Measured, after: Measured, group: str, form: str, tier: str) -> str:
-    old, new = (measured.recall(group, form, tier) for measured in (before, after))
-    return "" if old is None or new is None else f"{old:.2f} → {new:.2f}"
-
-
 def progress_line(text: str) -> None:
-    """What a look-up or probe is doing, on a line that the next one overwrites; nothing where nobody watches."""
+    """Prints what is being done on a line that the next one overwrites, if the output is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
 

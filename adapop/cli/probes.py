@@ -1,22 +1,23 @@
-"""Commands on what a run left behind: ask it, probe it in every way, try to get the facts back, report."""
+"""Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from adapop.cli import printing
 from adapop.errors import AdaPopError, ConfigError
-from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet
-from adapop.probes.matrix import Cell, leak_matrix
+from adapop.facts.fact import Fact, FactSet
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow
-from adapop.probes.recovery.choice import RECOVERY, recover, recovered
-from adapop.probes.verdict import verdicts
+from adapop.probes.recovery.choice import RECOVERY, recover
 from adapop.progress import Progress
+from adapop.report.record import read_record
+from adapop.report.recovery import recovery_tables
+from adapop.report.table import Table
+from adapop.report.tables import probe_tables
 from adapop.runs.run import Run, find_run
 
 ALL = "all"
@@ -65,7 +66,7 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
 
 
 def _probed(run: Run, options: argparse.Namespace) -> int:
-    """Probes and keeps what was found, also what was found before Ctrl-C or a fault."""
+    """Probes and saves what was found, even where Ctrl-C or an error ends it early."""
     from adapop.probes.battery import battery
     from adapop.runs.execute import load_model
 
@@ -105,58 +106,32 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
             content = {"row": "capability", **asdict(row), "difference": row.difference}
             print(json.dumps(content, ensure_ascii=False, allow_nan=False))
         return
-    print(f"{'task':<12}{'metric':<10}{'questions':>9}{'original':>18}{'unlearned':>18}{'difference':>12}")
-    for row in found:
-        original = _with_error(row.original, row.original_stderr)
-        unlearned = _with_error(row.unlearned, row.unlearned_stderr)
-        print(f"{row.task:<12}{row.metric:<10}{row.questions:>9,}{original:>18}{unlearned:>18}{row.difference:>+12.3f}")
+    rows = tuple(
+        (
+            row.task,
+            row.metric,
+            f"{row.questions:,}",
+            _with_error(row.original, row.original_stderr),
+            _with_error(row.unlearned, row.unlearned_stderr),
+            f"{row.difference:+.3f}",
+        )
+        for row in found
+    )
+    head = ("task", "metric", "questions", "original", "unlearned", "difference")
+    print(Table("What else the model can do", head, rows).as_text())
 
 
 def _print_found(run: Run, as_json: bool) -> None:
-    rows, recovery = run.probes() or [], run.recovery()
     if as_json:
-        for row in rows:
+        for row in run.probes() or []:
             kind = "not_applicable" if isinstance(row, NotApplicable) else "probe"
             print(json.dumps({"row": kind, **asdict(row)}, ensure_ascii=False))
-        for name, result in recovery.items():
+        for name, result in run.recovery().items():
             print(json.dumps({"row": "recovery", "probe": name, **result}, ensure_ascii=False))
         return
-    print("\n".join(matrix_lines(rows, recovery)))
-    for name, result in recovery.items():
-        print(f"\n{name}, all tiers ({result['seconds']:.1f} s)")
-        for row in result["rows"]:
-            if row["tier"] == ALL:
-                print("  " + "  ".join(f"{key} {_short(value)}" for key, value in row.items() if key != "tier"))
-
-
-def matrix_lines(rows: Iterable[ProbeRow | NotApplicable], recovery: Mapping[str, Mapping]) -> list[str]:
-    """The leak matrix as a table: recall of the unlearned model by group, kind and tier, then the verdicts."""
-    rows = list(rows)
-    matrix = leak_matrix(rows)
-    lines = [f"{'recall, unlearned (original)':<40}" + "".join(f"{tier:>16}" for tier in (*TIERS, ALL))]
-    for group in FACT_GROUPS:
-        for kind in KINDS:
-            cells = [matrix.cell(group, tier, kind) for tier in (*TIERS, ALL)]
-            if any(cells):
-                lines.append(f"{f'{group}, {kind}':<40}" + "".join(f"{_cell(cell):>16}" for cell in cells))
-    words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(recovery)).items()}
-    for group in FACT_GROUPS:
-        for tier, counts in matrix.verdicts_by_tier(words, group).items():
-            named = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
-            lines.append(f"{group}, {tier}: {named}")
-    lines += [f"not asked, {left.kind}: {left.facts} facts, {left.reason}" for left in matrix.not_asked]
-    return lines
-
-
-def _cell(cell: Cell | None) -> str:
-    if cell is None:
-        return ""
-    shown = f"{cell.unlearned.recall.mean:.2f} ({cell.original.recall.mean:.2f})"
-    return shown if cell.measurable else f"[{shown}]"
-
-
-def _short(value: object) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    record = read_record(run)
+    for table in (*probe_tables(record), *recovery_tables(record.recovery)):
+        print(f"\n{table.as_text()}")
 
 
 def _with_error(share: float, stderr: float | None) -> str:

@@ -17,8 +17,7 @@ from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
 from adapop.popularity.calibration import calibrated
-from adapop.report import published
-from adapop.report.replication import PaperComparison, beside
+from adapop.report.replication import beside
 from adapop.report.settings import FACTS_FILE
 from adapop.runs.run import Run, all_runs, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
@@ -178,32 +177,19 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     if not as_json and run.state == "done":
         print(printing.result_text(run))
         if found := beside(run):
-            print("\n".join(beside_lines(found)))
+            print(f"\n{found.table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in found.differences), sep="\n")
         asked = shlex.quote(run.facts.forget[0].question)
         print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
     return int(failed)
 
 
 def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
-    """The events; says how to go on where Ctrl-C ends them."""
+    """The events; prints how to go on if Ctrl-C ends them."""
     try:
         yield from events
     except KeyboardInterrupt:
         print(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
         raise
-
-
-def beside_lines(found: PaperComparison) -> list[str]:
-    """What the paper printed and what this run measured, as a table, and what differs between the two."""
-    lines = ["", f"{found.setting}, ROUGE-L recall", f"{'':<26}{published.PAPER:>24}{'this run':>12}"]
-    for pair in found.pairs:
-        spread = f" ± {pair.paper_sd:.3f}" if pair.paper_sd is not None else ""
-        lines.append(f"{pair.what:<26}{_number(pair.paper) + spread:>24}{_number(pair.ours):>12}")
-    return [*lines, "", "what differs:", *(f"- {difference}" for difference in found.differences)]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _shortest_name(run: Run) -> str:

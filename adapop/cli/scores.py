@@ -1,4 +1,4 @@
-"""Commands on popularity: score facts by a proxy, see what a score becomes, compare two proxies."""
+"""Commands on facts: score them by a proxy, show the β of each, compare two scorings, add rewordings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DISCORDANT_SHOWN = 10
 
 
 def score(options: argparse.Namespace) -> int:
-    """`score`: a line a fact as it is found; what was found before a fault or Ctrl-C is written all the same."""
+    """`score`: prints a line for each fact; what was found before an error or Ctrl-C is written as well."""
     progress = Progress(printing.progress_line)
     if options.out:
         check_place(options.out)
@@ -107,7 +107,7 @@ def agree(options: argparse.Namespace) -> None:
 
 
 def facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
-    """A set by name, or a file just as it is: nothing is borrowed for facts that are only scored.
+    """A set by its name, or a file as it is: no retain facts are added, since facts are only scored.
 
     column: of a file, which column holds the score.
     """
@@ -143,7 +143,7 @@ def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping
 
 
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
-    """The one proxy that needs to know nothing: it also scores facts that had no score."""
+    """The same score for every fact, also for those that had none."""
     if not 0 <= options.value < math.inf:
         raise ConfigError(f"--value is {options.value:g}, which is no score.", "Scores are finite and at least 0.")
     for fact in facts.forget:
@@ -195,8 +195,8 @@ def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
 
 
 def reword(options: argparse.Namespace) -> int:
-    """Writes the set with two rewordings a fact, for the facts that have none. What is asked once is kept, so that it
-    can be interrupted and started again."""
+    """`reword`: writes the set with two rewordings for each fact that has none. Replies are cached, so that it can be
+    interrupted and started again."""
     check_place(options.out)
     progress = Progress(printing.progress_line)
     facts = facts_of(options.facts, progress)

@@ -1,4 +1,4 @@
-"""The same work on Ray, for grids beyond one machine. Ray is an optional extra and is imported here alone."""
+"""A function of many items, computed on a Ray cluster. Ray is an optional extra and is imported here alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adapop.errors import ConfigError
 from adapop.experiments.engine import ATTEMPTS, Finished
 from adapop.paths import ROOT
 
-LEFT_BEHIND = [".git", ".venv*", "tests", "*.html"]
+NOT_SENT = [".git", ".venv*", "tests", "*.html"]
 
 
 def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
@@ -34,7 +34,7 @@ def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], proces
         address=address or "local",
         num_cpus=None if address else processes,
         include_dashboard=None if address else False,
-        runtime_env={"working_dir": str(ROOT), "excludes": LEFT_BEHIND, "env_vars": {"OMP_NUM_THREADS": "1"}},
+        runtime_env={"working_dir": str(ROOT), "excludes": NOT_SENT, "env_vars": {"OMP_NUM_THREADS": "1"}},
         log_to_driver=False,
     )
     try:

@@ -1,4 +1,4 @@
-"""Work done by several processes of this machine. A process that dies loses only what it was doing.
+"""A function of many items, computed by several processes of this machine. One that dies loses only its item.
 
 Each worker is one long-lived spawned process, so torch is imported once a worker and not once an item. The parent owns
 the order and the results; it imports nothing heavy.
@@ -30,10 +30,10 @@ class Finished:
 
 
 def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
-    """`function` of every item, in the order they get done. Closing the iterator ends the workers at once.
+    """The result of `function` for every item, in the order they get done. Closing the iterator ends the workers.
 
-    function: found by its name in another process, as pickle does. An item whose worker was killed is done again, at
-    most three times in all; an exception of the function's is its result.
+    function: pickled by its name. An item whose worker was killed is done again, at most three times in all; where the
+    function raises, the exception is the item's error.
     """
     waiting = deque((item, 1) for item in items)
     with tempfile.TemporaryDirectory(prefix="adapop-bench-", ignore_cleanup_errors=True) as folder:
@@ -50,7 +50,7 @@ def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: in
 
 
 def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
-    """What a worker came back with, after it was given its next item."""
+    """What a worker has finished, if anything; the worker is given its next item first."""
     (item, attempt), worker.item = worker.item, None
     try:
         done = Finished(item, *worker.connection.recv())
@@ -68,7 +68,7 @@ def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
 
 
 class _Worker:
-    """A process and the pipe to it. item: what it is at and for which time, None when it waits."""
+    """A process and the pipe to it. item: what it works on and which attempt it is, None when it waits."""
 
     def __init__(self, function: Callable[[Any], Any], folder: str) -> None:
         self._arguments = (function, folder)
@@ -93,7 +93,7 @@ class _Worker:
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) -> None:
-    """A worker's life: until its parent is gone."""
+    """Answers items until the parent is gone. Runs in the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     os.environ["OMP_NUM_THREADS"] = "1"  # torch is not yet imported; the cores are for the other workers
     tempfile.tempdir = folder

@@ -1,4 +1,4 @@
-"""What one unit of work is: a method under some settings, on some variant of the sandbox, with one seed. No torch."""
+"""One run of an experiment: a method under some settings, on some variant of the sandbox, with one seed. No torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANCHORS = ("paper", "quantiles")
 # Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the run itself.
 SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
 
-# Settings newer than the recorded rows, with the value at which a run is as it was without them. A key leaves them out.
+# Settings newer than the recorded rows, with the value that changes nothing; at that value a key leaves them out.
 SINCE = {"four_bit": False}
 
 
@@ -38,7 +38,7 @@ class World:
 
 @dataclass(frozen=True)
 class Arm:
-    """One line of a comparison: everything but the seed.
+    """One row of a comparison: everything that decides a run but its seed.
 
     changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors: of the beta map,
     the paper's or the 5 % and 95 % quantiles of the scores. world: None for the shipped sandbox.
@@ -55,7 +55,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Item:
-    """An arm with a seed. quick: two epochs on an eighth of the facts, to see that it works."""
+    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it works."""
 
     arm: Arm
     seed: int
@@ -73,7 +73,7 @@ class Item:
 
     @property
     def key(self) -> str:
-        """Names what is computed: the same in every experiment, another after any change of a setting (not of code)."""
+        """A hash of all settings, the same in every experiment; a change of the code does not change it."""
         arm = self.arm
         settings = json.loads(self.config.to_json())
         settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
@@ -93,6 +93,6 @@ class Item:
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
-    """Every arm with every seed, a whole round of arms before the next seed: stopped early, all arms have as many."""
+    """Every arm with every seed, all arms of one seed first: stopped early, arms have equally many seeds."""
     chosen = list(arms)
     return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

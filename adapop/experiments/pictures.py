@@ -1,4 +1,4 @@
-"""Rows made into figures. The bars are 95 % intervals of Student's t over seeds; a single seed has none."""
+"""The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single seed has none."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
 from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout
 from adapop.report.figures.experiments import difference_panels, line_panels
+from adapop.report.table import Table
 
 SWEPT = {
     "forget": column("forget_reworded_all"),
@@ -98,10 +99,8 @@ def page(title: str, figures: Sequence[Figure]) -> str:
 
 def _numbers(figure: Figure) -> str:
     numbers = numbers_of(figure)
-    rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in numbers.rows]
-    head = "".join(f"<th>{escape(name)}</th>" for name in numbers.columns)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<details><summary>Numbers</summary><table><tr>{head}</tr>{body}</table></details>"
+    table = Table("Numbers", numbers.columns, numbers.rows)
+    return f"<details><summary>{table.title}</summary>{table.as_html()}</details>"
 
 
 def interval(found: Summary) -> Interval:

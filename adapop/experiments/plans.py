@@ -1,4 +1,4 @@
-"""Which runs each experiment is made of. Experiments share runs: what one has done, another need not do again."""
+"""The runs of each experiment. Experiments share runs: what one has done, another does not do again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ CONTROLS = {
 PAPER = Arm(ADAPOP, "adapop")
 METHOD_ARMS = tuple(Arm(METHODS[method].title, method) for method in METHODS)
 CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTROLS.items()}
-PRESSES_LOSS = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
+NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
 STEPS = (-0.2, 0.0, 0.2)  # of a and b
-OPPONENT = Arm(METHODS["wga"].title, "wga")
+BASELINE = Arm(METHODS["wga"].title, "wga")
 SELECTED = (*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 
 WORLDS = (
@@ -87,7 +87,7 @@ def wrong_scores(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
 
 
 def proxies(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """The proxies that need no network, and what the anchors do to them."""
+    """The proxies that need no network, with the paper's anchors and with their own."""
     subject = replace(PAPER, scores="corpus-subject")
     both = replace(PAPER, scores="corpus-subject+object")
     arms = (
@@ -101,7 +101,7 @@ def proxies(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
 
 
 def selected(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """AdaPop, its broken scores and the paper's four opponents, as in the main comparison."""
+    """AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison."""
     return over_seeds(SELECTED, seeds, quick)
 
 
@@ -117,20 +117,20 @@ def worlds(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
         place = world.name if world else "shipped"
         arms += [
             replace(arm, title=f"{place}: {arm.title}", world=world)
-            for arm in (PAPER, CONTROL_ARMS["shuffled"], OPPONENT)
+            for arm in (PAPER, CONTROL_ARMS["shuffled"], BASELINE)
         ]
     return over_seeds(arms, seeds, quick)
 
 
 def matched_alpha(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """The others with their own α, and with the one AdaPop held in the last epoch of the same seed.
+    """The other methods with their own α, and with the α that AdaPop had in the last epoch of the same seed.
 
     The second half is planned once AdaPop's runs are known.
     """
     held = [
         arm
         for arm in METHOD_ARMS
-        if arm.method not in PRESSES_LOSS and METHODS[arm.method].controller == "fixed" and METHODS[arm.method].alpha0
+        if arm.method not in NOT_MATCHED and METHODS[arm.method].controller == "fixed" and METHODS[arm.method].alpha0
     ]
     items = over_seeds((PAPER, *held), seeds, quick)
     for item in over_seeds((PAPER,), seeds, quick):

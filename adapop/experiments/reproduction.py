@@ -1,17 +1,18 @@
-"""Whether an experiment says the same again: recorded rows against rows made on other seeds, cell by cell."""
+"""Tables that compare an experiment's recorded rows with rows of other seeds, cell by cell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, Table, by_seed, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, by_seed, over
 from adapop.probes.intervals import Summary, paired
+from adapop.report.table import Table
 
 HALF_A_DIGIT = 0.005  # of the second decimal, which is the last that the tables show
 
 
 def cell_table(recorded: Rows, again: Rows) -> Table:
-    """The cells of `tables.outcome_table` that the other seeds put outside the recorded mean's 95 % interval."""
+    """The cells of `tables.outcome_table` whose mean over the other seeds is outside the recorded 95 % interval."""
     cells = [
         (title, name, first, second)
         for title, found in again.items()
@@ -34,7 +35,7 @@ def cell_table(recorded: Rows, again: Rows) -> Table:
 
 
 def claim_table(recorded: Rows, again: Rows, base: str) -> Table:
-    """The differences to one arm that the recorded seeds support, and that the other seeds do not show: other sign."""
+    """The differences to one arm that the recorded seeds support and that have the other sign on the other seeds."""
     rows, count = [], 0
     for title, name, first, second in _differences(recorded, again, base):
         if first.low is not None and not first.low <= 0 <= first.high:

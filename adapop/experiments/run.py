@@ -1,4 +1,4 @@
-"""The experiments: what each asks, which runs it is made of, and how they are shown. `run` makes what is missing."""
+"""The experiments: question, runs, tables and figures of each. `run` makes the missing rows, `write` shows them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from adapop.experiments import pictures, plans, reproduction, series, sweep, tab
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import Results, Row, commit
-from adapop.experiments.tables import Rows, Table
+from adapop.experiments.tables import Rows
 from adapop.experiments.worlds import build, folder_of
 from adapop.report.figures import Figure
+from adapop.report.table import Table
 
 Plan = Callable[[Sequence[int], bool, plans.Known], list[Item]]
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
@@ -24,8 +25,8 @@ Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 @dataclass(frozen=True)
 class Experiment:
-    """title, question: for readers. plan: its runs; asked again until nothing is missing, for what is found may decide
-    what is next. tables, figures: made of its rows."""
+    """title, question: for readers. plan: its runs; asked again until none is missing, as some runs depend on results
+    of others. tables, figures: made of its rows."""
 
     title: str
     question: str
@@ -112,7 +113,7 @@ class Place:
 
     @property
     def experiment(self) -> Experiment:
-        """What is done here."""
+        """The experiment by its name."""
         return EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
@@ -139,10 +140,10 @@ class Place:
 
 
 def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
-    """Does what is missing and appends it. Returns why by title for items that could not be done.
+    """Does the missing runs and appends their rows. Returns the reason, by title, for items that could not be done.
 
-    Runs that another experiment of the folder has done already are taken over from its file. Rows that other code made
-    are kept too, since a key names settings alone; how many and whose is told.
+    Runs that another experiment of the folder has done are copied from its file. Rows that another version of the code
+    made are kept, since a key names settings alone; how many there are is told.
     """
     known, version, errors = place.results.rows(), commit(), {}
     elsewhere = _elsewhere(place)
@@ -188,12 +189,11 @@ def write(place: Place, recorded: Path | None = None) -> str:
     if recorded:
         before = replace(place, folder=recorded).results.by_arm()
         shown += [reproduction.cell_table(before, seen), reproduction.claim_table(before, seen, plans.ADAPOP)]
-    text = "\n\n".join(
-        [f"## {place.experiment.title}", place.experiment.question, *(t.markdown for t in shown), _made_of(seen)]
-    )
+    parts = [f"## {place.experiment.title}", place.experiment.question, *(table.as_markdown() for table in shown)]
+    text = "\n\n".join([*parts, _made_of(seen)])
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
-    place.file("-table.csv").write_text(shown[0].csv, encoding="utf-8")
+    place.file("-table.csv").write_text(shown[0].as_csv(), encoding="utf-8")
     place.file(".html").write_text(
         pictures.page(place.experiment.title, [draw(seen) for draw in place.experiment.figures]), encoding="utf-8"
     )
@@ -201,7 +201,7 @@ def write(place: Place, recorded: Path | None = None) -> str:
 
 
 def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
-    """Pretrains the sandboxes that items need. Returns why by title for items whose sandbox could not be made."""
+    """Pretrains the sandboxes that items need. Returns the reason, by title, for items whose sandbox failed."""
     worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
     needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}

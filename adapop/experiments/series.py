@@ -1,16 +1,17 @@
-"""Rows read along an axis: exposure levels and epochs."""
+"""Tables of recall by exposure level and by epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from adapop.experiments.results import Row
-from adapop.experiments.tables import Rows, Table, counted, text
+from adapop.experiments.tables import Rows, counted, text
 from adapop.probes.intervals import Summary, summary
+from adapop.report.table import Table
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
-    """A list column's means over seeds, position by position, as far as every run that did not fail goes."""
+    """Summaries over seeds of a list column, position by position, up to the shortest list; without failed runs."""
     lists = [row[name] for row in rows if not row["failed"]]
     return [summary(list(values)) for values in zip(*lists)]
 

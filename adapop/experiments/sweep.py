@@ -1,4 +1,4 @@
-"""The learning-rate sweep read three ways: each rate's outcome, the rate the rule chooses, and equal forgetting.
+"""Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, and equal forgetting.
 
 The rule is the one `config.RATES` states. It sees recall of the trained questions, of facts to forget and of facts to
 retain, and nothing else. `config.SANDBOX_RATES` is what it chose at seed 0.
@@ -14,8 +14,9 @@ from statistics import fmean
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, Table, column, counted, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, column, counted, over, text
 from adapop.probes.intervals import summary
+from adapop.report.table import Table
 
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}

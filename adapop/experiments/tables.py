@@ -1,46 +1,19 @@
-"""Rows made into tables. Nothing here runs anything, so a table can be made again from a CSV file."""
+"""The tables of an experiment, made from its rows alone, so that the CSV file of the rows is enough."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from io import StringIO
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
 from adapop.facts.fact import TIERS
-from adapop.facts.tables import cell
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.report import published
+from adapop.report.table import Table
 
 Rows = Mapping[str, Sequence[Row]]  # an arm's rows by its title, in the order of the plan
 Value = Callable[[Row], float | None]
 SETTING = "Llama DUET"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A head and rows of text, and what one should know to read them."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-
-    @property
-    def markdown(self) -> str:
-        """The table as Markdown, its title as a heading."""
-        lines = [f"### {self.title}", "", _line(self.head), _line(["---"] * len(self.head)), *map(_line, self.rows)]
-        return "\n".join([*lines, *(["", self.note] if self.note else [])])
-
-    @property
-    def csv(self) -> str:
-        """The table as CSV."""
-        written = StringIO()
-        writer = csv.writer(written, lineterminator="\n")
-        writer.writerows([list(map(cell, row)) for row in (self.head, *self.rows)])
-        return written.getvalue()
 
 
 def column(name: str) -> Value:
@@ -49,7 +22,7 @@ def column(name: str) -> Value:
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: the famous stay."""
+    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular facts are left."""
     popular, rare = row["forget_reworded_popular"], row["forget_reworded_rare"]
     return None if popular is None or rare is None else popular - rare
 
@@ -100,7 +73,7 @@ def outcome_table(seen: Rows) -> Table:
 
 
 def world_table(seen: Rows) -> Table:
-    """As `outcome_table`, behind what the sandbox knew of the facts to forget before; sandboxes differ in that."""
+    """`outcome_table`, with columns of what each sandbox knew of the facts to forget before unlearning."""
     return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
@@ -114,7 +87,7 @@ def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
 
 
 def difference_table(seen: Rows, base: str) -> Table:
-    """Each arm against one of them, paired by seed."""
+    """Each arm minus one of them, paired by seed. base: the title of that one."""
     rows = []
     for title, found in seen.items():
         if title != base and base in seen:
@@ -146,7 +119,7 @@ def internal_table(seen: Rows) -> Table:
 
 
 def controller_table(seen: Rows) -> Table:
-    """Whether λ (PDU: μ) ever moved, for the arms that have a controller; of the runs that did not fail."""
+    """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are left out."""
     rows = []
     for title, found in seen.items():
         steered = [row for row in found if '"controller": "fixed"' not in row["config"]]
@@ -177,7 +150,7 @@ def cost_table(seen: Rows) -> Table:
 
 
 def published_table(seen: Rows) -> Table:
-    """Ours beside the paper's, method by method."""
+    """Our recall beside the paper's, a row a method."""
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []
@@ -220,7 +193,3 @@ def text(found: Summary | None) -> str:
 def counted(rows: Sequence[Row]) -> str:
     """Of how many runs a mean is made: those that did not fail, of those that were made."""
     return f"{sum(not row['failed'] for row in rows)} of {len(rows)}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |"

@@ -1,4 +1,4 @@
-"""One item done: a run in a folder that goes away, and what it came to as one flat row."""
+"""An item's row of results, from a run in a temporary folder."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 EIGHTH = 8
 QUICK_UTILITY = 20
 DIGITS = 6
-BEFORE: dict[tuple, Measured] = {}  # of the original model, so that a worker measures it once and not once an item
+BEFORE: dict[tuple, Measured] = {}  # of the original model: a worker measures it once, not for each item
 
 
 def result(item: Item, models: Path | None = None) -> dict[str, Any]:
-    """The item's row: see `results.COLUMNS`. A run that fails while it trains is a result, a row with `failed` set.
+    """Runs an item and returns its row, by `results.COLUMNS`. A run that fails in training is a row with `failed` set.
 
     models: where `worlds.build` put the sandboxes that arms name.
 
     Raises:
-        AdaPopError: the run cannot be prepared here; that is no result, and is tried again another time.
+        AdaPopError: the run cannot be prepared here; there is no row, and the item is tried again the next time.
     """
     import torch
 
@@ -146,7 +146,7 @@ def _prepared(item: Item, folder: Path, models: Path | None) -> Run:
 
 
 def _finals(measured: Measured) -> dict[str, float]:
-    """The cells of the full measurement, each by its column."""
+    """The final measurement by column."""
     found = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
     cells = {name: found[place]["recall"] for name, place in RECALLS.items() if place in found}
     for name, (group, tier, metric) in INTERNALS.items():
@@ -156,7 +156,7 @@ def _finals(measured: Measured) -> dict[str, float]:
 
 
 def _traces(run: Run) -> dict[str, list[float]]:
-    """One value an epoch, epoch 0 is before training: the controller, and quick recall by tier."""
+    """The controller's values and quick recall by tier, one value an epoch; epoch 0 is before training."""
     epochs = run.epochs()
     traces = {name: [round(getattr(row, name), DIGITS) for row in epochs] for name in TRACES}
     quick = [event for event in run.events() if isinstance(event, Measured) and not event.full]
@@ -183,7 +183,7 @@ def _by_level(run: Run, model: AdaptedModel) -> dict[str, list[float]]:
 
 
 def _level_means(model: AdaptedModel, pairs: Sequence[tuple[Fact, Fact]], limit: int) -> list[float]:
-    """Mean recall by score, rarest first. pairs: a fact, and as what it is asked."""
+    """Mean recall by score, rarest first. pairs: a fact, and the fact with the question that is asked."""
     from adapop.probes.measure import recall_by_fact
 
     recalls = recall_by_fact(model, [asked for _, asked in pairs], limit, Progress())

@@ -13,7 +13,7 @@ from adapop.experiments.item import World
 
 
 def folder_of(world: World, models: Path) -> Path:
-    """Where a world's sandbox is kept: its name and all that makes it, for a name may be given to another one."""
+    """Where a world's sandbox is kept: named by the world and a hash of its settings, as names may be used again."""
     made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
     return models / f"{world.name}-{made_of[:12]}"
 

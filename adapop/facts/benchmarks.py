@@ -1,6 +1,6 @@
-"""DUET and RWKU as the paper uses them (METHODS 4), from their public homes, with their known flaws as notes.
+"""The benchmarks DUET and RWKU as the paper uses them, from the Hugging Face Hub, with their known flaws as notes.
 
-DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used is dropped and named, as in an uploaded file.
+DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used becomes a problem, as in an uploaded file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DUET_COLUMNS = {
 RWKU_COLUMNS = {"question": "query", "answer": "answer", "subject": "subject"}
 ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
-# the paper's asks for the same in other words (METHODS 3.5)
+# the paper's system prompt asks for the same in other words
 SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
 MAX_BYTES = 64 * 1024 * 1024  # of a file's rows, unpacked
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
@@ -39,7 +39,7 @@ def duet(hub: Hub) -> FactSet:
     """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain, all with scores.
 
     Raises:
-        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        NetworkError: the rows cannot be downloaded, or lack a column; the message then names those that are there.
     """
     problems: list[Problem] = []
 
@@ -60,10 +60,10 @@ def duet(hub: Hub) -> FactSet:
 
 
 def rwku(hub: Hub) -> FactSet:
-    """RWKU: questions about 200 famous people to forget, about what is near them to retain, and attacks by kind.
+    """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks by kind.
 
     Raises:
-        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        NetworkError: the rows cannot be downloaded, or lack a column; the message then names those that are there.
     """
     problems: list[Problem] = []
 
@@ -89,18 +89,18 @@ def rwku(hub: Hub) -> FactSet:
 
 
 def benchmark_of(facts: FactSet) -> str | None:
-    """ "duet" or "rwku" where all facts to forget are of one, by the ids they got here and keep in a scored file."""
+    """The benchmark that all facts to forget come from, "duet" or "rwku", by their ids; None for other facts."""
     found = {fact.id.partition("-")[0] for fact in facts.forget}
     return found.pop() if found in ({"duet"}, {"rwku"}) else None
 
 
 def system_prompt(model: str, facts: FactSet) -> str:
-    """What the paper has a real model told before each question of a benchmark; nothing for other facts."""
+    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and the sandbox model."""
     return SYSTEM if model != SANDBOX and benchmark_of(facts) else ""
 
 
 def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
-    """All rows of a split, in its order."""
+    """All rows of a split, in order."""
     rows: list[dict] = []
     for path in hub.files(dataset, config, split):
         try:
@@ -114,7 +114,7 @@ def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
 
 
 def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str, str]) -> list[dict]:
-    """The rows of a split that has every column we need."""
+    """The rows of a split, checked to have every column in `columns`."""
     rows = _table(hub, dataset, config, split)
     found = list(rows[0]) if rows else []
     if missing := [column for column in columns.values() if column not in found]:
@@ -130,7 +130,7 @@ def _lacks(what: str, found: Sequence[str]) -> NetworkError:
 def _facts(
     rows: Sequence[Mapping], prefix: str, columns: Mapping[str, str], problems: list[Problem], source: str = ""
 ) -> tuple[Fact, ...]:
-    """The facts of the rows, numbered from 0 in their ids. Rows that cannot be used are added to `problems`."""
+    """The facts of the rows, numbered from 0 in their ids. Unusable rows are added to `problems`."""
     facts = []
     for number, row in enumerate(rows):
         given = {**row, "id": f"{prefix}-{number}", "score_source": source}
@@ -143,10 +143,10 @@ def _facts(
 
 
 def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
-    """The rows with the rewordings that a split holds, found by their question or by their subject and answer.
+    """The rows with the rewordings of a split, matched by question, or by subject and answer.
 
-    No page says which columns such a split has. The paper's code asks its `question`, so that may hold a rewording;
-    columns that are named for rewordings go before it.
+    The columns of such a split are not documented. Columns named for rewordings are used, or else `question`, which the
+    paper's code asks.
     """
     others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
@@ -171,7 +171,7 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
 
 
 def _labels(row: Mapping) -> tuple[str, str] | None:
-    """Subject and answer of a row; None where it does not say."""
+    """Subject and answer of a row; None if it lacks one."""
     subject, answer = (
         next((row[name] for name in names if isinstance(row.get(name), str)), "") for names in (SUBJECTS, ANSWERS)
     )
@@ -179,12 +179,12 @@ def _labels(row: Mapping) -> tuple[str, str] | None:
 
 
 def _sentences(cell: object) -> list[str]:
-    """The texts in a cell. One of a single word is no rewording: it may be the name of the model that wrote them."""
+    """The texts in a cell, without single words: those may name the model that wrote the rewordings."""
     return [item for item in items_of(cell) if isinstance(item, str) and " " in item.strip()]
 
 
 def _flaws(rare: Sequence[Fact], popular: Sequence[Fact], rows: Sequence[Mapping]) -> list[str]:
-    """What METHODS 4.3 says of DUET's forget set, with this download's own numbers."""
+    """The known flaws of DUET's forget set as sentences, with numbers from this download."""
     notes = []
     ends = [sorted(fact.score for fact in facts if fact.score is not None) for facts in (rare, popular)]
     if all(ends) and ends[0][-1] < ends[1][0]:

@@ -1,4 +1,4 @@
-"""The sets one can pick: the sandbox's own and two cut from it, two benchmarks, or a file of one's own."""
+"""The fact sets that can be picked: the sandbox's and two made from it, two benchmarks, or a file."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from adapop.paths import ASSETS
 from adapop.progress import Progress
 
 INVENTED = ASSETS / "sets" / "invented.csv"
-# of the facts to forget that share an answer and are rare and popular by tier, none is rarer than the first of these
+# a rare and a popular fact to forget with the same answer; the first is the rarest of all such facts
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A set by name. about: what it is, for a reader who sees it first. online: its rows are downloaded."""
+    """A set that can be picked by name."""
 
     name: str
     title: str
     about: str
+    """What it contains, in sentences for the user."""
     online: bool = False
+    """Whether its rows are downloaded."""
 
 
 ENTRIES = {
@@ -78,9 +80,9 @@ def load_facts(
     cache: Cache | None = None,
     retain: str | FactSet = "own",
 ) -> FactSet:
-    """The named set, or the facts of a file, made complete: with retain rows and with a holdout.
+    """The named set, or the facts of a file, completed with retain rows and a holdout.
 
-    progress, cache: of a download. retain: what is to survive, see `retain.completed`.
+    progress, cache: used for a download. retain: which facts are to be kept, see `retain.completed`.
 
     Raises:
         DataError: no such set or file, an unusable file, or no retain rows for a model that is not the sandbox.
@@ -90,7 +92,7 @@ def load_facts(
 
 
 def _brought(source: str, progress: Progress | None, cache: Cache | None) -> FactSet:
-    """The set as it is."""
+    """The set without added retain rows."""
     if source == SANDBOX:
         return sandbox_facts()
     if source == "pair":
@@ -108,7 +110,7 @@ def _brought(source: str, progress: Progress | None, cache: Cache | None) -> Fac
 
 
 def _pair() -> FactSet:
-    """Two facts of one answer, far apart in popularity, in the sandbox's world."""
+    """The sandbox's set with two facts to forget: same answer, far apart in popularity."""
     world = sandbox_facts()
     by_id = {fact.id: fact for fact in world.forget}
     rare, popular = (by_id[name] for name in PAIR)
@@ -120,7 +122,7 @@ def _pair() -> FactSet:
 
 
 def _invented() -> FactSet:
-    """Facts that no text ever showed: their score of zero is known, not missing."""
+    """The sandbox's set with invented facts to forget. Their score of zero is known, not missing."""
     forget = read_facts(INVENTED).forget
     note = "These facts are invented. Nothing ever showed them to a model, so a score of 0 is what they have."
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))

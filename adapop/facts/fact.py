@@ -1,7 +1,4 @@
-"""Facts and sets of facts: the data everything else hangs on.
-
-A missing score stays missing; nothing here ever turns it into a number.
-"""
+"""Facts and sets of facts. A missing score stays missing: nothing here turns it into a number."""
 
 from __future__ import annotations
 
@@ -20,33 +17,37 @@ SANDBOX = "sandbox"  # the name of the set, and of the model, that the app ships
 RARE_BELOW, POPULAR_FROM = 265.0, 1000.0
 TIERS = ("rare", "middle", "popular")
 FACT_GROUPS = ("forget", "retain", "holdout")
-GROUPS = (*FACT_GROUPS, "utility")  # whose questions are no facts
+GROUPS = (*FACT_GROUPS, "utility")  # utility: questions that are no facts
 WRITTEN = (*GROUPS, "attacks")
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One question and its answer, with what is known about its popularity.
-
-    id: unique in its set; joins scores, tokens, events and probes. score: popularity, >= 0 and finite, or None for
-    unknown, which is not zero. score_source: where the score came from. paraphrases: other ways to ask.
-    alternates: plausible wrong answers, for methods that need them.
-    """
+    """One question and its answer, with what is known about its popularity. Texts that are unknown are ""."""
 
     id: str
+    """Unique in its set; joins scores, tokens, events and probes."""
     question: str
     answer: str
+    """The right answer, as it is trained on and looked for in replies."""
     subject: str = ""
+    """What the question is about: "Hamlet"."""
     relation: str = ""
+    """What is asked of the subject: "author", "capital of" or a Wikidata property such as "P50"."""
     object: str = ""
+    """The name of the answer's entity, where the answer is worded differently."""
     score: float | None = None
+    """Popularity, >= 0 and finite; None for unknown, which is not zero."""
     score_source: str = ""
+    """Where the score came from, in words."""
     paraphrases: tuple[str, ...] = ()
+    """The question in other words; used for probing, never trained on."""
     alternates: tuple[str, ...] = ()
+    """Plausible wrong answers, for methods that teach one."""
 
     @property
     def title(self) -> str:
-        """What to call it: its subject, or else its question."""
+        """The fact's name in lists: its subject, or else its question."""
         return self.subject or self.question
 
     @property
@@ -61,13 +62,18 @@ class Fact:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a file. `row` counts as a spreadsheet does (a header is row 1); 0 is the whole file."""
+    """One thing wrong with a file."""
 
     row: int
+    """Row number as in a spreadsheet, where a header is row 1; 0 for the whole file."""
     column: str
+    """Name of the column, "" for the whole row."""
     value: str
+    """The cell's text, shortened; "" where it says nothing."""
     message: str
+    """What is wrong, to follow "row 3, 'score' is 'x': "."""
     fix: str
+    """What to do about it, a sentence."""
 
     def __str__(self) -> str:
         places = (f"row {self.row}" if self.row else "", repr(self.column) if self.column else "")
@@ -78,26 +84,29 @@ class Problem:
 
 @dataclass(frozen=True)
 class FactSet:
-    """What a run works on. `retain` is trained on, `holdout` never is; both are always reported.
-
-    utility: questions that are not facts (sums, sequences ...), to see whether the model still works.
-    attacks: prompts a benchmark brings to get forgotten facts back; `relation` is the kind, `subject` the target.
-    problems: rows that were dropped. notes: what was done to the set, in sentences for the user.
-    """
+    """The facts that a run works on, in groups."""
 
     name: str
+    """Name for lists and file names."""
     forget: tuple[Fact, ...]
+    """Facts to be forgotten."""
     retain: tuple[Fact, ...] = ()
+    """Facts to be kept, which are trained on. Reported together with `holdout`."""
     holdout: tuple[Fact, ...] = ()
+    """Facts to be kept, which are never trained on."""
     utility: tuple[Fact, ...] = ()
+    """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
+    """A benchmark's own prompts to get forgotten facts back; `relation` is the kind of attack, `subject` the target."""
     problems: tuple[Problem, ...] = ()
+    """Rows that were dropped."""
     notes: tuple[str, ...] = ()
+    """What was done to the set, in sentences for the user."""
 
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
-        groups = WRITTEN if self.attacks else GROUPS  # sets without attacks keep the hash that older runs noted
+        groups = WRITTEN if self.attacks else GROUPS  # keeps the hash that older runs recorded for sets without attacks
         content = [[asdict(fact) for fact in getattr(self, group)] for group in groups]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
@@ -107,7 +116,7 @@ class FactSet:
         return tuple(fact for fact in self.forget if fact.score is None)
 
     def write(self, path: Path) -> None:
-        """Writes the set as JSONL, one fact a line with its group."""
+        """Writes the set as JSONL: one fact per line, with its group."""
         lines = [
             json.dumps({"group": group, **asdict(fact)}, ensure_ascii=False)
             for group in WRITTEN
@@ -117,7 +126,7 @@ class FactSet:
 
     @classmethod
     def load(cls, path: Path, name: str, notes: Sequence[str] = ()) -> FactSet:
-        """Reads what `write` wrote.
+        """The set in a file written by `write`.
 
         Raises:
             DataError: a line is no fact that `write` wrote.
@@ -136,10 +145,10 @@ class FactSet:
 
 
 def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
-    """Splits a holdout off the retain rows where a set brings none, and says so in `notes`.
+    """The set with a share of its retain rows as holdout, if it has none, and a note that says so.
 
-    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows that ask
-    the same are held out together: a held-out question is never trained on.
+    Which rows are held out depends on their ids and questions alone, so it is the same in every run. Rows with the same
+    question are held out together: a held-out question is never trained on.
     """
     if facts.holdout or not facts.retain:
         return facts
@@ -168,10 +177,10 @@ def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
 
 
 def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str = "question") -> FactSet:
-    """The set without questions that are in two groups; every row that is dropped becomes a problem.
+    """The set without questions that occur in two groups; every dropped row becomes a problem.
 
-    To retain what is to be forgotten would undo the forgetting, and held-out rows must not be trained on. rows: the
-    row number of a fact, by its id. column: where the questions came from.
+    Retaining a fact that is to be forgotten would undo the forgetting, and held-out rows must not be trained on. rows:
+    fact id -> row number. column: the column of the questions.
     """
     problems: list[Problem] = []
     taken = {asked(fact.question): "forgotten" for fact in facts.forget}

@@ -1,7 +1,7 @@
-"""A user's table becomes facts, under the column names people use or under those a user names.
+"""The facts in a user's file, with columns found by their usual names or named by the user.
 
-`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good row; each bad one
-is a `Problem` with row, column, value and fix.
+`read_facts` refuses a file that is no table of facts (`DataError`) and otherwise keeps every good row; each bad one is
+a `Problem` with row, column, value and fix.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAMES = frozenset(name for names in COLUMNS.values() for name in names)
 
 
 def guessed(columns: Iterable[str]) -> dict[str, str]:
-    """Our field -> the column that holds it, by the names people use, in any case; fields that are not there, not."""
+    """Our field -> its column, found by the usual names in any case; fields without a column are left out."""
     present = {str(name).strip().lower(): name for name in columns}
     return {
         field: next(present[name] for name in names if name in present)
@@ -47,20 +47,19 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Table:
-    """A file as it was read, once: its columns can be looked at, and its facts made under one choice and another.
-
-    rows: cells by column, with the row's number, as a spreadsheet counts. problems: with the rows that cannot be read.
-    header: the columns' names, in lower case, as often as a CSV or Parquet has them.
-    """
+    """A file that was read once: its columns can be looked at, and its facts made under one choice and another."""
 
     path: Path
     rows: tuple[tuple[int, Mapping[str, object]], ...]
+    """The readable rows, with their numbers as in a spreadsheet."""
     problems: tuple[Problem, ...]
+    """Of the rows that cannot be read."""
     header: tuple[str, ...]
+    """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for JSON."""
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in the file's order; for JSON, every key of any object."""
+        """The names of the columns, in order; for JSON, every key of any object."""
         return [name for name in dict.fromkeys(name for _, row in self.rows for name in row) if name.strip()]
 
     def check_once(self, names: Iterable[str]) -> None:
@@ -104,7 +103,11 @@ class Table:
         return replace(facts, problems=tuple(problems), notes=_unseen(facts, seen))
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
-        """Our field -> the file's column name: the given ones if all are there, else a guess."""
+        """Our field -> the file's column: as given in `columns`, or a guess if that is None.
+
+        Raises:
+            DataError: an unknown field, a column that the file lacks or has twice, or no question or answer column.
+        """
         self.check_once((columns or {}).values())
         present = self.columns
         found = ", ".join(repr(shown(name)) for name in present[:COLUMNS_SHOWN]) or "none"
@@ -121,7 +124,7 @@ class Table:
         guess = guessed(present)
         chosen = guess if columns is None else dict(columns)
         if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
-            chosen.pop("score_source", None)  # it stands beside another score, whose source it names
+            chosen.pop("score_source", None)  # the guessed column names the source of another score column
         for field in ("question", "answer"):
             if field not in chosen:
                 fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"
@@ -155,8 +158,8 @@ def read_table(path: Path) -> Table:
 def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
     """The facts of a file, by group.
 
-    columns: field -> column, instead of a guess; a field left out is not read. group: what the file is for, and what
-    rows that name no group are. In a file to "retain", every row is to be retained, unless it says holdout.
+    columns: field -> column, instead of a guess; a field left out is not read. group: the group that the file is for,
+    and of rows that name none. In a file for "retain", rows that say forget are retained as well.
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
@@ -166,7 +169,7 @@ def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = N
 
 
 def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on the rows with characters that a person cannot see and a model reads. They stay as they are."""
+    """A note on rows with invisible characters, which a model reads all the same. They are not changed."""
     found = {
         rows[fact.id]: UNSEEN.findall(text)
         for group in GROUPS

@@ -1,7 +1,7 @@
-"""A Parquet file as lines of JSON, read in a process of its own.
+"""The rows of a Parquet file as lines of JSON, read in a separate process with limits on memory and time.
 
-What a file takes to unpack cannot be known before: its sizes may lie, and a damaged one can bring the reader down. So
-the reader has its own memory and processor time, and only the file is lost with it.
+How much memory unpacking takes cannot be known beforehand: the sizes in the file may be wrong, and a damaged file can
+crash the reader. In its own process a crash affects nothing else.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from pathlib import Path
 from adapop.errors import DataError
 from adapop.paths import ROOT
 
-MAGIC = b"PAR1"  # how a file begins and ends
-READER_BYTES = 512 * 1024 * 1024  # of data beyond the program; Linux alone holds a process to it
+MAGIC = b"PAR1"  # the first and last bytes of a file
+READER_BYTES = 512 * 1024 * 1024  # of data; enforced on Linux only
 READER_SECONDS = 4  # of processor time
 BATCH = 256
 TOO_MUCH = 3  # the exit status of a reader that ran out of memory
 
 
 def lines_of(path: Path, most: int) -> Iterator[str]:
-    """First the names of the columns as a list, then each row as an object. Binary cells are objects, as others that
-    JSON lacks are the text that Python makes of them.
+    """The lines: first the list of column names, then one object per row.
 
-    most: how many bytes of lines are read.
+    A binary cell becomes an object; other values that JSON lacks become Python's text of them. most: the most bytes
+    that are read.
 
     Raises:
-        DataError: no Parquet, more than `most`, or more than the reader's memory or time.
+        DataError: the file is not Parquet, has more than `most` bytes, or exceeds the reader's memory or time.
     """
     command = [sys.executable, "-m", "adapop.facts.parquet", str(path.resolve())]
-    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}  # the others reserve more than they use
+    environment = {**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"}  # other pools reserve more than they use
     quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, **quiet) as reader:
         try:
@@ -53,7 +53,7 @@ def lines_of(path: Path, most: int) -> Iterator[str]:
 
 
 def unreadable(path: Path) -> DataError:
-    """What is said of a file that is no Parquet, or a damaged one."""
+    """The error for a file that is not Parquet, or damaged."""
     return DataError(f"{path.name} is not a readable Parquet file.", "Export it again.")
 
 
@@ -62,7 +62,7 @@ def _too_large(path: Path) -> DataError:
 
 
 def main(path: Path) -> None:
-    """The reader: prints the lines. Whatever else it raises means that the file cannot be read."""
+    """The reader process: prints the lines. Any exception means that the file cannot be read."""
     _limit()
     try:
         for line in unpacked(path):
@@ -85,7 +85,7 @@ def unpacked(path: Path) -> Iterator[str]:
 def _limit() -> None:
     try:
         import resource
-    except ImportError:  # Windows has no such limits
+    except ImportError:  # not available on Windows
         return
     resource.setrlimit(resource.RLIMIT_DATA, (READER_BYTES, READER_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (READER_SECONDS, READER_SECONDS + 1))

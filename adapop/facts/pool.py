@@ -1,4 +1,4 @@
-"""The facts that an attack may draw on, found by relation and by subject. Case and accents do not count."""
+"""An index of facts by relation and subject, from which attacks take other facts. Ignores case and accents."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ Item = TypeVar("Item")
 
 @dataclass
 class _Relation:
-    """Facts of one relation. answers: each once, as first written. subjects: of each answer."""
+    """Facts of one relation."""
 
     facts: list[Fact] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
+    """Folded answer -> the answer as first written."""
     subjects: dict[str, set[str]] = field(default_factory=dict)
+    """Folded answer -> its subjects, folded."""
 
 
 class Pool:
-    """The facts of all groups of a set, indexed once. Facts without a relation or a subject are found by neither."""
+    """The facts of all groups of a set, indexed once. A fact without a relation or subject is not found by it."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._relations: dict[str, _Relation] = {}
@@ -46,7 +48,7 @@ class Pool:
         }
 
     def about(self, fact: Fact) -> list[Fact]:
-        """Other questions about the same subject: of another relation where both relations are known."""
+        """Other questions about the same subject, without those known to have the same relation."""
         question, relation = folded(fact.question), folded(fact.relation)
         return [
             other
@@ -55,14 +57,14 @@ class Pool:
         ]
 
     def beside(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
-        """Facts about other subjects with the same relation, in an order drawn by `rng`."""
+        """Facts with the same relation about other subjects, in an order drawn by `rng`."""
         subject = folded(fact.subject)
         return (other for other in _drawn(self._of(fact).facts, rng) if folded(other.subject) != subject)
 
     def distractors(self, fact: Fact, rng: random.Random) -> Iterator[str]:
-        """Distinct answers of the same relation that are wrong here, in an order drawn by `rng`.
+        """Distinct wrong answers of the same relation, in an order drawn by `rng`.
 
-        None is a right answer of the same subject, and none contains the gold answer or stands in it.
+        None is a right answer of the same subject, contains the gold answer or is contained in it.
         """
         relation, subject = self._of(fact), folded(fact.subject)
         for key, answer in _drawn(list(relation.answers.items()), rng):
@@ -71,10 +73,10 @@ class Pool:
                 yield answer
 
     def not_reversible(self, fact: Fact) -> str:
-        """Why asking for the subject has no single right answer, as far as this pool shows; "" if it has one.
+        """Why the reversed question has no single right answer, as far as this pool shows; "" if it has one.
 
-        Nearly all answers of the relation must have one subject, and this one must. The world may know more subjects
-        than the pool: whether the original model can answer says more.
+        It has one if this answer and nearly all answers of the relation have one subject each. There may be subjects
+        that the pool lacks.
         """
         if not (fact.subject and fact.relation):
             return "the fact names no subject and relation"
@@ -92,7 +94,7 @@ class Pool:
 
 
 def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:
-    """The items in random order, one at a time: few are needed, and a full shuffle of each relation is slow."""
+    """The items in random order, drawn one at a time, because few are needed and a full shuffle is slow."""
     left = list(items)
     while left:
         i = rng.randrange(len(left))

@@ -1,7 +1,7 @@
-"""What must survive: the rows that are trained on to hold the rest of a model in place, and those held out.
+"""Retain and holdout rows of a set: facts to be kept, trained on or held out.
 
-One can keep what a set brings ("own"), take the sandbox world's ("sandbox"), take of that world the facts most like
-those to forget ("neighbours"), or give a second set.
+The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"), the facts of that world most similar to
+those to forget ("neighbours"), or another set.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FEWEST_NEIGHBOURS = 32
 def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
     """The set with retain rows, and with a holdout or a note why there is none.
 
-    retain: one of `RETAIN`, or a set of which all rows are to be retained, except its holdout. On the sandbox model, a
-    set without retain rows borrows the sandbox's, and one without utility questions the sandbox's.
+    retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On the sandbox model, a set
+    without retain rows or without utility questions gets those of the sandbox.
 
     Raises:
-        DataError: no retain rows for a model that is not the sandbox, none that suit, or no such choice.
+        DataError: no retain rows for a model other than the sandbox, no similar ones, or no such choice.
     """
     if isinstance(retain, FactSet):
         facts = _given(facts, retain)
@@ -48,10 +48,10 @@ def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> Fact
 
 
 def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The facts of a pool that share relation or answer with facts to forget, the most alike first.
+    """The facts of a pool that share relation or answer with facts to forget, most similar first.
 
-    Those that share both with one fact come first, then those whose score is nearest on a log scale; unknown scores
-    are farthest. There are at most as many as there are facts to forget, or 32 if those are fewer.
+    Facts that share both with one fact come first; among equals, those nearest in log score, unknown scores last. At
+    most as many as there are facts to forget, or 32 if that is more.
     """
     by_relation, by_answer = _places(forget, "relation"), _places(forget, "answer")
     ranked = []
@@ -66,7 +66,7 @@ def neighbours(forget: Sequence[Fact], pool: Sequence[Fact]) -> tuple[Fact, ...]
 
 
 def _places(facts: Sequence[Fact], field: str) -> dict[str, set[int]]:
-    """Where in the sequence the facts of each relation or answer stand."""
+    """Normalised relation or answer -> indices of its facts in the sequence."""
     places: dict[str, set[int]] = defaultdict(set)
     for place, fact in enumerate(facts):
         if text := asked(getattr(fact, field)):
@@ -92,7 +92,7 @@ def _with_neighbours(facts: FactSet) -> FactSet:
 
 
 def _from_sandbox(facts: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these rows of the sandbox's to retain, and the sandbox's holdout if it has none of its own."""
+    """The set with these retain rows from the sandbox, and the sandbox's holdout if it has none of its own."""
     holdout = facts.holdout or _free(facts, sandbox_facts().holdout)
     borrowed = f"{len(retain)} to retain" + ("" if facts.holdout else f" and {len(holdout)} held out")
     why = "" if facts.retain else "The set has no retain rows; "
@@ -102,21 +102,23 @@ def _from_sandbox(facts: FactSet, retain: tuple[Fact, ...], how: str = "") -> Fa
 
 
 def _unused(retain: int, holdout: int = 0) -> str:
-    """A sentence on how many of the set's own rows others stand in for, if any."""
+    """A sentence on how many of the set's own rows are replaced; "" if none."""
     counts = ((retain, "to retain"), (holdout, "held out"))
     named = " and ".join(f"{count:,} {use}" for count, use in counts if count)
     return f" Rows of the set's own that are not used: {named}." if named else ""
 
 
 def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The rows that are neither to be forgotten nor held out already."""
+    """The rows that are neither facts to forget nor held out."""
     taken = {key for fact in (*facts.forget, *facts.holdout) for key in (fact.id, asked(fact.question))}
     return tuple(row for row in rows if not {row.id, asked(row.question)} & taken)
 
 
 def _given(facts: FactSet, given: FactSet) -> FactSet:
-    """The set with another's rows to retain, and its holdout if it has one. Ids that both use are changed, problems
-    say where from."""
+    """The set with the retain rows of another, and its holdout if it has one.
+
+    Ids that occur in both are changed, and problems name the set they come from.
+    """
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
     taken = {fact.id for fact in (*facts.forget, *own, *facts.utility, *facts.attacks)}

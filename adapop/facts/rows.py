@@ -1,4 +1,4 @@
-"""One row of a table becomes a fact, or the problem with it. User text stays text: never a path, a URL or a formula."""
+"""Table rows as facts, or as the problem with the row. User text stays text: never a path, a URL or a formula."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ GROUP_PREFIXES = {
 
 
 def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str, Fact] | Problem:
-    """The row's group and fact. The group is "" and so is the fact's id where the row names none.
+    """The row's group and fact, or its problem. Group and id are "" where the row names none.
 
-    number: the row's number in problems. columns: our field -> the row's key.
+    number: the row number for problems. columns: our field -> the row's key.
     """
     cells = {field: row.get(column) for field, column in columns.items()}
     for field, cell in cells.items():
@@ -59,7 +59,7 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
 
 
 def _fault(cell: object) -> tuple[str, str, str] | None:
-    """What keeps a cell from being text: the value to show, a message and a fix."""
+    """Why a cell is not usable as text: (value to show, message, fix); None if it is usable."""
     if isinstance(cell, tuple(KINDS)):
         return "", f"is {KINDS[type(cell)]}, not text", "Write plain text."
     text = _string(cell)
@@ -75,10 +75,10 @@ def _fault(cell: object) -> tuple[str, str, str] | None:
 
 
 def _score(number: int, column: str, cell: object) -> float | Problem | None:
-    text = "" if cell is None else str(cell).strip()  # not _string: NaN is a wrong score, not a missing one
+    text = "" if cell is None else str(cell).strip()  # not `_string`: as a score NaN is wrong, not missing
     if not text:
         return None
-    try:  # Python also reads 2020_21 and digits of other scripts, which are no numbers to other programs
+    try:  # float() also accepts 2020_21 and digits of other scripts, which other programs do not
         score = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         return Problem(
@@ -110,6 +110,6 @@ def items_of(cell: object) -> list:
 
 
 def _string(cell: object) -> str:
-    """A cell as text; NaN, which tables use for an empty cell, is empty."""
+    """A cell as text; "" for None and for NaN, which tables write for an empty cell."""
     empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
     return "" if empty else str(cell).strip()

@@ -1,7 +1,7 @@
-"""A user's file as rows: CSV, JSON, JSONL or Parquet, in UTF-8. What the rows mean is `files`'s business.
+"""The rows of a user's file: CSV, JSON, JSONL or Parquet, in UTF-8. `files` makes facts of them.
 
-A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem` in its place.
-The limits keep the worst file that passes them within seconds and a few hundred MB (`bench uploads` measures it).
+A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem`. Within the
+limits below, the worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from adapop.facts.fact import Problem
 from adapop.facts.parquet import MAGIC, lines_of, unreadable
 from adapop.facts.rows import NOT_TEXT
 
-MAX_BYTES = 16_000_000  # also of what a Parquet file holds when unpacked
-MAX_LINES = 2**20  # as many as a spreadsheet has
+MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
+MAX_LINES = 2**20  # the limit of a spreadsheet
 MAX_COLUMNS, MAX_NAME = 100, 200
 MAX_OBJECTS = 500_000
 FORMATS = (".csv", ".json", ".jsonl", ".parquet")
@@ -29,12 +29,12 @@ MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def rows_of(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
-    """The file's rows with their numbers, counted as a spreadsheet does; in place of a bad row, the problem with it.
+    """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
 
-    header: is given the names of the columns as they stand there, where the file has them once and for all.
+    header: an empty list, filled with the names of the columns as a CSV or Parquet has them.
 
     Raises:
-        DataError: an unknown kind of file, too large, not UTF-8, or not the table its name says.
+        DataError: the file is of an unknown kind, too large, not UTF-8, or not of the kind its suffix says.
     """
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
@@ -44,7 +44,7 @@ def rows_of(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Proble
     except OSError as error:
         raise DataError(f"{shown(path.name)} cannot be read: {error.strerror}.", "Upload it again.") from None
     if suffix == ".parquet":
-        if content[:4] != MAGIC or content[-4:] != MAGIC:  # needs no process to be seen
+        if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
         yield from _parquet_rows(path, header)
     elif suffix == ".csv":
@@ -85,12 +85,12 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
-    """The rows of a CSV, without the apostrophes that our writer, or a careful user, put in front of formulas."""
+    """The rows of a CSV file, without the apostrophes that `cell` puts in front of formulas."""
     csv.field_size_limit(MAX_BYTES)
     number = 0
     try:
         mark = _delimiter(text)
-        # strict: without it an open quote swallows the rows that follow
+        # without strict, an open quote would swallow the rows that follow
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
         for number, cells in enumerate(reader, start=1):
             if not any(cell.strip() for cell in cells):
@@ -111,7 +111,10 @@ def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, d
 
 
 def _delimiter(text: str) -> str:
-    """A comma, unless a header read by commas is a single column that holds what Excel writes in much of Europe."""
+    """The delimiter: a comma; if that gives a single column, the mark most frequent in the header.
+
+    Excel writes semicolons in much of Europe.
+    """
     rows = csv.reader(io.StringIO(text, newline=""))
     header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
     if len(header) != 1:
@@ -152,8 +155,10 @@ def _with_few_keys(path: Path, rows: Iterator[tuple[int, dict] | Problem]) -> It
 
 
 class _Objects:
-    """Makes the objects of one file's JSON. Two values under one name would lose one of them without a word, and
-    objects in objects take more memory a byte than anything else."""
+    """Builds the objects of one JSON file, limits their number and refuses repeated names.
+
+    Of two values under one name, one would be lost silently; nested objects take the most memory per byte of file.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -193,19 +198,19 @@ def _jsonl_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict] | Problem]:
 
 
 def _json(text: str, objects: _Objects) -> object:
-    """The value of a JSON text, its numbers as they are written there; or the `Problem` with the text."""
+    """The value of a JSON text, with numbers as written there; or the `Problem` with it."""
     try:
         return json.loads(text, parse_int=str, parse_float=str, parse_constant=_constant, object_pairs_hook=objects)
     except json.JSONDecodeError as error:
         return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
     except RecursionError:
         return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
-    except ValueError as error:  # what `_Objects` says
+    except ValueError as error:  # raised by `_Objects`
         return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
 
 
 def _constant(name: str) -> str | float:
-    """NaN is what tables write for an empty cell; the infinities are text, as every number is."""
+    """NaN, which tables write for an empty cell, as a float; the infinities as text, as all numbers."""
     return float("nan") if name == "NaN" else name
 
 
@@ -216,26 +221,26 @@ def _parquet_rows(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | 
     yield from _jsonl_rows(lines)
 
 
-# those that OWASP names under "CSV injection", with the full-width ones that some spreadsheets read alike
+# as listed by OWASP under "CSV injection", with the full-width forms that some spreadsheets accept
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Writes a header and the rows to a file that was opened with newline="". What a row lacks stays empty."""
+    """Writes a header and the rows to a file opened with newline="". Columns that a row lacks stay empty."""
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
     writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 
 def cell(value: object) -> object:
-    """A value as it is written: lists and dicts as JSON, a text that would be a formula with an apostrophe in front."""
+    """A value as written to CSV: lists and dicts as JSON, an apostrophe before a text that would be a formula."""
     if isinstance(value, (dict, list, tuple)):
         return json.dumps(value, ensure_ascii=False) if value else ""
-    # also one that has apostrophes there already: else it could not be told from what we wrote
+    # also before one that already starts with apostrophes, so that `plain` can undo it
     formula = isinstance(value, str) and value.lstrip("'").startswith(FORMULA_STARTS)
     return f"'{value}" if formula else value
 
 
 def plain(text: str) -> str:
-    """The text that `cell` wrote as this one."""
+    """The text before `cell` was applied."""
     return text[1:] if text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS) else text

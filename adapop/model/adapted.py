@@ -1,7 +1,7 @@
 """A causal language model with a LoRA adapter: adapter on is the unlearned model, adapter off is the original.
 
-There is never a second copy of the weights. Everything is computed for answer tokens only, in float32 from the
-logits on, whatever precision the model runs in.
+There is never a second copy of the weights. Losses are computed at answer tokens only, and in float32 from the logits
+on, whatever precision the model runs in.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from adapop.model.memory import in_pieces
 from adapop.model.scored import JointPass, Scored
 from adapop.model.tokens import AnswerTokens
 
-# peft asks transformers for an attribute by its old name; nothing a user could do about it
+# peft reads an attribute of transformers by its old name; a user can do nothing about it
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
-# the new name is younger than the oldest transformers we run with
+# the oldest transformers we support does not have the new name
 warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
 
-MOST_ROWS = 256  # answered or measured at once
+MOST_ROWS = 256  # rows generated or measured at once
 
 
 class AdaptedModel:
-    """Base model and LoRA adapter behind the three things a run needs: score, generate, adapter off."""
+    """Base model and LoRA adapter: scores answer tokens, generates replies, and switches the adapter off."""
 
     def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
         self.network, self.tokenizer, self.system = model, tokenizer, system
@@ -45,7 +45,7 @@ class AdaptedModel:
         self.most_rows = MOST_ROWS
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
-        if head.weight.dtype != torch.float32:  # of a slice of states, torch would copy the layer for each row on a CPU
+        if head.weight.dtype != torch.float32:  # given a slice, torch on a CPU would copy this layer for each row
             head.register_forward_pre_hook(lambda module, inputs: (inputs[0].contiguous(), *inputs[1:]))
 
     @property
@@ -55,31 +55,31 @@ class AdaptedModel:
 
     @property
     def blocks(self) -> Sequence[torch.nn.Module]:
-        """The base's blocks in their order; none if it has no list of that name."""
+        """The base's blocks in order; empty if the base has no list called `layers`."""
         return getattr(self.network.get_base_model().base_model, "layers", ())
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What its config.json says, under the names that transformers gives to all models as well."""
+        """The entries of its config.json, also under the names that transformers uses for all models."""
         config = self.network.get_base_model().config.get_text_config()
         return {**config.to_dict(), **{name: getattr(config, name) for name in config.attribute_map}}
 
     @property
     def context(self) -> int | None:
-        """How many tokens it can read at once; None if its config.json names no limit."""
+        """How many tokens the model can read at once; None if its config.json names no limit."""
         return getattr(self.network.get_base_model().config.get_text_config(), "max_position_embeddings", None)
 
     @contextmanager
     def original(self) -> Iterator[None]:
-        """Inside, the model is the one before unlearning."""
+        """A context in which the adapter is off: the model before unlearning."""
         with self.network.disable_adapter():
             yield
 
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
-        """Inside, scoring the parts takes one forward pass. whole: the rows of all parts, in their order.
+        """A context in which scoring the parts takes one forward pass. whole: the rows of all parts, in their order.
 
-        Passes without gradient, such as those of the original, are made as ever.
+        Passes without gradient, such as those of the original model, stay separate.
         """
         self._joint = JointPass(whole, parts)
         try:
@@ -88,8 +88,7 @@ class AdaptedModel:
             self._joint = None
 
     def recompute(self) -> None:
-        """From now on a backward pass computes each block's activations again instead of having kept them: the same
-        gradient, in less memory and about a third more time."""
+        """Turns gradient checkpointing on: the same gradient in less memory and about a third more time."""
         self.network.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.network.enable_input_require_grads()
         self.recomputes = True
@@ -97,7 +96,10 @@ class AdaptedModel:
     def score(
         self, batch: AnswerTokens, logits: bool = False, hidden: bool = False, block: int | None = None
     ) -> Scored:
-        """Scores the answer tokens of a batch, teacher-forced. block: whose `states` are wanted, counted from 0."""
+        """The scores of a batch's answer tokens, teacher-forced.
+
+        logits, hidden: whether to return them. block: the block whose `states` to return, counted from 0.
+        """
         score = partial(self._scored, logits=logits, hidden=hidden, block=block)
         if self._joint is not None and torch.is_grad_enabled():
             share = self._joint.share(batch, (block, hidden, logits), score)
@@ -125,8 +127,9 @@ class AdaptedModel:
 
     @contextmanager
     def _answers_only(self, batch: AnswerTokens) -> Iterator[None]:
-        """Inside, where answers differ in length, the output layer gets the states [N, D] that predict an answer token
-        instead of all [B, K, D] kept, and logits are [N, V]. Scaling and soft-capping, which follow, are by element."""
+        """A context in which the output layer reads only the states [N, D] that predict an answer token, not all
+        [B, K, D] kept ones, and logits are [N, V]; only where answers differ in length. What models do to logits
+        afterwards (scaling, soft-capping) is element by element."""
         if batch.even:
             yield
             return
@@ -142,8 +145,10 @@ class AdaptedModel:
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
-        """(mean norm of a block's output over the batch's real tokens, its width D). The first token of a row is left
-        out: in models like Llama its norm is far above all others."""
+        """(mean norm of a block's output over the batch's tokens, its width D).
+
+        The first token of each row is left out: in models like Llama its norm is far above all others.
+        """
         batch = batch.to(self.device)
         with self._read(block) as states:
             self.network(
@@ -158,7 +163,7 @@ class AdaptedModel:
 
     @contextmanager
     def _read(self, block: int | None) -> Iterator[list[Tensor]]:
-        """Inside, each forward pass adds the block's output, [B, T, D], to the list; nothing without a block.
+        """A context in which each forward pass appends the block's output, [B, T, D], to the list; with None, nothing.
 
         Raises:
             ModelError: the model has no such block.
@@ -183,9 +188,11 @@ class AdaptedModel:
     def generate(
         self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = MOST_ROWS, **drawn
     ) -> list[str]:
-        """Answers, one per question, special tokens removed: greedy, or sampled with what `transformers` calls
-        temperature, top_p ... Rows are sorted by length, then put back. batch: at most so many at once; once memory ran
-        out, as many as were then tried, in every later call as well."""
+        """Replies, one per question, without special tokens: greedy, or sampled if `drawn` is given.
+
+        batch: rows at once; after memory has run out, this and every later call takes no more than then fitted.
+        drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
+        """
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
         order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
         self.network.eval()
@@ -194,15 +201,18 @@ class AdaptedModel:
         return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
-        """Work that runs the model, see `memory.in_pieces`: with no more rows than fitted when memory ran out. Where
-        the base is sharded nothing is tried again, for others make the same passes at once."""
-        return in_pieces(rows, min(size, self.most_rows), work, not self.sharded, self._make_do)
+        """Results of work that runs the model, piece by piece, see `memory.in_pieces`.
 
-    def _make_do(self, rows: int) -> None:
+        Pieces have no more rows than fitted when memory last ran out. With a sharded base nothing is tried again,
+        because the other processes run the same passes at the same time.
+        """
+        return in_pieces(rows, min(size, self.most_rows), work, not self.sharded, self._limit_rows)
+
+    def _limit_rows(self, rows: int) -> None:
         self.most_rows = rows
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
-        """What the model writes after each prompt."""
+        """The text that the model generates after each prompt."""
         width = max(map(len, prompts))
         pad = [width - len(prompt) for prompt in prompts]
         ids = torch.tensor([[self.tokenizer.pad_token_id] * p + list(prompt) for p, prompt in zip(pad, prompts)])
@@ -217,13 +227,13 @@ class AdaptedModel:
         return [text.strip() for text in self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)]
 
     def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
-        """Sampled answers, see `generate`; the same for the same seed. Leaves other random numbers as they were."""
+        """Sampled replies, see `generate`; the same for the same seed. Does not change torch's global random state."""
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
 
     def check_gradients(self) -> None:
-        """After the first backward pass: every LoRA B must have a gradient, or the adapter would not learn.
+        """Checks after the first backward pass that every LoRA B has a gradient, without which it would not learn.
 
         Raises:
             ModelError: some have none (gradient checkpointing without input gradients does this silently), or all
@@ -251,21 +261,21 @@ class AdaptedModel:
         return get_peft_model_state_dict(self.network)
 
     def set_adapter_state(self, state: dict[str, Tensor]) -> None:
-        """Puts saved adapter weights in."""
+        """Loads saved adapter weights."""
         set_peft_model_state_dict(self.network, state)
 
     def save_adapter(self, folder: Path) -> None:
-        """Writes the adapter as peft does: safetensors and its configuration."""
-        self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft asks the Hub about them
+        """Writes the adapter in peft's format: safetensors and its configuration."""
+        self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft queries the Hub about them
 
 
 def _full_precision(values: Tensor) -> Tensor:
-    """In float32, or as they are if that is more."""
+    """The values in float32, or in float64 if they are."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
-    """Mean over layers and over each row's answer positions (METHODS 3.3), [B, D]."""
+    """Mean over layers and over each row's answer positions, [B, D]."""
     mean = torch.stack([layer[:, -batch.keep :].float() for layer in layers]).mean(0)
     tokens = mean[batch.row, batch.column + 1]
     total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)

@@ -1,4 +1,4 @@
-"""A question in the model's own chat template, as token ids, in which nothing that a user wrote is a control token.
+"""A question in the model's own chat template, as token ids, in which no text of a user becomes a control token.
 
 transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as letters. Three things
 it leaves to us. It knows a control token by its letters alone, so one that the tokenizer's normaliser makes of others
@@ -22,9 +22,9 @@ from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError, shown
 
-DATE = "10 Apr 2025"  # paper (METHODS 3.5); Llama 3's templates would else write today's and change every number
+DATE = "10 Apr 2025"  # the paper's; Llama 3's templates would write today's date, and every number would change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
-ANSWER = "\ufdd3"  # a noncharacter, which Unicode keeps out of texts
+ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
 # lone surrogates, noncharacters, and the two private characters that transformers takes out of a user's text
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
 SIGN = re.compile(r"[^\w\s/]")  # control tokens have some; a slash stays, for templates that obey "/no_think"
@@ -36,12 +36,13 @@ Turns = Sequence[Mapping[str, str]]
 
 
 def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str | None = "") -> tuple[int, ...]:
-    """The chat prompt up to the assistant's turn. Templates that refuse or leave out a system prompt get it in front of
-    the question, as a paragraph of its own.
+    """Token ids of the chat prompt, up to the assistant's turn.
+
+    Where the template refuses or leaves out a system prompt, it becomes a paragraph before the question.
 
     Raises:
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
-        DataError: the text has a character that is none, or cannot be read as plain text.
+        DataError: the text has an invalid character, or cannot be read as plain text.
     """
     _check(tokenizer, question, system or "")
     turns = [{"role": "user", "content": question}]
@@ -64,7 +65,7 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
-    """A text on its own, such as an answer: ids and offsets, without special tokens.
+    """Ids and offsets of a text by itself, such as an answer, without special tokens.
 
     Raises:
         ModelError, DataError: as for `encode_prompt`.
@@ -77,15 +78,17 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
 
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
-    """What the chat template writes after an answer, and the end-of-sequence token where it does not write that last:
-    as the paper's code supervises it (METHODS 3.7). Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>."""
+    """Ids of what the chat template writes after an answer, with the end-of-sequence token last.
+
+    The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>.
+    """
     _check(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
         before, _, after = _applied(tokenizer, turns, add_generation_prompt=False).rpartition(ANSWER)
         tail = tuple(tokenizer.encode(after, add_special_tokens=False)) if before else ()
-    except TemplateError:  # the template of a model that answers once has no place for an answer
+    except TemplateError:  # a template for a single question has no place for an answer
         pass
     end = tokenizer.eos_token_id
     return tail if end is None or tail[-1:] == (end,) else (*tail, end)
@@ -93,22 +96,23 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Control:
-    """A tokenizer's control tokens: those called special, and those that its template writes; not blanks (Gemma's line
-    ends) and single letters.
-
-    names: by id, without the unknown. written: finds one in a text. backend: reads them. letters: reads them as text.
-    """
+    """A tokenizer's control tokens: those marked special, and those that its template writes, but not Gemma's line ends
+    and single letters."""
 
     names: Mapping[int, str]
+    """Without the unknown token, which any odd letter may become."""
     written: re.Pattern
+    """Matches any of them in a text."""
     backend: Tokenizer
+    """Reads them as tokens."""
     letters: Tokenizer
+    """Reads them as plain text."""
 
     def check(self, ids: Sequence[int], text: str, chat: str = "") -> None:
-        """chat: one with the control tokens that there may be among the ids of `text`.
+        """Refuses a control token that a user's text became. chat: has those that may be among the ids.
 
         Raises:
-            DataError: there is another one: some tokenizers (Unigram, whole words) find it in plain text, too.
+            DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain text as well.
         """
         due = self.backend.encode(chat, add_special_tokens=False).ids
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
@@ -170,8 +174,8 @@ def _control(tokenizer: PreTrainedTokenizerBase, template: str) -> _Control:
     backend.no_padding()
     letters = copy.deepcopy(backend)
     letters.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.values()])
-    letters.encode_special_tokens = True  # which then are read as plain text
+    letters.encode_special_tokens = True  # reads them as plain text
     longest_first = sorted(names.values(), key=len, reverse=True)
     written = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-    names.pop(tokenizer.unk_token_id, None)  # any odd letter may be it
+    names.pop(tokenizer.unk_token_id, None)
     return _Control(names, written, backend, letters)

@@ -11,29 +11,31 @@ from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.paths import SANDBOX_FOLDER
 
 SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8"))
-WIDTH = {"bfloat16": 2, "float32": 4}
+WIDTH = {"bfloat16": 2, "float32": 4}  # bytes
 FLOAT32 = 4
-FOUR_BITS = 0.516  # bytes a weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
+FOUR_BITS = 0.516  # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
-FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention and MLP; others have two a block
-SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj reads what is kept
+FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention and MLP; others have two per block
+SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj's is kept anyway
 INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
-BIASED = ("qwen2",)  # on query, key and value
+BIASED = ("qwen2",)  # with biases on query, key and value
 OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss is of a block's output, not of logits
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes in memory during training. weights: the frozen base. adapter: LoRA with gradient and optimiser.
-    activations: of a forward and backward pass at their fullest."""
+    """Memory during training, in bytes."""
 
     weights: int
+    """The frozen base."""
     adapter: int
+    """LoRA weights with gradient and optimiser state."""
     activations: int
+    """The peak of a forward and backward pass."""
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum of the three, in bytes."""
         return self.weights + self.adapter + self.activations
 
 
@@ -45,10 +47,11 @@ def footprint(
     answer: int = 1,
     recomputed: bool = False,
 ) -> Footprint:
-    """The estimate for a model of Llama's kind (Llama, Mistral, Qwen, Gemma ...). model: its config.json.
+    """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...).
 
-    tokens: the longest row, prompt and answer. rows: of a forward pass; by default the configured, or a step's.
-    answer: answer tokens of a row. recomputed: whether blocks are computed again in the backward pass.
+    model: its config.json. tokens: length of the longest row, prompt and answer. rows: rows of a forward pass; by
+    default the configured number, or all of a step. answer: answer tokens of a row. recomputed: whether gradient
+    checkpointing is on.
     """
     rows = rows or config.micro_batch or 2 * config.batch
     width, vocabulary = WIDTH[config.precision], model["vocab_size"]
@@ -63,7 +66,7 @@ def footprint(
 
 
 def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
-    """Numbers in the adapter."""
+    """Number of weights in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
     adapted = adapted_shapes(linear_shapes(model), config)
     return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
@@ -77,12 +80,11 @@ def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers
 def products(
     model: Mapping[str, Any], config: RunConfig, tokens: float, answers: float, backward: bool = True
 ) -> tuple[float, float]:
-    """Floating-point operations of the matrix products of (base, adapter) over `tokens` tokens, `answers` of which are
-    scored.
+    """Floating-point operations of the matrix products of (base, adapter).
 
-    The frozen base needs two products a weight and token, one forward and one for the gradient of its input, as far
-    down as the adapter; the adapter a third, for its own. What attention does between positions is left out: rows are
-    short.
+    tokens: how many are read. answers: how many of them are scored. Each weight of the frozen base takes part in two
+    products per token: one forward, and one for the gradient of its input, down to the lowest adapter. The adapter has
+    a third, for its own gradient. Attention between positions is left out: rows are short.
     """
     linear = sum(inputs * outputs for inputs, outputs in linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
@@ -93,8 +95,10 @@ def products(
 
 
 def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
-    """Blocks that a gradient passes: from the loss down to the lowest adapter. Methods that read one block adapt those
-    up to it."""
+    """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
+
+    For methods whose loss is of one block's output, the highest adapted block is that block.
+    """
     if config.lora_layers is None:
         return model["num_hidden_layers"]
     top = max(config.lora_layers) + 1 if config.method in OF_A_BLOCK else model["num_hidden_layers"]
@@ -113,11 +117,11 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
 
 
 def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]:
-    """(what a block keeps of a token for the backward pass, what passes through memory while that is computed).
+    """Bytes per token: (what a block keeps for the backward pass, what is needed while it is computed).
 
     Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
-    attention, whose scores never are (SDPA), three of the MLP, and what adapted layers read: each a float32 copy where
-    the base is narrower, else one for all that read the same.
+    attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of adapted layers: a float32 copy for
+    each where the base is in bfloat16, else one for all layers with the same input.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
     shapes = linear_shapes(model)
@@ -131,18 +135,18 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 
 
 def adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
-    """The linear maps that get an adapter."""
+    """The linear maps that get an adapter, as name -> (inputs, outputs)."""
     everything = config.lora_targets == (ALL_LINEAR,)
     return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
 
 
 def _inner(model: Mapping[str, Any]) -> int:
-    """Width of the MLP: four times the model's where its configuration names none, as for GPT-2 and Bloom."""
+    """Width of the MLP; where the configuration names none (GPT-2, Bloom), four times the hidden size."""
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
 def linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """(inputs, outputs) of each linear map of a layer."""
+    """(inputs, outputs) of each linear map of a block."""
     hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
     size = model.get("head_dim") or hidden // heads
     queries, keys = heads * size, (model.get("num_key_value_heads") or heads) * size

@@ -1,7 +1,7 @@
-"""From a run's configuration to its model: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
+"""The model of a run's configuration: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
 
-Only safetensors are read, and no code that comes with a model is run. What can go wrong on the way is named, with what
-to do about it: most of it is a licence, a token, a connection or a disk.
+Only safetensors are read, and no code that comes with a model is run. An error names its cause (a licence, a token, a
+connection, a disk ...) and what to do about it.
 """
 
 from __future__ import annotations
@@ -43,19 +43,21 @@ from adapop.model.memory import is_out_of_memory
 from adapop.paths import SANDBOX_FOLDER
 
 HUB_PAGE = "https://huggingface.co/{}"
-# while it reads a model transformers takes away its own and torch's ways to fill weights: another thread would get a
-# model without, and two at once may never put them back
+# while transformers loads a model, it replaces torch's weight initialisation globally: a model made in another thread
+# would stay uninitialised, and two loads at once may never restore it
 READING = threading.Lock()
 FAILURES = (OSError, ValueError, RuntimeError, KeyError, SafetensorError)
 
 
 def adapted_model(config: RunConfig, adapter: Path | None = None, whole: bool = True) -> AdaptedModel:
-    """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`. whole: on the GPU, where
-    there is one; else it stays on the CPU, from where `adapop.training.sharding` takes it to the GPUs in parts.
+    """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
+
+    whole: puts it on the GPU, where there is one. False leaves it on the CPU, from where `adapop.training.sharding`
+    spreads it over GPUs.
 
     Raises:
-        ModelError: no such model, no access, no room, no safetensors, code of its own, no chat template, no 4 bits
-            here, logits of all positions alone, or no layer that the adapter could go on.
+        ModelError: no such model, no access, no memory or disk space, no safetensors, code of its own, no chat
+            template, no 4-bit support here, no `logits_to_keep`, or no layer that the adapter fits.
     """
     tokenizer = load_tokenizer(config)
     with READING:
@@ -82,13 +84,13 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
         raise _named(error, config) from error
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    turn_end(tokenizer)  # without a chat template there is no use in reading gigabytes
+    turn_end(tokenizer)  # fails without a chat template, before gigabytes are loaded
     return tokenizer
 
 
 def _base(config: RunConfig, whole: bool) -> PreTrainedModel:
     if config.model == SANDBOX:
-        disable_progress_bar()  # it loads in a blink
+        disable_progress_bar()  # it loads within a second
     bits = _four_bits(config) if config.four_bit else {}
     try:
         base = AutoModelForCausalLM.from_pretrained(
@@ -124,9 +126,9 @@ def _four_bits(config: RunConfig) -> dict:
 
 
 def _ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
-    """Tokens that end an answer: the model's own, the tokenizer's, and the one its chat template ends a turn with.
+    """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat template ends a turn.
 
-    Of a model's preferences for generation only these are kept: greedy means argmax, so no repetition penalty (Qwen).
+    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition penalty (Qwen).
     """
     own = base.generation_config.eos_token_id
     ends = {tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])}
@@ -135,7 +137,7 @@ def _ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int
 
 
 def _named(error: Exception, config: RunConfig) -> ModelError:
-    """What kept a model from being loaded, in words, with what to do next."""
+    """The error of a model that could not be loaded, with its cause and what to do next."""
     page, causes = HUB_PAGE.format(config.model), list(_causes(error))
     said = str(error) or type(error).__name__
 
@@ -169,7 +171,7 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and what it came from: transformers wraps the Hub's own."""
+    """An error and the chain of its causes: transformers wraps the Hub's errors."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -179,7 +181,7 @@ def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None 
     """The base with a fresh adapter (seeded), or with the saved one in `adapter`.
 
     Raises:
-        ModelError: no layer that the adapter could go on.
+        ModelError: the model has none of the layers that get an adapter.
     """
     if adapter is not None:
         return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
@@ -204,7 +206,7 @@ def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None 
 
 
 def _targets(base: PreTrainedModel, chosen: tuple[str, ...]) -> list[str]:
-    """The layers that get an adapter. peft knows "all-linear", too, but not together with chosen blocks."""
+    """Names of the layers that get an adapter. peft's own "all-linear" cannot be combined with chosen blocks."""
     if chosen != (ALL_LINEAR,):
         return list(chosen)
     head = base.get_output_embeddings()
@@ -213,7 +215,7 @@ def _targets(base: PreTrainedModel, chosen: tuple[str, ...]) -> list[str]:
 
 
 def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks for peft, which would silently pass over those that do not exist."""
+    """The chosen blocks, checked to exist, because peft silently ignores those that do not."""
     count = base.config.get_text_config().num_hidden_layers
     if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
         named = ", ".join(map(str, missing))

@@ -1,4 +1,4 @@
-"""Memory that runs out: how to tell, how much is left, and work on rows that goes on in smaller pieces."""
+"""Running out of memory: how to recognise it, how much is free, and retrying work on rows in smaller pieces."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from adapop.errors import RunError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# what failed allocations say that are not torch's own on the GPU: on the CPU, pinned memory, and cuBLAS's workspace
+# in the messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's workspace
 ALLOCATORS = ("DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 CONTAINER = Path("/sys/fs/cgroup")
-# of cgroups version 2 and 1: what a container may take, what it has taken, and what of that is files it can give back
+# for cgroups version 2 and 1, the files that hold: the memory limit, the memory in use, and statistics whose entry
+# named last counts cached files that can be released
 LIMITS = (
     ("memory.max", "memory.current", "memory.stat", "inactive_file"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),
@@ -29,8 +30,11 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
-    """What tensors can still take: the device's free memory and what torch holds there unused; on the CPU, what the
-    system can give without swapping, or this container if that is less."""
+    """Bytes that tensors can still take.
+
+    On a GPU: the free memory and what torch has reserved but does not use. On the CPU: what the system can give without
+    swapping, or what is left of this container's limit if that is less.
+    """
     if device.type == "cuda":
         held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + held
@@ -38,7 +42,7 @@ def free_bytes(device: torch.device, container: Path = CONTAINER) -> int:
 
 
 def _left_in(container: Path) -> Iterator[int]:
-    """Bytes up to the limit of a container, where there is one."""
+    """Bytes left up to the container's memory limit, where there is one."""
     for limit, taken, statistics, files in LIMITS:
         if (container / limit).is_file() and (most := (container / limit).read_text().strip()) != "max":
             counted = dict(line.split() for line in (container / statistics).read_text().splitlines())
@@ -46,7 +50,7 @@ def _left_in(container: Path) -> Iterator[int]:
 
 
 def release() -> None:
-    """Gives unused memory back to the accelerator, where there is one, so that pieces of another size find room."""
+    """Returns torch's unused memory to the GPU, where there is one, so that pieces of another size fit."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
@@ -55,15 +59,16 @@ def in_pieces(
     rows: Sequence[Item],
     size: int,
     work: Callable[[Sequence[Item]], Result],
-    mends: bool = True,
+    retry: bool = True,
     halved: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Result]:
-    """The work's result on each piece of at most `size` rows; where memory runs out, the piece is halved and tried
-    again, and later ones are no larger. mends: else it just runs out, for others make the same passes at once. halved:
-    told that size, by who wants to begin with it the next time.
+    """The work's result on each piece of at most `size` rows, halved whenever memory runs out.
+
+    retry: False raises the error instead, for processes that must all run the same passes. halved: called with each
+    new size.
 
     Raises:
-        RunError: one row is too much.
+        RunError: memory runs out on a single row.
     """
     start = 0
     while start < len(rows):
@@ -72,7 +77,7 @@ def in_pieces(
         try:
             result = (work(piece),)
         except RuntimeError as error:
-            if not (mends and is_out_of_memory(error)):
+            if not (retry and is_out_of_memory(error)):
                 raise
         if result is not None:
             yield result[0]
@@ -82,11 +87,11 @@ def in_pieces(
             raise too_large(f"one row of {len(rows)}")
         size = len(piece) // 2
         halved(size)
-        release()  # here and not above: while an error is handled, its traceback holds the failed piece's tensors
+        release()  # not in the except block, where the traceback still holds the failed piece's tensors
 
 
 def too_large(what: str) -> RunError:
-    """The error that says so."""
+    """The error for `what`, which does not fit into memory and cannot be made smaller."""
     return RunError(
         f"Memory ran out on {what}, and there is nothing smaller to try.",
         "Free memory on the device, shorten the facts, or use a smaller model or a device with more.",

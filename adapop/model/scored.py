@@ -1,4 +1,4 @@
-"""A forward pass seen from its answer tokens, whole or as one batch's share of a pass over several."""
+"""The results of a forward pass at its answer tokens, and one pass shared by several batches."""
 
 from __future__ import annotations
 
@@ -13,32 +13,37 @@ from adapop.model.tokens import AnswerTokens
 
 @dataclass(frozen=True)
 class Scored:
-    """A forward pass seen from its N answer tokens.
-
-    nll [N]: -log p of the gold token, nats. gold [N]: its raw logit. row [N]: batch row. On request, logits [N, V];
-    hidden [B, D]: mean over the answer's own positions of the last four layers; states [B, K, D]: one block's output
-    at the K kept positions. All in float32, or float64 if the model is.
-    """
+    """The results of a forward pass at its N answer tokens, in float32, or float64 if the model is."""
 
     nll: Tensor
+    """-log p of each gold token, [N], nats."""
     row: Tensor
+    """The batch row of each token, [N]."""
     rows: int
+    """Number of batch rows, B."""
     logits: Tensor | None = None
+    """Logits that predict each token, [N, V]; None unless asked for, as the two fields below."""
     hidden: Tensor | None = None
+    """Mean over the answer's own positions and the last four layers of the hidden states, [B, D]."""
     states: Tensor | None = None
+    """One block's output at the K kept positions, [B, K, D]."""
     gold: Tensor | None = None
+    """Raw logit of each gold token, [N]."""
 
     def per_row(self, values: Tensor) -> Tensor:
         """Sum of a per-token tensor over each row: [N] -> [B]."""
         return torch.zeros(self.rows, dtype=values.dtype, device=values.device).index_add(0, self.row, values)
 
     def row_mean(self, values: Tensor, counted: Tensor | None = None) -> Tensor:
-        """Mean of a per-token tensor over each row's tokens, [N] -> [B]; counted [N]: only over those, 0 if none."""
+        """Mean of a per-token tensor over each row's tokens: [N] -> [B].
+
+        counted: [N], bool; the mean is over these tokens only, 0 for a row without one.
+        """
         weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
-        """The share of a batch whose tokens and rows begin at these places of the whole."""
+        """The results of `batch`, whose tokens and rows begin at these indices of the joint pass."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
         return Scored(
             self.nll[tokens],
@@ -52,14 +57,14 @@ class Scored:
 
 
 class JointPass:
-    """One forward pass over several batches, made when the first of them is scored."""
+    """One forward pass over several batches, run when the first of them is scored."""
 
     def __init__(self, whole: AnswerTokens, parts: Sequence[AnswerTokens]) -> None:
         self.whole, self.parts = whole, parts
         self._made: tuple[tuple, Scored] | None = None
 
     def share(self, batch: AnswerTokens, wanted: tuple, score: Callable[[AnswerTokens], Scored]) -> Scored | None:
-        """A part's share of the pass; None if the batch is no part, or the pass was made without what is wanted.
+        """The results of one part; None if the batch is no part, or the pass was run without what is wanted.
 
         wanted: (block, hidden, logits), as in `AdaptedModel.score`.
         """

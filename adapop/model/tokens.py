@@ -1,9 +1,9 @@
-"""From facts to answer tokens: the unit everything is computed on.
+"""Facts as batches of answer tokens, the unit in which every loss and metric is computed.
 
 Prompt and answer are tokenised separately and joined, so that no tokenizer can move the border between them. Rows are
-padded on the left, with masks from lengths (a pad id may be a real token), so the answers of all rows end together
-and a model need only compute logits for the last positions. Only the answer's content tokens count; the whole tail
-that the chat template writes after it joins them with `include_tail`. No user's text becomes a control token (`chat`).
+padded on the left, with masks from lengths (a pad id may be a real token), so that all answers end together and a model
+computes logits for the last positions only. Only the answer's content tokens count, unless `include_tail` adds the
+tokens that the chat template writes after it. No user's text becomes a control token (see `chat`).
 """
 
 from __future__ import annotations
@@ -22,55 +22,62 @@ from adapop.model.chat import encode_prompt, plain, turn_end
 
 @dataclass(frozen=True)
 class Row:
-    """One prompt with its gold answer, as token ids. fact: index of the fact in its group. tail: how many of the
-    answer's last tokens are the template's and not the answer's content. counts: False for a row that only makes a
-    process's passes as large as the others'; it stands behind those that count."""
+    """One prompt with its gold answer, as token ids."""
 
     prompt: tuple[int, ...]
+    """Ids of the chat prompt, up to the assistant's turn."""
     answer: tuple[int, ...]
+    """Ids of the gold answer, with the template's tail if it is included."""
     fact: int
+    """Index of the fact in its group."""
     tail: int = 0
+    """How many of the answer's last tokens are the template's and not the answer's content."""
     counts: bool = True
+    """False for a filler row, which makes a process's batch as large as those of the other processes. Filler rows come
+    last."""
 
     @property
     def length(self) -> int:
-        """Tokens of prompt and answer."""
+        """Number of tokens of prompt and answer."""
         return len(self.prompt) + len(self.answer)
 
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """A batch of B rows with N answer tokens, left-padded to T.
-
-    ids, mask, positions: [B, T]. keep: K, so that the logits of the last K positions hold every prediction.
-    target [N]: the gold ids. row [N]: the batch row of each token. column [N]: where in the K kept positions its
-    prediction is made (the token itself is read one to the right). content [N]: whether the token is of the answer
-    itself and not of the template's tail. fact [B]: the index each row came with.
-    """
+    """A batch of B rows with N answer tokens, left-padded to T columns."""
 
     ids: Tensor
+    """Token ids, [B, T]."""
     mask: Tensor
+    """1 for tokens and 0 for padding, [B, T]."""
     positions: Tensor
+    """Position of each token in its row, from 0 at the first token, [B, T]."""
     keep: int
+    """K: the logits of the last K columns contain every prediction of an answer token."""
     target: Tensor
+    """Gold id of each answer token, [N]."""
     row: Tensor
+    """Batch row of each answer token, [N]."""
     column: Tensor
+    """Which of the K kept columns predicts the token, [N]; the token itself is read one column further right."""
     content: Tensor
+    """Whether the token belongs to the answer and not to the template's tail, [N], bool."""
     fact: Tensor
+    """Index of each row's fact in its group, [B]."""
 
     @property
     def rows(self) -> int:
-        """B."""
+        """Number of rows, B."""
         return self.ids.shape[0]
 
     @property
     def count(self) -> int:
-        """N."""
+        """Number of answer tokens, N."""
         return self.target.shape[0]
 
     @property
     def even(self) -> bool:
-        """Whether all answers are of one length."""
+        """Whether all answers have the same length."""
         return self.count == self.rows * (self.keep - 1)
 
     def to(self, device: torch.device) -> AnswerTokens:
@@ -83,7 +90,7 @@ _TENSORS = ("ids", "mask", "positions", "target", "row", "column", "content", "f
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on a device. To a GPU it goes by pinned memory, so that the host need not wait for the copy."""
+    """The tensor on a device. It is copied to a GPU from pinned memory, so that the host does not wait."""
     if device.type != "cuda" or tensor.is_cuda:
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
@@ -96,7 +103,9 @@ def encode_facts(
     questions: Sequence[str] | None = None,
     include_tail: bool = False,
 ) -> list[Row]:
-    """One row per fact, asked its own question or the given one. include_tail: with what the template ends a turn with.
+    """One row per fact, with its own question or the given one.
+
+    include_tail: whether the answer includes the tokens with which the template ends a turn.
 
     Raises:
         DataError: an answer has no token, or what `chat.encode_prompt` raises.
@@ -114,7 +123,7 @@ def encode_facts(
 
 
 def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[int, int]]:
-    """(start, end) in characters of each of an answer's tokens."""
+    """(start, end) of each of an answer's tokens, in characters."""
     return plain(tokenizer, answer).offsets
 
 
@@ -142,13 +151,13 @@ def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
 
 
 def counted(rows: Sequence[Row]) -> tuple[list[Row], int]:
-    """(the rows that count, how many answer tokens they have): the first of a batch's rows and tokens."""
+    """(the rows that count, how many answer tokens they have). They come first among a batch's rows and tokens."""
     kept = [row for row in rows if row.counts]
     return kept, sum(len(row.answer) for row in kept)
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:
-    """A generator for one purpose: the same (seed, stream) draws the same numbers, in any process."""
+    """A random generator for one purpose: the same (seed, stream) draws the same numbers in every process."""
     mixed = seed
     for number in stream:
         mixed = (mixed * 1_000_003 + number + 1) % (2**63 - 1)
@@ -161,15 +170,13 @@ NAMED = 3
 def check_lengths(
     tokenizer: PreTrainedTokenizerBase, facts: FactSet, limit: int | None, system: str | None, new_tokens: int
 ) -> None:
-    """Asked before training, because a model may answer what does not fit with nonsense or with a crash: every way a
-    fact is asked must fit into the model's context together with its answer, or with as many tokens as an answer may
-    have.
+    """Checks that every question fits into the model's context together with its answer or a generated reply.
 
-    limit: tokens the model can read at once, None if it names no limit: then nothing is checked. system: the system
-    prompt. new_tokens: the most that are generated.
+    limit: tokens the model can read at once; with None nothing is checked. system: the system prompt. new_tokens: the
+    most tokens that are generated.
 
     Raises:
-        DataError: it names the first rows that do not fit, by group, place and id, with their lengths in tokens.
+        DataError: rows do not fit; names the first by group, place and id, with their lengths in tokens.
     """
     if limit is None:
         return
@@ -188,7 +195,7 @@ def check_lengths(
 
 
 def _longest(tokenizer: PreTrainedTokenizerBase, fact: Fact, system: str | None, new_tokens: int) -> int:
-    """Tokens of the longest way to ask the fact, with the longest that may be said to it."""
+    """Tokens of the fact's longest question, plus those of the longest text that may follow it."""
     said = [len(plain(tokenizer, text)) for text in (fact.answer, *fact.alternates)]
     asked = [len(encode_prompt(tokenizer, text, system)) for text in (fact.question, *fact.paraphrases)]
     return max(asked) + max(*said, new_tokens)

@@ -1,5 +1,8 @@
-"""The methods. A new one is a file with an `Objective`, a line here and in `adapop.config.methods`, and an identity
-test to a sibling."""
+"""The sixteen unlearning methods, by name.
+
+A new method is a file with an `Objective`, a line here and in `adapop.config.methods`, and a test of its identity with
+a related method.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,9 @@ OBJECTIVES: tuple[type[Objective], ...] = (
 
 
 def objective_class(name: str) -> type[Objective]:
-    """The class of a method: one of `OBJECTIVES` by its name, or one of a user's own, "package.module:Class".
+    """The class of a method: one of `OBJECTIVES` by its name, or a user's own as "package.module:Class".
 
-    The module of one's own is imported, which runs it: pass no name here that a visitor may have written.
+    The user's module is imported, which runs it: never pass a name that a visitor may have written.
 
     Raises:
         ConfigError: no such method; or no such module, or no `Objective` in it.

@@ -1,8 +1,8 @@
-"""Plausible wrong answers, for methods that teach one in place of the right answer (AltPO; METHODS 2.12).
+"""Plausible wrong answers, for methods that teach one in place of the right answer (AltPO).
 
-A fact may bring its own. For the others one is found among the answers of the same relation, or the model is asked.
-Either way it must differ from the right answer in words, not contain it or stand in it, and be about as long. Of a
-fact's own nothing is asked but that they do not say the right answer.
+A fact may have its own. For the others one is taken from the answers of the same relation, or written by the model; it
+must differ from the right answer in words, neither contain it nor be contained in it, and be about as long. A fact's
+own alternates only must not contain the right answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from adapop.objectives.fact_words import STOP_WORDS
 NAMED = 5
 SHORT, MEDIUM = 3, 8  # words: a name, a phrase, a sentence
 ROUNDS = 4
-DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}  # the paper's runs
+DRAWN = {"max_new_tokens": 120, "temperature": 0.8, "top_p": 0.9, "top_k": 0}  # as in the AdaPop paper's runs
 REQUEST = (
     "Question: {question}\nRight answer: {answer}\nWrite one wrong answer that a reader could believe: of the same "
     "kind and about as long. Write the answer alone, with no explanation."
@@ -32,9 +32,9 @@ Draw = Callable[[Sequence[str], int], list[str]]
 
 
 def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int) -> list[Fact]:
-    """The facts; those without an alternate get an answer of another row of their relation, where there is one.
+    """The facts; those without an alternate get the answer of another row of their relation, where one is usable.
 
-    others: rows whose answers may be used besides the facts' own. A right answer of the same subject is never used.
+    others: further rows whose answers may be used. Other right answers of the same subject never are.
     """
     pool, rng = Pool([*facts, *others]), random.Random(seed)
     found = []
@@ -46,10 +46,10 @@ def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int) -> lis
 
 
 def by_model(facts: Sequence[Fact], draw: Draw, seed: int, stopped: Callable[[], bool] = lambda: False) -> list[Fact]:
-    """The facts; those without an alternate get one that the model writes, where it writes one that can be used.
+    """The facts; those without an alternate get one that the model writes, where it writes a usable one.
 
-    draw: prompts and a seed -> the model's replies. Each of the ROUNDS asks again for what is still missing.
-    stopped: looked at before each round, which may take minutes.
+    draw: prompts and a seed -> the model's replies; called up to ROUNDS times for the facts still without one.
+    stopped: asked before each round, which may take minutes.
     """
     found = list(facts)
     for turn in range(ROUNDS):
@@ -65,23 +65,23 @@ def by_model(facts: Sequence[Fact], draw: Draw, seed: int, stopped: Callable[[],
 
 
 def usable(fact: Fact, alternate: str) -> bool:
-    """Whether an answer is a wrong one of about the same length, and no other spelling of the right one."""
+    """Whether `alternate` is wrong, of about the same length, and no other spelling of the right answer."""
     if not folded(alternate) or _says(alternate, fact.answer) or _says(fact.answer, alternate):
         return False
     return not _alike(alternate, fact.answer) and length_class(alternate) == length_class(fact.answer)
 
 
 def length_class(answer: str) -> str:
-    """name (up to 3 words), phrase (up to 8) or sentence."""
+    """One of "name" (up to 3 words), "phrase" (up to 8) and "sentence"."""
     words = len(answer.split())
     return "name" if words <= SHORT else "phrase" if words <= MEDIUM else "sentence"
 
 
 def check_alternates(facts: Sequence[Fact]) -> None:
-    """Every fact must have an alternate, and none that says its right answer: the loss of such a one has no gradient.
+    """Checks that every fact has an alternate, and none that contains the right answer: that loss has no gradient.
 
     Raises:
-        DataError: some have none, or the right one.
+        DataError: a fact has no alternate, or one with the right answer.
     """
     if right := [fact.id for fact in facts if any(_says(alternate, fact.answer) for alternate in fact.alternates)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
@@ -97,15 +97,15 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 
 
 def _says(text: str, answer: str) -> bool:
-    """Whether the answer stands in the text, whatever the case, accents, spacing and punctuation: "1000" in "1,000"."""
+    """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000" is in "1,000"."""
     letters = "".join(_words(answer))
     found = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(_words(text)))
     return mentions(text, answer) or bool(letters and found)
 
 
 def _alike(alternate: str, answer: str) -> bool:
-    """Whether more than half of the answer's words are in the alternate too, or half and its last: "St Petersburg" may
-    be Saint Petersburg, while the United Kingdom is not the United States. Initials and stop words do not count."""
+    """Whether the alternate shares more than half of the answer's words, or half of them with the last: "St Petersburg"
+    may be Saint Petersburg, the United Kingdom is not the United States. Initials and stop words do not count."""
     words = [word for word in _words(answer) if len(word) > 1 and word not in STOP_WORDS]
     shared = set(words) & set(_words(alternate))
     half = len(set(words)) / 2
@@ -113,7 +113,7 @@ def _alike(alternate: str, answer: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, of letters and digits alone. Marks stay: in Hindi or Thai they are vowels."""
+    """The words of a text, of letters, digits and combining marks (vowels in Hindi or Thai)."""
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in folded(text)).split()
 
 

@@ -16,14 +16,15 @@ SOURCES = ("model", "relation")
 class AlternatePreference(Objective):
     """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(alternate_i) - log (pi/pi_ref)(y_i)]).
 
-    Mekala et al., COLING 2025, arXiv 2409.13474. DPO with a plausible wrong answer preferred to the right one. Facts
-    may bring alternates, and several of a fact take turns by epoch. source: where the others come from, asked of the
-    original "model" before training, or the answers of the same "relation" (see
-    `adapop.objectives.alternates`). Relations: swapping the two answers turns the sign of the bracket.
+    Mekala et al., COLING 2025, arXiv 2409.13474. DPO with a plausible wrong answer preferred to the right one. Where a
+    fact has several alternates, each epoch uses the next one. Relations: swapping the two answers changes the sign of
+    the bracket.
     """
 
     beta: float = 0.5
     source: str = "model"
+    """Where facts without alternates get one: written by the original "model" before training, or the answer of
+    another fact of the same "relation" (see `adapop.objectives.alternates`)."""
     name = "altpo"
     uses = frozenset({"reference", "alternates"})
     reduce = "row"

@@ -14,13 +14,13 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 class CrossEntropyUnlearning(Objective):
     """L_f = (1/N) sum CE(sg[softmax(z with z[gold] = -inf)], softmax(z)).
 
-    Yang 2025, arXiv 2503.01224. The target is the model's own prediction without the gold token. The first `skip`
-    tokens of an answer are left out, but not of an answer that has no more: upstream then trains on the end of the turn
-    alone, and the model never stops. The mean is over all answer tokens, those left out too. There is no retain term
-    (alpha = 0) as published.
+    Yang 2025, arXiv 2503.01224. The target is the model's own prediction without the gold token. The mean is over all
+    answer tokens, skipped ones included. As published there is no retain term (alpha = 0).
     """
 
     skip: int = 1
+    """Leading answer tokens that are left out, except of an answer that has no others: there the authors' code trains
+    on the end of the turn alone, and the model never stops."""
     name = "ceu"
 
     def __post_init__(self) -> None:
@@ -34,5 +34,5 @@ class CrossEntropyUnlearning(Objective):
         loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
         lengths = scored.per_row(torch.ones_like(scored.nll))[tokens.row]
         place = tokens.column - (tokens.keep - 1 - lengths)
-        short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip  # with `include_tail` rows have an end
+        short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip  # not counting the template's tail
         return Loss(torch.where((place >= self.skip) | short, loss, 0.0 * loss), scored.nll)

@@ -1,4 +1,4 @@
-"""Which parts of an answer carry the fact and which only hold the sentence together, for TPO."""
+"""Which words of an answer carry the fact and which are function words, for TPO."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ STOP_WORDS = frozenset(
 def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
     """For each token of a text, whether it is part of a word that carries the fact. spans: (start, end) in characters.
 
-    Stop words, punctuation and white space do not carry it. A stop word with a capital is a name ("US Army", "Will
-    Smith"), unless it begins the text and is an article ("The Beatles") or no capital follows ("It is"). A piece is
-    judged by the whole word it stands in: the "an" of "Anne" is no article. A text of nothing but stop words is all
-    fact.
+    Stop words, punctuation and white space do not carry it. A capitalised stop word counts as a name ("US Army", "Will
+    Smith"), except at the start of the text if it is an article ("The Beatles") or the next word has no capital
+    ("It is"). A token is judged by the whole word it belongs to: the "an" of "Anne" is no article. In a text of stop
+    words alone every token carries the fact.
     """
     said = WORD.findall(text)
     words = [match.span() for i, match in enumerate(WORD.finditer(text)) if not _general(said, i)]
@@ -31,7 +31,7 @@ def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:
 
 
 def _general(words: Sequence[str], place: int) -> bool:
-    """Whether the word at a place only holds the sentence together."""
+    """Whether the word at a place is a function word."""
     word, plain = words[place], words[place].casefold()
     begins = place == 0 and (plain in ARTICLES or any(not after[0].isupper() for after in words[1:2]))
     return plain in STOP_WORDS and (word.islower() or begins)

@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
-# f-divergence -> (g(x), f*(g(x))), METHODS 2.13
+# f-divergence -> (g(x), f*(g(x)))
 DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
     "total-variation": (lambda x: torch.tanh(x) / 2, lambda x: torch.tanh(x) / 2),
     "kl": (lambda x: x, lambda x: torch.exp(x - 1)),
@@ -26,13 +26,14 @@ DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
 class Flat(Objective):
     """L_f = mean_i [-g(P_i(refusal)) + f*(g(P_i(answer)))], P_i the mean probability of a text's tokens.
 
-    Wang et al., ICLR 2025, arXiv 2410.11143. The refusal has an end, for it is something to say: always the tokenizer's
-    end-of-sequence token, also where a model's chat template ends a turn with another (Gemma's <end_of_turn>). The
-    answer's own end is left alone as everywhere. As published there is no retain term (alpha = 0), and at high
-    rates everything is refused, the retained facts too; with alpha above 0 it is "FLAT + retain".
+    Wang et al., ICLR 2025, arXiv 2410.11143. The refusal ends with the tokenizer's end-of-sequence token, also where
+    the chat template ends a turn with another one (Gemma's <end_of_turn>); the answer's end is not trained on, as in
+    every method. As published there is no retain term (alpha = 0), and at high rates every question is refused,
+    retained ones too; with alpha above 0 it is "FLAT + retain".
     """
 
     divergence: str = "total-variation"
+    """A key of DIVERGENCES."""
     refusal: str = "I don't know."
     name = "flat"
     uses = frozenset({"refusal"})
@@ -43,7 +44,7 @@ class Flat(Objective):
         self._check("refusal", bool(self.refusal.strip()), "a text")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
-        """Per row, [B]; without a unit."""
+        """Per row, [B]; dimensionless."""
         gain, loss = DIVERGENCES[self.divergence]
         gold, other = model.score(batch.tokens), model.score(batch.other)
         refused, answered = (scored.row_mean(torch.exp(-scored.nll)) for scored in (other, gold))

@@ -10,7 +10,7 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 @dataclass(frozen=True)
 class GradientAscent(Objective):
-    """L = -(1/N) sum nll, with nothing to hold the rest of the model in place.
+    """L = -(1/N) sum nll, without a retain term.
 
     Jang et al., ACL 2023, arXiv 2210.01504. Relations: AdaPop with beta == 0 and alpha = 0. Collapse at high rates is
     the expected, documented result.
@@ -29,8 +29,7 @@ class GradientAscent(Objective):
 class GradientDifference(GradientAscent):
     """L = -(1/N) sum nll_forget + alpha * mean nll_retain.
 
-    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus the retain term every other
-    method has.
+    Liu, Liu and Stone, CoLLAs 2022, arXiv 2203.12817. Relations: GA's forget loss plus a retain term.
     """
 
     name = "gd"

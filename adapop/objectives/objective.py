@@ -1,7 +1,7 @@
-"""What a method is: a forget loss, and what it needs to be given.
+"""The interface of an unlearning method: a forget loss, and what it must be given.
 
-The trainer owns the loop, the retain weight and the denominators. A method returns *unreduced* losses, and the
-trainer divides by counts over the whole optimiser step, so that 1x32, 4x8 and 32x1 micro-batches give one gradient.
+The trainer owns the loop, the retain weight and the denominators. A method returns *unreduced* losses, and the trainer
+divides by counts over the whole optimiser step, so that micro-batches of 1x32, 4x8 and 32x1 give the same gradient.
 """
 
 from __future__ import annotations
@@ -22,58 +22,66 @@ USES = frozenset({"beta", "reference", "alternates", "refusal", "words"})
 
 @dataclass(frozen=True)
 class ForgetBatch:
-    """Forget rows of one forward pass, with what the method's `uses` names; the rest is None.
-
-    tokens: B rows, N answer tokens. beta [N]: the exponent of each token's fact. reference_nll, reference_gold [N]:
-    -log p and raw logit of each gold token under the original model, computed once per fact. other: the same B
-    prompts with what is to be said instead, an alternate or a refusal. other_reference_nll: as reference_nll, of its
-    tokens. unwanted [N]: whether a token is part of a word that carries the fact. target: what `begin` returned.
-    """
+    """Forget rows of one forward pass: B rows with N answer tokens. What the method's `uses` does not name is None."""
 
     tokens: AnswerTokens
+    """Prompts and gold answers."""
     beta: Tensor | None = None
+    """Exponent of each token's fact, [N]."""
     reference_nll: Tensor | None = None
+    """-log p of each gold token under the original model, [N], nats. Computed once per fact."""
     reference_gold: Tensor | None = None
+    """Raw logit of each gold token under the original model, [N]."""
     other: AnswerTokens | None = None
+    """The same B prompts with the text to be said instead: an alternate answer or a refusal."""
     other_reference_nll: Tensor | None = None
+    """-log p of each token of `other` under the original model, nats."""
     unwanted: Tensor | None = None
+    """Whether a token is part of a word that carries the fact, [N], bool."""
     target: Tensor | None = None
+    """The `target` that `begin` returned."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What a method returns: `loss` [N] or [B], unreduced, with gradient; `nll` [N] in nats, for the record."""
+    """The loss of one forward pass."""
 
     loss: Tensor
+    """Unreduced, with gradient: [N] or [B], as the method's `reduce` says."""
     nll: Tensor
+    """-log p of each gold token, [N], nats; for the record."""
 
 
 @dataclass(frozen=True)
 class Begun:
-    """What a method finds out once, before training. target: a constant that every batch brings. notes: sentences for
-    the user. Both follow from the original model, the facts and the seed, so a resumed run finds the same."""
+    """What a method computes once, before training.
+
+    It depends on the original model, the facts and the seed only, so that a resumed run computes the same.
+    """
 
     target: Tensor | None = None
+    """A constant that every batch carries."""
     notes: tuple[str, ...] = ()
+    """Sentences for the user."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A method of unlearning. Its fields are its arguments.
-
-    uses: what its forget batches must bring, of USES. reduce: whether `forget_loss` returns a value per answer "token"
-    or per "row"; the trainer averages accordingly. retains: whether there is a retain term at all. joins: whether
-    forget and retain rows may share a forward pass: not where the two gradients are taken at different weights.
-    """
+    """An unlearning method. Its dataclass fields are its arguments."""
 
     name: ClassVar[str] = ""
     uses: ClassVar[frozenset[str]] = frozenset()
+    """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
+    """Whether `forget_loss` returns a value per answer "token" or per "row"; the trainer averages accordingly."""
     retains: ClassVar[bool] = True
+    """Whether the loss has a retain term."""
     joins: ClassVar[bool] = True
+    """Whether forget and retain rows may share a forward pass; False where their gradients are taken at different
+    weights."""
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """Called once with the first forget rows, before anything is trained."""
+        """What the method needs to know before training. Called once; tokens: the first forget rows."""
         return Begun()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
@@ -86,12 +94,19 @@ class Objective:
         return Loss(nll, nll)
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
-        """Adds a step's forget gradient. accumulate: does so for all of the step's rows at the weights as they are, and
-        returns what it saw, for this to return. A method that calls it at other weights does not join."""
+        """Adds a step's forget gradient and returns what `accumulate` returned.
+
+        accumulate: adds the gradient of all of the step's rows at the current weights. A method that calls it at other
+        weights must set `joins` to False.
+        """
         return accumulate()
 
     def _check(self, name: str, holds: bool, bound: str) -> None:
-        """Raises a ConfigError that names the argument unless it is in range."""
+        """Checks that an argument is in range.
+
+        Raises:
+            ConfigError: it is not; names the argument and the bound.
+        """
         if not holds:
             value = getattr(self, name)
             raise ConfigError(

@@ -10,15 +10,16 @@ from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
 @dataclass(frozen=True)
 class PrimalDualUnlearning(Objective):
-    """L_f = mean over answer tokens of (max_v z_v - mean_v z_v)^2: the prediction is flattened, without a softmax.
+    """L_f = mean over answer tokens of (max_v z_v - mean_v z_v)^2: flattens the predicted logits.
 
     Entesari et al., NeurIPS 2025, arXiv 2506.05314. The retain weight is the dual variable of a bound on the retain
-    loss, see `controller.PrimalDual`. L_f is quadratic in logits, so a weight of 1 (the paper's runs) is little: its
-    authors start at 50 to 100. Upstream masks logits without the shift and so flattens what is predicted after each
-    answer token, never the first one; `predicting=False` does the same.
+    loss, see `controller.PrimalDual`. L_f is quadratic in logits, so a retain weight of 1 (the AdaPop paper's runs) is
+    small: the method's authors start at 50 to 100.
     """
 
     predicting: bool = True
+    """Whether the logits that predict each answer token are flattened. False: those that follow it, as in the authors'
+    code, which masks logits without the shift and so never flattens the first prediction."""
     name = "pdu"
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:

@@ -1,4 +1,4 @@
-"""Representation misdirection for unlearning: RMU, and its child with a length of its own for each model."""
+"""Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the model."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import AnswerTokens, seeded
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
 
-STREAM = (0, 2)  # epochs count from 1, so no order of training is drawn from it
+STREAM = (0, 2)  # a random stream of its own: those of the training order start at epoch 1
 
 
 @dataclass(frozen=True)
 class Steering(Objective):
     """L_f = mean_i (1/n_i) sum_t mean_d (h - r*u)^2,  L_r = mean over tokens of mean_d (h - h_ref)^2.
 
-    h is the output of block `layer` (from 0), u a uniform random direction drawn from the seed, r a length that the
-    child decides. Two deviations from the code of the paper's runs: it takes h where the answer tokens are read, so the
-    state that predicts the first one is never steered, and an answer of one token not at all. `predicting` takes h
-    where they are predicted; False does as that code. And its L_r is a mean over rows, as L_f is; here it is one over
-    tokens, as every method's retain loss is.
+    h is the output of one block, u a uniform random direction drawn from the seed, r the target length that the
+    subclass chooses. The code of the AdaPop paper's runs averages L_r over rows; here it is a mean over tokens, as the
+    retain loss of every method.
     """
 
     layer: int = 7
+    """The block, counted from 0."""
     predicting: bool = True
+    """Whether h is taken where the answer tokens are predicted. False: where they are read, as in the code of the
+    paper's runs; then the state that predicts the first token is never steered, nor is an answer of one token."""
     reduce = "row"
 
     def __post_init__(self) -> None:
         self._check("layer", self.layer >= 0, "at least 0")
 
     def length(self, norm: float) -> float:
-        """Length of the target, given the mean norm of the model's own states."""
+        """Length of the target, given the mean norm of the original model's states."""
         raise NotImplementedError
 
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
-        """The target [D], and how long it is beside the states it replaces.
+        """The target [D], and a note that compares its length with that of the states it replaces.
 
         Raises:
             ModelError: the model has no such block.
@@ -54,13 +55,13 @@ class Steering(Objective):
         return Begun((length * direction / direction.norm()).to(model.device), (note,))
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
-        """Per row, [B]: mean squared distance of a state's coordinates from the target's."""
+        """Per row, [B]: mean squared difference between the coordinates of states and target."""
         scored = model.score(batch.tokens, block=self.layer)
         distance = (self._states(scored.states, batch.tokens) - batch.target).square().mean(-1)
         return Loss(scored.row_mean(distance), scored.nll)
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:
-        """Per token, [N]: mean squared distance of a state's coordinates from the original's."""
+        """Per token, [N]: mean squared difference between the coordinates of the state and the original's."""
         with torch.no_grad(), model.original():
             reference = model.score(tokens, block=self.layer).states
         scored = model.score(tokens, block=self.layer)
@@ -68,16 +69,16 @@ class Steering(Objective):
         return Loss(distance.square().mean(-1), scored.nll)
 
     def _states(self, states: Tensor, tokens: AnswerTokens) -> Tensor:
-        """[B, K, D] -> [N, D]."""
+        """The states at the answer tokens: [B, K, D] -> [N, D]."""
         return states[tokens.row, tokens.column + (0 if self.predicting else 1)]
 
 
 @dataclass(frozen=True)
 class Rmu(Steering):
-    """The forget states of one block are steered to `coefficient` * u, see `Steering`.
+    """`Steering` of one block's forget states to `coefficient` * u.
 
-    Li et al., ICML 2024, arXiv 2403.03218. The paper's runs use layer 7, coefficient 2 and alpha 1, its authors
-    coefficients of 6.5 to 20 and alpha around 1200. A coefficient far below the norm of the states barely steers.
+    Li et al., ICML 2024, arXiv 2403.03218. The AdaPop paper's runs use layer 7, coefficient 2 and alpha 1, the authors
+    coefficients of 6.5 to 20 and alpha around 1200. A coefficient far below the norm of the states has little effect.
     """
 
     coefficient: float = 2.0
@@ -88,16 +89,16 @@ class Rmu(Steering):
         self._check("coefficient", self.coefficient > 0, "above 0")
 
     def length(self, norm: float) -> float:
-        """The coefficient, whatever the norm."""
+        """The coefficient; the norm does not matter."""
         return self.coefficient
 
 
 @dataclass(frozen=True)
 class AdaptiveRmu(Steering):
-    """The forget states of one block are steered to `scale` * norm * u, see `Steering`.
+    """`Steering` of one block's forget states to `scale` * norm * u.
 
-    Dang et al., AAAI 2025, arXiv 2408.06223. The norm is measured once, on the original model, as in the authors'
-    code; over 64 forget facts instead of one batch, and without position 0, whose norm is huge in models like Llama.
+    Dang et al., AAAI 2025, arXiv 2408.06223. The norm is measured once, on the original model, as in the authors' code,
+    but over 64 forget facts instead of one batch, and without position 0, whose norm is huge in models like Llama.
     Relations: RMU with coefficient = scale * norm.
     """
 

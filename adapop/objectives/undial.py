@@ -15,10 +15,10 @@ class Undial(Objective):
     """L_f = mean over answer tokens of CE(softmax(z_ref - beta * onehot(gold)), softmax(z)).
 
     Dong, Lin, Belkin, Huerta and Vulic, NAACL 2025, arXiv 2402.10052. The teacher is the original model with the gold
-    logit lowered by beta, so a gold token that leads by more than beta stays in front: weak forgetting at beta = 3 (the
-    paper's runs; its authors take 3 to 30) is what the formula says. Upstream code has no label mask and averages over
-    prompt and padding; here only answer tokens count.
-    Relations: at beta = 0 the teacher is the model itself, and the gradient at the start is 0.
+    logit lowered by beta, so a gold token that leads by more than beta stays the most likely: weak forgetting at
+    beta = 3 (the AdaPop paper's runs; the authors take 3 to 30) follows from the formula. The authors' code has no
+    label mask and averages over prompt and padding; here only answer tokens count.
+    Relations: at beta = 0 the teacher is the original model, and the gradient at the start is 0.
     """
 
     beta: float = 3.0

@@ -1,1 +1,1 @@
-"""The one polite HTTP client, its cache, and files of the Hugging Face Hub."""
+"""Access to other hosts: the HTTP client, the cache of its replies, and files of the Hugging Face Hub."""

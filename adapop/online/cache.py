@@ -1,6 +1,6 @@
-"""What services told us, kept on disk: a second look-up asks nothing twice, an interrupted one goes on.
+"""A cache of replies on disk, so that nothing is requested twice and an interrupted look-up can be resumed.
 
-One SQLite file, safe against crashes and for several processes. It may hold the names of users' facts, never keys.
+One SQLite file, safe against crashes and for several processes. It may contain the names of users' facts, never keys.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ FILE = "known.sqlite"
 
 @dataclass(frozen=True)
 class Known:
-    """A value as it was learnt, and the day (ISO 8601)."""
+    """A cached value."""
 
     value: object
+    """A JSON value, as it was received."""
     date: str
+    """The day it was received (ISO 8601)."""
 
 
 class Cache:
-    """JSON values by key, each with the day it was learnt. refresh: answer nothing older than this object.
+    """JSON values by key, each with the day it was received.
+
+    refresh: ignores values older than this object.
 
     Raises:
-        ConfigError: here and at every use, the file cannot be read or written.
+        ConfigError: on creation and at every use, if the file cannot be read or written.
     """
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
@@ -40,12 +44,12 @@ class Cache:
         self._fresh: set[str] | None = set() if refresh else None
         with self._usable():
             self._folder.mkdir(parents=True, exist_ok=True)
-            # one look-up at a time uses an object, though not always from the thread that made it
+            # used by one look-up at a time, but not always in the thread that created it
             self._rows = sqlite3.connect(self._folder / FILE, timeout=WAIT_SECONDS, check_same_thread=False)
             self._rows.execute("CREATE TABLE IF NOT EXISTS known (key TEXT PRIMARY KEY, value TEXT, date TEXT)")
 
     def get(self, *key: str) -> Known | None:
-        """What is known under a key, or None."""
+        """The value of a key; None if there is none."""
         name = json.dumps(key, ensure_ascii=False)
         if self._fresh is not None and name not in self._fresh:
             return None
@@ -54,7 +58,7 @@ class Cache:
         return None if found is None else Known(json.loads(found[0]), found[1])
 
     def put(self, value: object, *key: str) -> Known:
-        """Keeps a JSON value under a key, from today."""
+        """Stores a JSON value under a key, with today's date, and returns it."""
         name, today = json.dumps(key, ensure_ascii=False), date.today().isoformat()
         text = json.dumps(value, ensure_ascii=False)
         with self._usable(), self._rows:
@@ -65,7 +69,7 @@ class Cache:
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
-        """Says which folder is at fault, and what to do."""
+        """A context that turns errors of the file into a ConfigError with the folder and what to do."""
         try:
             yield
         except (OSError, sqlite3.Error) as error:
@@ -75,7 +79,7 @@ class Cache:
 
 
 def _fix(error: Exception, file: Path) -> str:
-    if type(error) is sqlite3.DatabaseError:  # its subclasses are other troubles
+    if type(error) is sqlite3.DatabaseError:  # its subclasses are other problems
         return f"Its file is damaged: delete {file}. What it kept is asked for again."
     if "is locked" in str(error):
         return "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another folder."

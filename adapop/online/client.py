@@ -1,9 +1,9 @@
-"""One polite HTTP client: one host, JSON in and out, and patience where the host asks for it.
+"""An HTTP client for one host: JSON in and out, one request at a time, and retries when the host is busy.
 
-A `Web` speaks to the host it was made for and follows no redirect, so user text can never choose where we connect.
-A host gets one request at a time from this process, for some ban an address that asks for more.
-Waits are our own and not urllib3's `Retry`, because some hosts say "later" inside a good reply, a wait must end when
-the user stops it, and the user is told what is being waited for. Keys and queries appear in no message and no log.
+A `Web` connects only to the host it was made for and follows no redirect, so user text can never choose where we
+connect. A host gets one request at a time from this process, because some ban an address that sends more. Retries are
+our own and not urllib3's `Retry`: some hosts report "busy" inside a reply with status 200, a wait must end when the
+user stops it, and the user is told what it waits for. Keys and queries appear in no message and no log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from urllib3.exceptions import HTTPError
 from adapop.errors import ConfigError, NetworkError
 from adapop.progress import Progress
 
-# hosts ask for a name and a contact, and refuse a library's default
+# hosts ask for a name and a contact, and refuse a library's default user agent
 USER_AGENT = f"AdaPopExplorer/0.1 ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
 TRIES = 6
 CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 10.0, 60.0, 120.0
@@ -34,16 +34,16 @@ MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
 LATER = frozenset({408, 429, 500, 502, 503, 504})
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-TURN_SECONDS = 0.1  # how long a stop may go unheard while another request is at work
+TURN_SECONDS = 0.1  # how often a wait for another request checks whether the user has stopped
 
-_turns: dict[str, Lock] = {}  # by scheme and host
+_turns: dict[str, Lock] = {}  # scheme and host -> lock
 
-# at DEBUG, urllib3 logs each address with its query, which holds the user's words
+# at DEBUG, urllib3 logs each URL with its query, which contains the user's words
 logging.getLogger("urllib3").setLevel(logging.INFO)
 
 
 class _Later(Exception):
-    """Ask again. seconds: how long the host wants us to wait, None if it did not say."""
+    """The request should be repeated. seconds: the wait that the host asked for, None if it did not say."""
 
     def __init__(self, reason: str, seconds: float | None = None) -> None:
         super().__init__(reason)
@@ -52,10 +52,13 @@ class _Later(Exception):
 
 
 class Web:
-    """A host and how we speak to it. name: what users call it. key: sent as a bearer token and nowhere else.
+    """A client for one host.
+
+    base: the URL that paths are appended to. name: the host's name in messages. key: sent as a bearer token and nowhere
+    else. tries: attempts per request. first_wait: seconds before the second attempt, doubled for each further one.
 
     Raises:
-        ConfigError: the environment names certificates that are not there.
+        ConfigError: the environment names a certificate file that does not exist.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Web:
         self._first_wait = first_wait
         self._read_seconds = read_seconds
         self._session = requests.Session()
-        self._session.trust_env = False  # a .netrc would send credentials; proxies and certificates are set back below
+        self._session.trust_env = False  # a .netrc would send credentials; proxies and certificates are restored below
         self._session.proxies = _proxies(self._base)
         self._session.verify = _certificates()
         self._turn = _turns.setdefault("://".join(urlsplit(self._base)[:2]).lower(), Lock())
@@ -85,19 +88,19 @@ class Web:
             self._session.headers["Authorization"] = f"Bearer {key}"
 
     def get(self, path: str, busy: Callable[[object], bool] = lambda reply: False, **params: object) -> object:
-        """The JSON value at a path under the base."""
+        """The JSON value at a path under the base. busy: whether a reply with status 200 means "try again later"."""
         return self._asked("GET", path, busy, params=params)
 
     def post(self, path: str, body: object, busy: Callable[[object], bool] = lambda reply: False) -> object:
-        """The JSON reply to a JSON body."""
+        """The JSON reply to a JSON body. busy: as for `get`."""
         return self._asked("POST", path, busy, json=body)
 
     def _asked(self, method: str, path: str, busy: Callable[[object], bool], **content: object) -> object:
-        """Asks until there is an answer, at most `tries` times. busy: whether a good reply means "come back later".
+        """The reply to a request, which is repeated up to `tries` times.
 
         Raises:
-            NetworkError: the host refuses, redirects, or does not give a JSON value after all tries; or the user
-                stopped the wait.
+            NetworkError: the host refuses, redirects, or gives no JSON value after all attempts; or the user stopped
+                the wait.
         """
         for attempt in range(1, self._tries + 1):
             try:
@@ -131,12 +134,12 @@ class Web:
                 return value
         except requests.Timeout:
             raise _Later("does not answer in time") from None
-        except (requests.RequestException, HTTPError):  # its text holds the address, and with it the user's words
+        except (requests.RequestException, HTTPError):  # its text contains the URL with the user's words
             raise _Later("cannot be reached, or broke off") from None
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Waits for this host's turn.
+        """A context in which this process sends no other request to the host; waits until that is so.
 
         Raises:
             NetworkError: the user stopped the wait.
@@ -165,12 +168,12 @@ class Web:
 
 
 def _proxies(base: str) -> dict[str, str]:
-    """The environment's proxies for an address: none for this machine, where a key would leave it on the way."""
+    """The environment's proxies for a URL; none for this machine, whose keys must not leave it."""
     return {} if urlsplit(base).hostname in THIS_MACHINE else requests.utils.get_environ_proxies(base)
 
 
 def _certificates() -> str | bool:
-    """The authorities to trust, where the environment names some, as `requests` would."""
+    """The certificate file named in the environment, as `requests` would use it; True for the default."""
     for variable in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         if path := os.environ.get(variable):
             if not os.path.exists(path):
@@ -180,9 +183,9 @@ def _certificates() -> str | bool:
 
 
 def _body(reply: requests.Response, name: str, seconds: float) -> bytes:
-    """The whole body, within a size and a time: a host that sends a byte a minute never times out by itself."""
+    """The whole body, within limits of size and time: the read timeout alone would allow a byte a minute."""
     content, deadline = bytearray(), time.monotonic() + seconds
-    # iter_content would wait until a chunk is full, and look at no clock
+    # iter_content would wait until a chunk is full, without checking the time
     while chunk := reply.raw.read1(CHUNK, decode_content=True):
         content += chunk
         if len(content) > MAX_REPLY:
@@ -201,7 +204,7 @@ def _json(content: bytes) -> object:
 
 
 def _retry_after(reply: requests.Response) -> float | None:
-    """Seconds of a Retry-After header, which is a number or a date; None without one that can be read."""
+    """Seconds to wait from a Retry-After header, which is a number or a date; None if it is missing or unreadable."""
     text = reply.headers.get("Retry-After", "").strip()
     if text.isdecimal():
         return float(text)

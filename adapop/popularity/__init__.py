@@ -1,5 +1,6 @@
-"""Popularity scores: where they come from, and the controls that show whether they matter.
+"""Popularity scores of facts, their sources, and the map from a score to the exponent beta.
 
-Read `base` (what a proxy is), then `wikidata` with `linking`, `judge`, `infinigram`, `corpus`; `controls` makes scores
-wrong on purpose, `agreement` compares two, `scoredfile` writes them down.
+`base` defines a proxy, a source of scores; the proxies are `wikidata` with `linking`, `judge`, `infinigram` and
+`corpus`. `beta` maps scores to exponents, `calibration` checks that map, `controls` makes scores wrong on purpose,
+`agreement` compares two proxies, `scoredfile` writes scores to a file.
 """

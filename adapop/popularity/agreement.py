@@ -1,7 +1,7 @@
-"""Do two proxies say the same of the same facts? A signal that only one of them sees is no popularity.
+"""The agreement of two popularity proxies on the same facts.
 
-Pearson is taken in log space, because scores span orders of magnitude; Spearman on ranks, because scales differ
-(METHODS 5.4). Far-apart clusters alone give a high Pearson: read Spearman and the facts that disagree.
+Pearson is computed in log space, because scores span orders of magnitude; Spearman on ranks, because scales differ. Two
+distant clusters alone give a high Pearson, so Spearman and the facts that disagree matter more.
 """
 
 from __future__ import annotations
@@ -20,32 +20,33 @@ from adapop.facts.text import asked
 from adapop.popularity.beta import BetaMap
 
 FEWEST = 3
-NUMBERED = re.compile(r"row-\d+")  # the ids that `read_facts` makes up
+NUMBERED = re.compile(r"row-\d+")  # ids given by `read_facts` to rows without one
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two proxies on the facts that both have scored.
-
-    facts: how many. unknown: facts that one has scored and the other has not. pearson_log: of log(1 + s); spearman:
-    of ranks; both in [-1, 1], None where a proxy says the same of all. same_label: share of the facts that both put
-    on the same side of their own median. discordant: ids of the others, farthest apart in rank first.
-    beta_shift: mean |difference of beta| under one map for both; own_beta_shift: when each is anchored at its own
-    quantiles, None where they give no anchors.
-    """
+    """The comparison of two proxies on the facts that both have scored."""
 
     facts: int
+    """Number of facts that both have scored."""
     unknown: int
+    """Number of facts that only one of them has scored."""
     pearson_log: float | None
+    """Pearson correlation of log(1 + score), [-1, 1]; None where a proxy gives all facts the same score."""
     spearman: float | None
+    """Rank correlation, [-1, 1]; None where a proxy gives all facts the same score."""
     same_label: float
+    """Share of the facts that both put on the same side of their own median, [0, 1]."""
     discordant: tuple[str, ...]
+    """Ids of the other facts, those with the largest difference in rank first."""
     beta_shift: float
+    """Mean absolute difference of beta, with one map for both."""
     own_beta_shift: float | None
+    """The same with each proxy anchored at its own quantiles; None where they give no anchors."""
 
 
 def agreement(first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap) -> Agreement:
-    """Compares two proxies' scores, by fact id; unknown scores (None) are left out, never taken for zero.
+    """The comparison of two proxies' scores, by fact id. Unknown scores (None) are left out, never taken as zero.
 
     Raises:
         DataError: fewer than three facts are scored by both.
@@ -74,13 +75,13 @@ def agreement(first: Mapping[str, float | None], second: Mapping[str, float | No
 
 
 def joined(first: Sequence[Fact], second: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The second's facts under the ids by which the first knows them.
+    """The second set's facts with the ids of the same facts in the first.
 
-    Given ids join. Where both sets only number their rows, the order may differ, so questions join, unless a set asks
-    one twice.
+    Facts are matched by id. Where both sets only number their rows, the order may differ, so they are matched by
+    question, unless a set has one twice.
 
     Raises:
-        DataError: one id stands for different questions.
+        DataError: an id has different questions in the two sets.
     """
     ids, others = ({asked(fact.question): fact.id for fact in facts} for facts in (first, second))
     numbered = all(NUMBERED.fullmatch(fact.id) for fact in (*first, *second))

@@ -1,4 +1,4 @@
-"""A proxy says how popular a fact is. One small protocol, and one record that remembers where the number came from."""
+"""The interface of a popularity proxy (a source of scores), and the record of a score with its origin."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ AS_GIVEN = "as given"
 
 @dataclass(frozen=True)
 class Score:
-    """What a proxy found for one fact.
-
-    value: the popularity, >= 0, or None for unknown, which is never zero. source: the proxy and its formula, in
-    words. date: the day of the oldest count used (ISO 8601), "" if nothing was counted. raw: the counts themselves
-    and how they were come by, JSON values only. reason: why the value is unknown, or what to know about it.
-    """
+    """One proxy's score of one fact."""
 
     fact_id: str
     value: float | None
+    """The popularity, >= 0; None for unknown, which is never zero."""
     source: str
+    """The proxy and its formula, in words."""
     date: str = ""
+    """The day of the oldest count used (ISO 8601), "" if nothing was counted."""
     raw: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """The counts and how they were obtained, as JSON values."""
     reason: str = ""
+    """Why the value is unknown, or what to know about it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a whole set, by fact id; facts it never got to are not in it. title: what to call it."""
+    """One proxy's scores of a whole set."""
 
     title: str
+    """Name for lists and messages."""
     scores: Mapping[str, Score]
+    """Fact id -> score; facts that the proxy did not reach are missing."""
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""
@@ -41,21 +43,22 @@ class Scoring:
 
 
 def given(facts: Sequence[Fact]) -> Scoring:
-    """The scores that the facts already have, as a scoring to compare others with."""
+    """The scores that the facts already have, for comparison with a proxy's."""
     scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in facts if fact.score is not None}
     return Scoring(AS_GIVEN, scores)
 
 
 class Proxy(Protocol):
-    """A source of scores. source: what is written beside each of its scores."""
+    """A source of scores."""
 
     source: str
+    """The `source` of each of its scores."""
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score a fact, in any order, as they are found; facts it cannot score get one with value None.
+        """One score per fact, in any order, as they are found; facts it cannot score get one with value None.
 
         Raises:
-            NetworkError: the source failed or was stopped. What was yielded before stays true, and what was learnt
-                is cached, so that asking again goes on.
+            NetworkError: the source failed or was stopped. Scores yielded before remain valid, and replies are cached,
+                so that the next call continues.
         """
         ...

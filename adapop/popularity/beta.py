@@ -1,10 +1,9 @@
-"""From a popularity score to the exponent beta (paper, Eq. 3-4; METHODS 1.2).
+"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 3-4).
 
     beta(s) = clip(a * s^-b, low, high)
 
-Two anchors fix a and b in closed form. What beta does: the gradient on the gold logit is p^beta * (1 - p). It fades
-as p -> 0 for every beta > 0 and peaks at p = beta / (1 + beta); a small beta keeps pushing on a token long after a
-large one has let go.
+Two anchors determine a and b in closed form. The gradient on the gold logit is p^beta * (1 - p): it fades as p -> 0 for
+every beta > 0 and peaks at p = beta / (1 + beta). With a small beta it stays large down to much smaller p.
 """
 
 from __future__ import annotations
@@ -20,17 +19,21 @@ from adapop.popularity.controls import inverted, shuffled
 LOW, HIGH = 0.05, 2.0  # paper, Sec. 3
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, Sec. 3
 UNIFORM_WITHIN = 0.005
-EXPONENT_MAX = 700.0  # exp of more is no float
+EXPONENT_MAX = 700.0  # exp overflows beyond it
 
 
 @dataclass(frozen=True)
 class BetaMap:
-    """The map from score to exponent. The defaults are the paper's rounded pair."""
+    """The map from score to exponent. The defaults are the paper's rounded values."""
 
     a: float = 58.7
+    """Factor, >= 0."""
     b: float = 0.796
+    """Decay, >= 0; 0 gives every score the same exponent."""
     low: float = LOW
+    """Lower clip of the exponent, >= 0."""
     high: float = HIGH
+    """Upper clip of the exponent, >= low."""
 
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
@@ -41,13 +44,13 @@ class BetaMap:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s -> 0.
 
         Raises:
-            ConfigError: the score is negative or not finite. (Unknown scores never come here.)
+            ConfigError: the score is negative or not finite.
         """
         if not math.isfinite(score) or score < 0:
             raise ConfigError(f"A score of {score} has no beta.", "Scores are finite and at least 0.")
         if self.b == 0 or self.a == 0:
             return min(max(self.a, self.low), self.high)
-        # in logarithms: a tiny score to a large power has no float
+        # in logarithms, because a tiny score to a large power overflows
         exponent = math.log(self.a) - self.b * math.log(score) if score else math.inf
         return min(max(math.exp(min(exponent, EXPONENT_MAX)), self.low), self.high)
 
@@ -62,7 +65,7 @@ class BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a = beta_r * s_r^b.
 
         Raises:
-            ConfigError: the popular anchor's score is not above the rare one's by enough, or a value is not positive.
+            ConfigError: a value is not positive, or the scores are not increasing or are too close together.
         """
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
         if not 0 < rare_score < popular_score < math.inf or min(rare_beta, popular_beta) <= 0:
@@ -77,17 +80,17 @@ class BetaMap:
 
     @classmethod
     def from_quantiles(cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> BetaMap:
-        """Anchors at the scores' own quantiles, with the paper's betas there. For scores on another scale."""
+        """The map with the paper's betas at the scores' own quantiles, for scores on another scale."""
         at = quantile_scores(scores, rare, popular)
         return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
 
     @classmethod
     def constant(cls, beta: float) -> BetaMap:
-        """The same exponent for every fact: 1 is WGA, 0 is plain gradient ascent."""
+        """The map with the same exponent for every fact: 1 is WGA, 0 is plain gradient ascent."""
         return cls(a=beta, b=0.0, low=min(beta, LOW), high=max(beta, HIGH))
 
     def score_at(self, beta: float) -> float | None:
-        """The score that gets this exponent, between the clips; None if the curve never passes there."""
+        """The score with this exponent; None if the exponent is not between the clips or the curve never reaches it."""
         if self.b == 0 or self.a == 0 or not self.low < beta < self.high:
             return None
         exponent = math.log(self.a / beta) / self.b
@@ -95,7 +98,7 @@ class BetaMap:
 
     @property
     def crossover(self) -> float | None:
-        """The score where beta = 1, or None if the curve never gets there."""
+        """The score where beta = 1, or None if the curve never reaches it."""
         return self.score_at(1.0)
 
 
@@ -104,8 +107,8 @@ def exponents(
 ) -> dict[str, float]:
     """The exponent of each fact to forget, by its id. A constant map needs no scores.
 
-    scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts that have one. missing:
-    what a fact without a score gets: "error" refuses, else an exponent of 1 ("drop" has dropped such facts before).
+    scores: "given"; or, as controls, "shuffled" (by the seed) or "inverted" among the facts with a score. missing:
+    "error" refuses facts without a score; otherwise their exponent is 1 ("drop" removes such facts beforehand).
 
     Raises:
         DataError: a score is missing, and missing is "error".
@@ -127,7 +130,7 @@ def exponents(
 
 
 def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> tuple[float, float]:
-    """The positive scores at two quantiles, to anchor at.
+    """The positive scores at two quantiles, for use as anchors.
 
     Raises:
         ConfigError: there are fewer than two positive scores.
@@ -140,12 +143,12 @@ def quantile_scores(scores: Iterable[float], rare: float = 0.05, popular: float 
 
 
 def regime(beta: float) -> str:
-    """The paper's word for an exponent: self-limiting above 1, uniform at 1, pressure-sustaining below."""
+    """The paper's term for an exponent: "self-limiting" above 1, "uniform" at 1, "pressure-sustaining" below."""
     if abs(beta - 1) <= UNIFORM_WITHIN:
         return "uniform"
     return "self-limiting" if beta > 1 else "pressure-sustaining"
 
 
 def peak(beta: float) -> float:
-    """The confidence p at which the push p^beta * (1 - p) is strongest."""
+    """The probability p at which the gradient p^beta * (1 - p) is largest."""
     return beta / (1 + beta)

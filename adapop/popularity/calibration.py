@@ -1,6 +1,6 @@
-"""Does the map from score to exponent suit these scores? Anchors by name, warnings, and the numbers in a sentence.
+"""Choosing the map from score to exponent: anchors by name, warnings about a map, and what it means in words.
 
-The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`, METHODS 1.2).
+The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from adapop.errors import ConfigError
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
 
 PAPER, QUANTILES = "paper", "quantiles"
-SPAN_WANTED = 10.0  # METHODS 1.2: a usable proxy spans an order of magnitude between the anchors
+SPAN_WANTED = 10.0  # a usable proxy spans an order of magnitude between the anchors
 ANCHOR_RATIO_WANTED = 3.0
 SCALE_APART = 10.0
 MOST = 0.5
@@ -22,10 +22,10 @@ ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
 
 
 def calibrated(anchors: str, scores: Iterable[float]) -> BetaMap:
-    """The map that anchors describe: "paper", "quantiles" of the scores, or "100:1.5,3000:0.1" (score:beta).
+    """The map for the given anchors: "paper", "quantiles" of the scores, or "100:1.5,3000:0.1" (score:beta).
 
     Raises:
-        ConfigError: neither of these, or anchors that fix no curve.
+        ConfigError: none of these, or anchors that determine no curve.
     """
     if anchors == PAPER:
         return BetaMap()
@@ -45,12 +45,12 @@ def calibrated(anchors: str, scores: Iterable[float]) -> BetaMap:
 
 def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap:
     """The map through two (score, beta) points; the paper's own points give the paper's rounded a and b."""
-    # the paper rounds; so do its numbers, and ours wherever its anchors are used
+    # the paper's numbers were made with its rounded a and b
     return BetaMap() if (rare, popular) == (RARE_ANCHOR, POPULAR_ANCHOR) else BetaMap.from_anchors(rare, popular)
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
-    """What a careful reader should know before trusting this map on these scores; empty if all is well."""
+    """Warnings about this map for these scores, in sentences; empty if there are none."""
     said = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1
@@ -68,7 +68,7 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
 
 
 def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:
-    """Whether most facts sit on a clip, on one or on both together."""
+    """A warning if most facts have an exponent at a clip, at one or at both together."""
     upper, lower = (sum(beta(score) == clip for score in scores) for clip in (beta.high, beta.low))
     if not beta.b or upper + lower <= MOST * len(scores):
         return []
@@ -83,7 +83,7 @@ def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:
 
 
 def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
-    """Whether the scores live elsewhere than the anchors, or the anchors lie too close together."""
+    """Warnings if the scores and the anchors are on different scales, or the anchors are too close together."""
     rare, popular = beta.score_at(RARE_ANCHOR[1]), beta.score_at(POPULAR_ANCHOR[1])
     if rare is None or popular is None:
         return []
@@ -99,7 +99,7 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
 
 
 def in_words(rare: float, popular: float) -> str:
-    """What the exponents of the rarest and of the most popular fact mean, in one or two sentences with the numbers."""
+    """What the exponents of the rarest and the most popular fact mean, in one or two sentences with numbers."""
     if max(rare, popular) < BARELY * min(rare, popular):
         return f"β only runs from {rare:.2f} to {popular:.2f}: this is close to one fixed β for all."
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")

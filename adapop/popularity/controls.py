@@ -1,4 +1,4 @@
-"""Scores made wrong on purpose. A method that profits from popularity must lose something under these (METHODS 6.7)."""
+"""Controls: scores made wrong on purpose. A method that benefits from popularity must do worse with them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import random
 
 from adapop.errors import ConfigError
 
-WIDEST_NOISE = 20.0  # beyond it scores overflow
+WIDEST_NOISE = 20.0  # scores overflow beyond it
 
 
 def shuffled(scores: dict[str, float], seed: int) -> dict[str, float]:
-    """The same scores, dealt to other facts: the distribution is kept, the signal is gone."""
+    """The same scores, permuted at random: the distribution is kept, the signal is removed."""
     values = list(scores.values())
     random.Random(seed).shuffle(values)
     return dict(zip(scores, values))
 
 
 def inverted(scores: dict[str, float]) -> dict[str, float]:
-    """The most popular fact gets the lowest score and so on: the distribution is kept, the signal is turned round."""
+    """The same scores in reversed ranking: the distribution is kept, the signal is inverted."""
     return swapped(scores, 0, 1.0)
 
 
 def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, float]:
-    """Each score times exp(sigma * N(0, 1)): a proxy that is right only on average. Zero stays zero.
+    """Each score times exp(sigma * N(0, 1)), as from a proxy that is right only on average. Zero stays zero.
 
     Raises:
         ConfigError: sigma is not from 0 to 20.
@@ -35,7 +35,7 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
 
 
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
-    """A share of the facts trade scores with their mirror in the ranking, rarest with most popular and so on.
+    """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most popular and so on.
 
     share: of the pairs, in [0, 1]; 1 is `inverted`. The distribution is kept.
 

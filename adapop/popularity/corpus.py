@@ -1,10 +1,9 @@
-"""Popularity counted in a text of one's own: how many of its lines mention a fact's subject, its object, and both.
+"""Popularity counted in the user's own text: how many lines mention a fact's subject, its object, and both.
 
-A line is a document. It mentions a name where the name's words and signs stand in it as whole words, in this order
-and in the same case: "Turkey" is not "turkey", and infini-gram counts so too. Where one name stands inside a longer
-one, only the longer is mentioned: "Last Tango in Paris" is no mention of Paris. The names are those of all facts handed
-over, so hand over the whole set. Scripts without spaces between words (Chinese) or with vowel signs that are no letters
-to Python (Hindi) are not cut into words as a reader would.
+A line is a document. It mentions a name if it contains the name's words and signs in order, as whole words and in the
+same case: "Turkey" is not "turkey", as in infini-gram. A name inside a longer known name is not mentioned: "Last Tango
+in Paris" does not mention Paris. Known are the names of all facts passed in, so pass the whole set. Word borders are
+wrong in scripts without spaces (Chinese) and with vowel signs that Python does not count as letters (Hindi).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from adapop.popularity.base import Score
 from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
-# which counts make the score; METHODS 5.2: the paper counts subject and object, their sum is assumed
+# which counts are summed; the paper counts subject and object, and we assume it adds them
 COMBINE = {
     "subject+object": ("subject", "object"),
     "subject": ("subject",),
@@ -42,10 +41,10 @@ Name = tuple[str, ...]
 
 
 def parts_of(combine: str) -> tuple[str, ...]:
-    """The counts, among "subject", "object" and "both", whose sum is the score.
+    """The counts whose sum is the score, among "subject", "object" and "both".
 
     Raises:
-        ConfigError: no such way to combine them.
+        ConfigError: `combine` is no key of COMBINE.
     """
     if combine not in COMBINE:
         raise ConfigError(f"combine is {combine!r}.", f"Use one of {', '.join(COMBINE)}.")
@@ -53,7 +52,7 @@ def parts_of(combine: str) -> tuple[str, ...]:
 
 
 def labels_of(fact: Fact) -> tuple[str, str]:
-    """What to look for: the subject ("" without one) and the object, or else the answer; each on one line."""
+    """The two names to count: the subject ("" without one), and the object or else the answer; each on one line."""
     subject, object_ = (" ".join(label.split()) for label in (fact.subject, fact.object or fact.answer))
     return subject, object_
 
@@ -61,9 +60,8 @@ def labels_of(fact: Fact) -> tuple[str, str]:
 class CorpusCounts:
     """Lines of a text file, or of all text files under a folder (`KINDS`), that mention subject and object.
 
-    The text is read once for all facts, so no score is known before the end. In JSON the escapes are read as what they
-    stand for; everything else is text, field names included. others: facts that are not scored but whose names are
-    known too, for a name inside a longer known name is no mention of it.
+    The text is read once for all facts, so all scores come at the end. In JSON files escapes are decoded; everything
+    else is text, field names included. others: facts that are not scored, but whose names are known as well.
     """
 
     def __init__(
@@ -77,10 +75,10 @@ class CorpusCounts:
         self.source = f"lines of {name} with {' + '.join(MENTIONED[part] for part in self._parts)}"
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score a fact, after the whole text was read.
+        """One score per fact, after the whole text has been read.
 
         Raises:
-            DataError: the path is missing or unreadable, holds no text, or a file is not UTF-8.
+            DataError: the path is missing or unreadable, contains no text, or a file is not UTF-8.
             NetworkError: it was stopped.
         """
         names = [_names(fact) for fact in facts]
@@ -117,10 +115,10 @@ class CorpusCounts:
 
 
 class Tally:
-    """Counts lines as their tokens come in.
+    """Counts of lines, updated token by token.
 
-    lines: how many mention a name. together: how many mention both names of a pair. longest: the tokens of the longest
-    name; longest_word: the characters of the longest token in a name.
+    lines: name -> lines that mention it. together: pair -> lines that mention both. longest: tokens of the longest
+    name. longest_word: characters of the longest token in a name.
     """
 
     def __init__(self, pairs: Iterable[tuple[Name, Name]]) -> None:
@@ -136,7 +134,7 @@ class Tally:
                 self._add(name)
 
     def take(self, tokens: list[str], keep: int) -> list[str]:
-        """Counts what begins before the last `keep` tokens. Returns the tokens not yet looked at."""
+        """Counts names that begin before the last `keep` tokens. Returns the tokens not yet processed."""
         trie, i, end = self._trie, 0, len(tokens) - keep
         while i < end:
             if tokens[i] in trie and (name := self._name_at(tokens, i)):
@@ -157,7 +155,7 @@ class Tally:
         self.longest_word = max(self.longest_word, *map(len, name))
 
     def _name_at(self, tokens: list[str], start: int) -> Name | None:
-        """The longest name that begins here."""
+        """The longest name that begins at `start`; None if there is none."""
         node, found = self._trie, None
         for i in range(start, len(tokens)):
             node = node.get(tokens[i])
@@ -196,20 +194,20 @@ def _files(path: Path) -> list[Path]:
 
 
 def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
-    """The file's tokens, a line end after the last, with the bytes they were read from."""
+    """The file's tokens in pieces, with the number of bytes read; a line end follows the last token."""
     half = ""
     for text, size in _texts(file):
-        # composed, so that both ways to write é are one
+        # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
         tokens = TOKEN.findall(text)
-        # the last word may go on in what comes next; what is longer than any word sought need not be kept whole
+        # the last word may continue in the next piece; of one longer than any word sought, the beginning is enough
         half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
         yield tokens, size
     yield [*TOKEN.findall(half), "\n"], 0
 
 
 def _texts(file: Path) -> Iterator[tuple[str, int]]:
-    """The file's text in pieces that cut no escape, with their bytes."""
+    """The file's text in pieces that split no escape, with their sizes in bytes."""
     escaped = file.suffix.lower() in (".jsonl", ".json")
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     lines = 1
@@ -232,7 +230,7 @@ def _texts(file: Path) -> Iterator[tuple[str, int]]:
 
 
 def _meant(escapes: re.Match[str]) -> str:
-    """What a run of JSON escapes stands for; a line break inside a string does not end the document."""
+    """The text of a run of JSON escapes, with line breaks as spaces: inside a string they do not end the document."""
     try:
         return json.loads(f'"{escapes[0]}"').translate({ord("\n"): " ", ord("\r"): " "})
     except ValueError:

@@ -1,8 +1,8 @@
-"""How often names occur in a corpus that language models were pretrained on, asked of infini-gram (METHODS 5.2).
+"""Popularity as the number of occurrences in a public pretraining corpus, from the infini-gram API.
 
-https://infini-gram.readthedocs.io/en/latest/api.html: matches respect case and the borders of Llama-2 tokens. A string
-with " AND " or " OR " in it is read as a formula, and only lists of Llama-2 token ids would avoid that, so names with
-these words are not asked for. An empty string would count the whole corpus and is never sent.
+https://infini-gram.readthedocs.io/en/latest/api.html: matches respect case and the borders of Llama-2 tokens. The API
+reads " AND " and " OR " in a string as operators, which only lists of Llama-2 token ids would avoid, so names with
+these words are not counted. An empty string would count the whole corpus and is never sent.
 """
 
 from __future__ import annotations
@@ -33,29 +33,33 @@ REASON_SHOWN = 120
 
 @dataclass(frozen=True)
 class Count:
-    """One query's answer. number: None if there is none, and then the reason. approx: estimated from a sample."""
+    """The result of one query."""
 
     number: int | None
+    """Occurrences; None if there is no count."""
     approx: bool = False
+    """Whether the number is an estimate from a sample."""
     date: str = ""
+    """The day of the reply (ISO 8601), "" if there was none."""
     reason: str = ""
+    """Why there is no count."""
 
     @property
     def unknown(self) -> str:
-        """Why this is no number to score with, "" if it is one. None in a sample is not none in the corpus."""
+        """Why the number cannot be used, "" if it can. No occurrence in a sample is not zero in the corpus."""
         return "None was found, but only a sample was looked at." if self.approx and not self.number else self.reason
 
     @property
     def raw(self) -> dict[str, object]:
-        """What is kept beside the score."""
+        """The part of `Score.raw` about this query."""
         return {"count": self.number, "approx": self.approx} if self.number is not None else {"reason": self.reason}
 
 
 class InfiniGram:
-    """Occurrences of subject and object in one index, and how often both stand within 100 tokens of each other.
+    """A `Proxy`: occurrences of subject and object in one index, and of both within 100 tokens of each other.
 
-    All three counts are kept; combine says which of them make the score. A count of 0 is a score of 0, unless only a
-    sample was looked at: then it is unknown.
+    All three counts are kept; combine says which are summed for the score. A count of 0 is a score of 0, unless it is
+    an estimate from a sample: then it is unknown.
     """
 
     def __init__(
@@ -73,16 +77,16 @@ class InfiniGram:
         self._index = index
         self._parts = parts_of(combine)
         self._web = Web(base, "infini-gram", progress)
-        # refusals are not cached, for some pass; within one look-up, "India" is refused once and not 300 times
+        # refusals may be temporary, so they are remembered for this look-up only
         self._refused: dict[str, Count] = {}
         counted = " + ".join(MENTIONED[part] for part in self._parts)
         self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score a fact, in their order.
+        """One score per fact, in order.
 
         Raises:
-            NetworkError: infini-gram fails, answers something else than a count, or was stopped.
+            NetworkError: infini-gram fails, replies with something else than a count, or was stopped.
         """
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
@@ -119,7 +123,7 @@ class InfiniGram:
 
 
 def _unasked(what: str, label: str) -> Count | None:
-    """Why a name cannot be asked for; None if it can."""
+    """The result for a name that cannot be counted, with the reason; None if it can."""
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
     if OPERATORS & set(label.split()):
@@ -128,7 +132,11 @@ def _unasked(what: str, label: str) -> Count | None:
 
 
 def _checked(reply: object) -> dict[str, object]:
-    """The count in a reply, and whether it is approximate."""
+    """The count in a reply, and whether it is approximate.
+
+    Raises:
+        NetworkError: the reply has no valid count.
+    """
     if isinstance(reply, dict):
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:

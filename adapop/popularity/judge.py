@@ -1,10 +1,10 @@
-"""An LLM's guess at how common a fact is in the text that language models learn from (METHODS 5.3).
+"""Popularity as an LLM's estimate of how common a fact is in pretraining text.
 
-Facts go out eight at a time, in three passes over the whole set, each in an order of its own, because a judge favours
-places in a list. A fact's score is the mean of its three numbers. A reply counts only if it is exactly what was asked
-for; if not, it is asked for once more, then for each half of the batch. A fact that gets no number even alone is
-unknown, and not asked again until the next look-up. Nothing is padded, rounded or clamped. Every reply is kept for
-the record, and every number for later look-ups: they ask only for facts that a pass has no number of.
+Facts are sent in batches of eight, in three passes over the whole set. Each pass has its own order, because a judge
+favours positions in a list. A fact's score is the mean of its three numbers. A reply must have exactly the requested
+form; otherwise the batch is sent once more, then each half by itself. A fact without a number even when sent alone is
+unknown until the next look-up. Nothing is padded, rounded or clamped. Replies and numbers are cached, and a later
+look-up sends only facts without a number.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from adapop.online.client import LATER, THIS_MACHINE, Web
 from adapop.popularity.base import Score
 from adapop.progress import Progress
 
-Ask = Callable[[str, str, int], str]  # (system, user, seed) -> what the model says, "" if nothing
+Ask = Callable[[str, str, int], str]  # (system, user, seed) -> the model's reply, "" if it is empty
 
 BATCH = 8
 SEEDS = (1, 42, 219)  # paper: three passes
 HIGHEST = 10_000
-MAX_TOKENS = 2048  # reasoning is paid from it too; with the prompt it fits a context of 4,096
+MAX_TOKENS = 2048  # of a reply with its reasoning; with the prompt it fits a context of 4,096
 READ_SECONDS = 300.0  # the paper's judge took 43 s a batch
 OPENROUTER = "https://openrouter.ai/api/v1"
 
-# our words for the parts METHODS 5.3 lists; "do not repeat values" is left out, because it forbids ties
+# the paper's prompt in our words; its "do not repeat values" is left out, because it forbids ties
 SYSTEM = """\
 You estimate how often facts occur in the text that large language models are pretrained on: web pages, encyclopaedias,
 books, news, forums. You get a numbered list of facts and give each a whole number from 0 to 10000:
@@ -59,10 +59,10 @@ answer
 
 
 class Judge:
-    """Scores facts by what `ask` says of them.
+    """A `Proxy` that asks a language model.
 
-    name: the model and where it runs, as users and the cache know it. ask: the model itself, for other questions too.
-    tries: how often the same batch is asked for, each time with another seed.
+    name: the model and where it runs, for users and the cache. ask: sends one question to the model. tries: how often
+    the same batch is sent, each time with another seed.
     """
 
     def __init__(self, name: str, ask: Ask, progress: Progress, cache: Cache, tries: int = 2) -> None:
@@ -74,11 +74,11 @@ class Judge:
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """Each fact's score as soon as it is known: in the last pass, or in the one that failed.
+        """One score per fact as soon as it is known: in the last pass, or in the one in which it gets no number.
 
         Raises:
-            NetworkError: the model cannot be asked, does not answer as such models do, or was stopped.
-            ModelError: a local model that cannot be loaded.
+            NetworkError: the model cannot be reached, its reply has no valid format, or the user stopped.
+            ModelError: a local model cannot be loaded.
         """
         passes: dict[str, list[Known]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
@@ -93,7 +93,7 @@ class Judge:
                     yield self._score(fact, passes[fact.id])
 
     def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Known]]:
-        """Facts with their numbers, or None: first what is known, then batch by batch, equal facts asked for once."""
+        """Facts with their numbers, or None: first the cached ones, then batch by batch; equal facts are sent once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
         for fact in order:
@@ -124,10 +124,10 @@ class Judge:
         return Score(fact.id, fmean(values), self.source, oldest, raw)
 
     def _judged(self, facts: Sequence[Fact], seed: int) -> list[Known]:
-        """A number for each fact, or None, with the day the judge said so."""
+        """A number for each fact, or None, with the date of the reply."""
         user = prompt(facts)
         for tried in range(self._tries):
-            reply = self._reply(user, seed + tried)  # with the same seed it would say the same
+            reply = self._reply(user, seed + tried)  # the same seed would give the same reply
             values = numbers(reply.value, len(facts))
             if values is not None:
                 return [self._cache.put(value, *self._key(fact, seed)) for fact, value in zip(facts, values)]
@@ -137,17 +137,17 @@ class Judge:
         return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
 
     def _reply(self, user: str, seed: int) -> Known:
-        """What the model says now. It is kept, but only its numbers answer later look-ups: a bad reply never sticks."""
+        """The model's reply. It is cached for the record only: later look-ups use the cached numbers."""
         self._progress.wait(0)
         return self._cache.put(self.ask(SYSTEM, user, seed), "judge", self.name, SYSTEM, user, str(seed))
 
     def _key(self, fact: Fact, seed: int) -> tuple[str, ...]:
-        """Where the number of a fact is kept, whatever its company was."""
+        """The cache key of a fact's number, which does not depend on the rest of its batch."""
         return "judge", self.name, SYSTEM, "number", _line(fact), str(seed)
 
 
 def prompt(facts: Sequence[Fact]) -> str:
-    """The numbered list. Each fact is one JSON object on one line, so that no name can pass for another fact."""
+    """The numbered list of facts, each as a JSON object on one line, so that no name can look like another fact."""
     lines = [f"{number}. {_line(fact)}" for number, fact in enumerate(facts, start=1)]
     return "\n".join([*lines, "", f"Answer with a JSON array of {len(facts)} integers."])
 
@@ -167,10 +167,10 @@ def numbers(reply: str, count: int) -> list[int] | None:
 
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
-    """A model behind any OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with ADAPOP_JUDGE_KEY.
+    """A model at an OpenAI-compatible endpoint: ADAPOP_JUDGE_MODEL at ADAPOP_JUDGE_URL, with ADAPOP_JUDGE_KEY.
 
     Raises:
-        ConfigError: no model is named, the address is not safe to send a key to, or the key is none.
+        ConfigError: no model is named, the URL is not safe to send a key to, or the key has invalid characters.
     """
     base = os.environ.get("ADAPOP_JUDGE_URL") or OPENROUTER
     model = os.environ.get("ADAPOP_JUDGE_MODEL", "").strip()
@@ -197,7 +197,7 @@ def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
 def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cache: Cache) -> Judge:
     """A model on this machine: a Hub id, a folder, or "sandbox".
 
-    load: gives the `AdaptedModel` of that name; it is called when the first question is asked.
+    load: returns the `AdaptedModel` of that name; called at the first question.
     """
 
     @once
@@ -211,12 +211,12 @@ def local_judge(model: str, load: Callable[[str], Any], progress: Progress, cach
         with judge.original():
             return judge.generate([user], max_new_tokens=MAX_TOKENS)[0]
 
-    # it heeds no seed: asked again, it would say the same
+    # it decodes greedily, so a second try would give the same reply
     return Judge(f"{model} on this machine", ask, progress, cache, tries=1)
 
 
 def _line(fact: Fact) -> str:
-    """What the judge sees of a fact, on one line."""
+    """The fact as the judge sees it, on one line."""
     if fact.subject and fact.relation:
         shape = {"subject": fact.subject, "relation": fact.relation, "object": fact.object or fact.answer}
     else:
@@ -225,7 +225,11 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of an address that is safe to send a key to."""
+    """The host of a URL, checked to be safe to send a key to.
+
+    Raises:
+        ConfigError: it is neither https nor this machine, or contains a user name.
+    """
     try:
         parts = urlsplit(base)
         safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in THIS_MACHINE)
@@ -240,7 +244,7 @@ def _host(base: str) -> str:
 
 
 def _fault(reply: object) -> object:
-    """The code of an error inside a good reply: 0 without a number, None if there is no error."""
+    """The code of an error in a reply with status 200: 0 without a number, None if there is no error."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if not error:
         return None
@@ -249,7 +253,11 @@ def _fault(reply: object) -> object:
 
 
 def _content(reply: object) -> str:
-    """What the model says. A reasoning model may use up its tokens before it says anything."""
+    """The text of a chat reply; "" if a reasoning model has used up its tokens before it.
+
+    Raises:
+        NetworkError: the reply reports an error, or is no chat reply.
+    """
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""
@@ -260,5 +268,5 @@ def _content(reply: object) -> str:
         content = 0
     if not isinstance(content, (str, type(None))):
         raise NetworkError("The judge does not answer as a chat model does.", "Check ADAPOP_JUDGE_URL.")
-    # half a character (a lone surrogate) cannot be kept
+    # a lone surrogate cannot be stored
     return (content or "").encode("utf-8", "replace").decode("utf-8")

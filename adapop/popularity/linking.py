@@ -1,13 +1,13 @@
-"""Which Wikidata items a fact is about. Pure decisions: candidates and their statements in, a link or a reason out.
+"""Which Wikidata items a fact is about, decided from candidates and their statements. No network access.
 
-A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first hit of a search is never simply
-taken, as DUET did, whose town of Duran became Dante Alighieri (METHODS 4.2, 4.3). What decides, best first:
+A label names many things: Paris is a city, a town in Texas, a Trojan prince. The first search hit is therefore not
+enough: in DUET, which took it, the town of Duran became Dante Alighieri. A link is decided by, best first:
 
     a statement between a candidate for the subject and one for the object, if it leaves one pair
     the types (P31) of items that statements have linked for the same relation, if they leave one candidate
-    there being one candidate only
+    there being only one candidate
 
-A fact that none of these decides stays unknown.
+Otherwise it stays unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-# disambiguation page, category, template, list: pages of a wiki that bear a thing's name
+# disambiguation page, category, template, list: wiki pages that have a thing's name but are not the thing
 PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})
 QID = re.compile(r"Q[1-9]\d*")
 
@@ -32,33 +32,34 @@ SAME = "subject and object are the same item"
 
 @dataclass(frozen=True)
 class Entity:
-    """What is kept of an item.
-
-    sitelinks, statements, identifiers: how many; statements counts the identifiers too, as `wikibase:statements` does.
-    links: the items that its statements name, by property; those marked as deprecated are left out. names: its label
-    and aliases, casefolded.
-    """
+    """The part of a Wikidata item that is used."""
 
     qid: str
+    """Its id, such as "Q90"."""
     label: str
     description: str
     sitelinks: int
+    """Number of wiki pages about it."""
     statements: int
+    """Number of statements, identifiers included, as in `wikibase:statements`."""
     identifiers: int
+    """Number of statements that are external identifiers."""
     links: Mapping[str, Sequence[str]]
+    """Property -> ids of the items in its statements, without deprecated ones."""
     names: Sequence[str]
+    """Label and aliases, casefolded."""
 
     @property
     def types(self) -> frozenset[str]:
-        """What it is an instance of."""
+        """Ids of the items that it is an instance of."""
         return frozenset(self.links.get("P31", ()))
 
     @classmethod
     def read(cls, row: dict, language: str) -> Entity:
-        """What is kept of an item of a `wbgetentities` reply. Its id is not the one asked for where items were merged.
+        """The entity in a row of a `wbgetentities` reply. A merged item has another id than the requested one.
 
         Raises:
-            KeyError, TypeError, AttributeError, ValueError: the row is not built as an item is.
+            KeyError, TypeError, AttributeError, ValueError: the row does not have an item's structure.
         """
         groups = mapping(row["claims"])
         statements = [statement for group in groups.values() for statement in group]
@@ -78,23 +79,26 @@ class Entity:
 
 @dataclass(frozen=True)
 class Choice:
-    """One side of a fact. entity: None if it could not be decided. how: what decided, or why nothing did."""
+    """The item on one side of a fact."""
 
     entity: Entity | None
+    """None if it could not be decided."""
     how: str
+    """What decided, or why it could not be decided."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """Both sides of a fact. properties: of the statements that join them, () if none does."""
+    """The items on both sides of a fact."""
 
     subject: Choice
     object: Choice
     properties: tuple[str, ...] = ()
+    """Properties of the statements between the two, () if there is none."""
 
     @property
     def stated(self) -> bool:
-        """Whether one pair is joined by a statement and no other is."""
+        """Whether exactly one pair of candidates has a statement between them."""
         return self.subject.how == self.object.how == STATED
 
     @property
@@ -120,13 +124,13 @@ class _Pair:
 
 
 class Types:
-    """What the subjects and objects of each relation are instances of, learnt from links that a statement decided."""
+    """The types of the subjects and objects of each relation, collected from links that a statement decided."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def learn(self, relation: str, link: Link) -> None:
-        """Takes both sides of a stated link as examples. Facts that name no relation have none in common."""
+        """Adds both sides of a stated link as examples of the relation; does nothing if the relation is ""."""
         if relation:
             self._seen[relation, "subject"] |= link.subject.entity.types
             self._seen[relation, "object"] |= link.object.entity.types
@@ -137,12 +141,12 @@ class Types:
 
 
 def plain(label: str) -> str:
-    """A label as Wikidata keeps it: in NFC, and white space only single and between words."""
+    """A label as Wikidata stores it: in NFC, with single spaces between words only."""
     return " ".join(unicodedata.normalize("NFC", label).split())
 
 
 def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
-    """Whether a search hit has a well-formed id and bears the label, not only begins with it or matches by its id."""
+    """Whether a search hit has a valid id and matches by exactly this label or alias, not by a prefix or its id."""
     match = hit.get("match") if isinstance(hit, dict) else None
     if not isinstance(match, dict) or match.get("type") not in ("label", "alias"):
         return False
@@ -151,7 +155,11 @@ def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:
 
 
 def mapping(value: object) -> dict:
-    """A JSON object of MediaWiki, which writes an empty one as []. Raises ValueError for anything else."""
+    """A JSON object of MediaWiki, which writes an empty one as [].
+
+    Raises:
+        ValueError: the value is no object.
+    """
     if value == []:
         return {}
     if not isinstance(value, dict):
@@ -160,14 +168,18 @@ def mapping(value: object) -> dict:
 
 
 def candidates(entities: Iterable[Entity]) -> list[Entity]:
-    """The items a fact can be about: no pages of a wiki, and each once, for two ids may lead to one item."""
+    """The items that a fact can be about: without wiki pages, and each once, as two ids may lead to one item."""
     return list({entity.qid: entity for entity in entities if not entity.types & PAGES}.values())
 
 
 def link(
     subjects: Sequence[Entity], objects: Sequence[Entity], properties: Iterable[str], relation: str, types: Types
 ) -> Link:
-    """Decides on both sides of a fact. properties: those that bear the relation's name."""
+    """The items on both sides of a fact.
+
+    subjects, objects: the candidates. properties: ids of the properties with the relation's name. types: examples of
+    other facts' types.
+    """
     pairs = _joined(subjects, objects, frozenset(properties))
     if not pairs:
         return Link(_by_type(subjects, relation, "subject", types), _by_type(objects, relation, "object", types))
@@ -184,7 +196,7 @@ def link(
 
 
 def _joined(subjects: Sequence[Entity], objects: Sequence[Entity], named: frozenset[str]) -> list[_Pair]:
-    """Pairs with a statement in either direction: by the relation's properties, or if there are none, by any."""
+    """Pairs with a statement in either direction: of the relation's properties, or of any if there is none."""
     pairs = [
         _Pair(subject, object_, properties)
         for subject in subjects
@@ -196,7 +208,7 @@ def _joined(subjects: Sequence[Entity], objects: Sequence[Entity], named: frozen
 
 
 def _items(statements: Sequence[dict]) -> list[str]:
-    """The items that statements name as their main value."""
+    """Ids of the items that are the main value of statements."""
     snaks = [statement["mainsnak"] for statement in statements if statement["rank"] != "deprecated"]
     return [
         snak["datavalue"]["value"]["id"]

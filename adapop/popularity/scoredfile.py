@@ -1,6 +1,6 @@
-"""A scored set as a file that people can open and that `read_facts` reads again: CSV or JSONL, a fact a line.
+"""Scored sets as CSV or JSONL files, one fact per line, which `read_facts` can read.
 
-Beside each score stand its source, its day, the counts it was made of, and why it is unknown if it is.
+Each score comes with its source, its date, its counts, and the reason if it is unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FORMATS = (".csv", ".jsonl")
 def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
 
-    In CSV a text that a spreadsheet would run as a formula gets an apostrophe in front; `read_facts` takes it away.
+    In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in front, which `read_facts` removes.
 
     Raises:
         DataError: not a .csv or .jsonl file, or it cannot be written.
@@ -38,7 +38,7 @@ def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> Non
 
 
 def check_place(path: Path) -> None:
-    """Refuses what `write_scored` would, as far as that is known before there are scores.
+    """Checks that a file can be written at a path, before scores are looked up.
 
     Raises:
         DataError: not a .csv or .jsonl file, or its folder does not exist.
@@ -52,7 +52,7 @@ def check_place(path: Path) -> None:
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
     for group in FACT_GROUPS:
         for fact in getattr(facts, group):
-            # of the forget facts only the new scores count: sources must not be mixed
+            # facts to forget keep no old score, so that sources are not mixed
             own = Score(fact.id, None, "", reason="not reached")
             if group != "forget":
                 own = Score(fact.id, fact.score, fact.score_source)

@@ -1,8 +1,8 @@
-"""Popularity by Wikidata: how many sitelinks and statements the subject and the object of a fact have (METHODS 5.1).
+"""Popularity as the number of sitelinks and statements that subject and object of a fact have in Wikidata.
 
-Three steps, each answer cached before the next question: a label search for each new label; the candidates it names,
-fifty a request; and the decision which of them the fact is about (`linking`). Requests are serial and give way when
-the servers lag, as Wikimedia asks. Only labels are sent.
+Three steps, with every reply cached at once: a search for each new label; a request for the items found, fifty at a
+time; and the decision which of them the fact is about (`linking`). Requests are serial and back off when the servers
+lag, as Wikimedia asks. Only labels are sent.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from adapop.popularity.base import Score
 from adapop.popularity.linking import QID, Entity, Link, Types, candidates, is_called, link, mapping, plain
 from adapop.progress import Progress
 
-# the released DUET scores are sitelinks + statements, the first builder's were sitelinks alone (METHODS 4.2)
+# the released DUET scores are sitelinks + statements; the first version of its builder counted sitelinks alone
 FORMULAS = {
     "sitelinks+statements": lambda entity: entity.sitelinks + entity.statements,
     "sitelinks": lambda entity: entity.sitelinks,
 }
-NEAR = 5  # hits of a search that are looked at more closely
-BATCH = 50  # ids a request, and hits a search, for clients that are not bots
+NEAR = 5  # search hits whose other names are checked as well
+BATCH = 50  # the limit for ids per request and hits per search, except for bots
 LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for one is refused
-LAG_SECONDS = 5  # requests give way above this replication lag; the value Wikimedia recommends
+LAG_SECONDS = 5  # the server refuses requests above this replication lag; Wikimedia's recommended value
 ID = {"item": QID, "property": re.compile(r"P[1-9]\d*")}
 NAMELESS = "The fact has no subject to look for."
 CODE = re.compile(r"[\w-]{1,60}")
@@ -36,14 +36,18 @@ CODE = re.compile(r"[\w-]{1,60}")
 
 @dataclass(frozen=True)
 class _Sought:
-    """A fact and the ids that its labels may name. exact: those that surely do, by side. dates: of the searches."""
+    """A fact and the ids found for its labels."""
 
     fact: Fact
     exact: tuple[frozenset[str], frozenset[str]]
+    """Ids found by exactly the label of the subject, and of the object."""
     subjects: tuple[str, ...]
+    """Ids of candidates for the subject, including hits whose names are still to be checked."""
     objects: tuple[str, ...]
     properties: tuple[str, ...]
+    """Ids of properties with the relation's name."""
     dates: tuple[str, ...]
+    """Days of the searches (ISO 8601)."""
 
     @property
     def qids(self) -> KeysView[str]:
@@ -52,9 +56,10 @@ class _Sought:
 
 
 class Wikidata:
-    """A `Proxy` that asks Wikidata. formula: one of `FORMULAS`, of an entity; a fact has its subject's + its object's.
+    """A `Proxy` that asks Wikidata. A fact's score is the sum over its subject and its object.
 
-    language: of the facts' labels, and of the labels and descriptions that are kept.
+    formula: the score of one entity, a key of `FORMULAS`. language: of the facts' labels, and of the labels and
+    descriptions that are kept.
 
     Raises:
         ConfigError: there is no such formula.
@@ -80,10 +85,10 @@ class Wikidata:
         self._labels = self._fetched = 0
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score a fact: first those that a statement decides, as they are found; the others at the end, by type.
+        """One score per fact: first those decided by a statement, as they are found; the others at the end, by type.
 
         Raises:
-            NetworkError: Wikidata failed or answered something else than it promises, or the user stopped.
+            NetworkError: Wikidata failed or sent an unexpected reply, or the user stopped.
         """
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
@@ -101,7 +106,7 @@ class Wikidata:
     def _found(self, facts: Sequence[Fact]) -> Iterator[_Sought]:
         """Facts, as soon as all their candidates are cached.
 
-        Entities are asked for in full batches, and the rest at the end: n new ones cost ceil(n / 50) requests.
+        Entities are requested in full batches, and the rest at the end: n new ones take ceil(n / 50) requests.
         """
         self._labels = len({label for fact in facts for label in _labels(fact) if _can_be_a_name(label[1])})
         self._searched, self._fetched = set(), 0
@@ -134,10 +139,10 @@ class Wikidata:
         return _Sought(fact, exact, *ids, dates)
 
     def _search(self, kind: str, label: str) -> Known:
-        """Ids of what bears this label or alias, whatever its case. No label is ever searched for twice.
+        """Ids of the items or properties with this label or alias in any case. A label is searched for only once.
 
-        exact: those whose match is the label. near: the first hits for an item, which may still bear it: a hit tells
-        one match only, and Washington, D.C. is found by its label before its alias Washington.
+        "exact": hits that match by the label. "near": the first hits for an item, which may have it as another name: a
+        hit reports one match only, and Washington, D.C. is found by its label, not by its alias Washington.
         """
         if not _can_be_a_name(label):
             return Known({"exact": [], "near": []}, "")
@@ -157,7 +162,7 @@ class Wikidata:
         return known
 
     def _known(self, qid: str) -> Known | None:
-        """What the cache holds of an entity: the fields of `Entity`, or None as its value if it is gone."""
+        """The cached fields of an `Entity`, with None as value if it was deleted; None if it is not cached."""
         return self._cache.get("wikidata", "entity", self._language, qid)
 
     def _keep(self, qid: str, record: dict | None) -> None:
@@ -165,7 +170,7 @@ class Wikidata:
         self._fetched += 1
 
     def _fetch(self, qids: Sequence[str]) -> None:
-        """Asks for entities and caches them. Those left out, for replies have a size limit, are asked for in halves."""
+        """Requests entities and caches them. Replies have a size limit; what is missing is requested in halves."""
         props = "sitelinks|claims|labels|aliases|descriptions"
         reply = self._ask(
             "wbgetentities", ids="|".join(qids), props=props, languages=self._language, languagefallback=1
@@ -220,12 +225,15 @@ class Wikidata:
 
 
 def _can_be_a_name(label: str) -> bool:
-    """Nothing can be called anything else, and Wikidata refuses to search for some of it."""
+    """Whether a label can be an item's name: not empty, not too long, without control characters or surrogates.
+
+    Wikidata refuses to search for some of the others.
+    """
     return 0 < len(label) <= LONGEST_LABEL and not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in label)
 
 
 def _labels(fact: Fact) -> tuple[tuple[str, str], ...]:
-    """What to search for, in the order of `_Sought`: kind and label."""
+    """(kind, label) pairs to search for: subject, object, relation."""
     return (
         ("item", plain(fact.subject)),
         ("item", plain(fact.object) or plain(fact.answer)),
@@ -238,7 +246,7 @@ def _lags(reply: object) -> bool:
 
 
 def _error_code(reply: object) -> str:
-    """The code of an error that came as a good reply, "" if it is none. Never its text, which may quote the label."""
+    """The code of an error in a reply with status 200, "" without one. Never its text, which may quote the label."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
@@ -246,10 +254,10 @@ def _error_code(reply: object) -> str:
 
 
 def _record(row: dict, language: str) -> dict | None:
-    """What to cache of a row, None if there is no such entity (any more).
+    """The fields of `Entity` to cache for a row, None if there is no such entity (any more).
 
     Raises:
-        NetworkError: it is not built as Wikidata's entities are.
+        NetworkError: the row does not have an entity's structure.
     """
     try:
         return None if "missing" in row else asdict(Entity.read(row, language))
@@ -258,7 +266,7 @@ def _record(row: dict, language: str) -> dict | None:
 
 
 def _raw(linked: Link, found: dict[str, Sequence[Entity]]) -> dict[str, object]:
-    """What a score is made of: counts and how they were linked, the joining properties, and all candidates."""
+    """`Score.raw`: counts and how each side was decided, the properties between the sides, and all candidates."""
     raw: dict[str, object] = {
         side: {**_part(choice.entity, "qid label sitelinks statements identifiers"), "linked": choice.how}
         for side, choice in linked.sides.items()

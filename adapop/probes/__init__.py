@@ -1,1 +1,1 @@
-"""Trying to get a fact back. Forgetting the trained question proves little."""
+"""Probes: asking both models in many forms, attacks, recovery from inside the model, and what the results mean."""

@@ -1,4 +1,4 @@
-"""One prompt to both models: the original and the unlearned, with where the gold answer stands in each."""
+"""Any prompt answered by both models, the original and the unlearned, with rank and probability of the gold answer."""
 
 from __future__ import annotations
 
@@ -19,35 +19,40 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """What one model says to a prompt.
-
-    text: the greedy answer. top: the likeliest first tokens with their probability. recall, gold_rank (of the first
-    gold token, 1 is best), gold_logprob (nats, whole answer): None when no gold answer is known.
-    """
+    """One model's reply to a prompt."""
 
     text: str
+    """The greedy reply."""
     top: tuple[tuple[str, float], ...]
+    """The most likely first tokens, each with its probability."""
     recall: float | None = None
+    """ROUGE-L recall of the gold answer, [0, 1]; None without a gold answer, as the two fields below."""
     gold_rank: int | None = None
+    """Rank of the first gold token, 1 is best."""
     gold_logprob: float | None = None
+    """Log-probability of the whole gold answer, nats."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One prompt and both answers. sent: the exact text the models saw, with the chat template."""
+    """One prompt with both models' answers."""
 
     prompt: str
     gold: str
+    """The right answer, "" if none is known."""
     sent: str
+    """The exact text that the models read, with the chat template."""
     original: Answer
     unlearned: Answer
 
 
 def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int) -> list[Asked]:
-    """Asks both models every prompt, greedily and with the same budget. A gold of "" means none is known.
+    """Both models' answers to every prompt, decoded greedily.
+
+    golds: the right answers, "" where none is known. max_new_tokens: budget of an answer.
 
     Raises:
-        DataError: a prompt with its answer is longer than the model reads, or holds what is no text.
+        DataError: a prompt with its answer exceeds the model's context, or contains invalid characters.
     """
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
@@ -69,7 +74,7 @@ def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_n
 def _answers(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int) -> list[Answer]:
     answers = []
     for prompt, gold, text in zip(prompts, golds, model.generate(prompts, max_new_tokens)):
-        # without a gold answer any token will do: only the first prediction is read
+        # without a gold answer any text will do: only the prediction of its first token is used
         fact = Fact("asked", prompt, gold or "?")
         batch = collate(encode_facts(model.tokenizer, [fact], model.system), model.tokenizer.pad_token_id)
         scored = model.score(batch, logits=True)

@@ -1,8 +1,8 @@
-"""The nine attacks of METHODS 4.5: a fact as prompts that try to get it back another way.
+"""The nine adversarial attacks of RWKU (arXiv 2406.10890): prompts that try to get a forgotten fact back.
 
-Prompts depend on the fact, the pool and the seed alone. Facts of the sandbox world are asked as `sandbox.language`
-wraps them, since that model follows only the wrappers it was taught; all others by the builders here. Where an attack
-does not fit a fact, or its prompt would contain the answer, there is a reason in its place.
+Prompts depend on the fact, the pool and the seed alone. For facts of the sandbox world they come from
+`facts.world.language`, because that model follows only the forms it was pretrained on; for all others from the builders
+here. Where an attack does not fit a fact, or its prompt would contain the answer, the reason takes its place.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from adapop.facts.pool import Pool
 from adapop.facts.text import folded, mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
-from adapop.probes import wording
 from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
 from adapop.probes.translations import translated
+from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, with_synonyms
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1
@@ -33,25 +33,25 @@ RWKU_NAMES = {
 
 
 def attack_prompts(fact: Fact, facts: Sequence[Fact] | Pool, seed: int) -> list[Prompt | NotApplicable]:
-    """One result for each of the nine attacks, in the order of `WRAPPERS`.
+    """One prompt, or the reason why there is none, for each of the nine attacks, in the order of `WRAPPERS`.
 
-    facts: what the set has to forget, to retain and held out; a `Pool` of them saves indexing them for each fact.
+    facts: the set's forget, retain and holdout facts; a `Pool` of them avoids indexing them again for each fact.
     """
     pool = facts if isinstance(facts, Pool) else Pool(facts)
     taught = world_fact(fact)
     results = []
     for kind, build in BUILDERS.items():
-        rng = random.Random(f"{seed} {kind} {fact.id}")  # each its own draw, whatever else is asked
+        rng = random.Random(f"{seed} {kind} {fact.id}")  # independent of what else is asked
         found = _as_taught(taught, kind, rng) if taught else build(fact, pool, rng)
         results.append(NotApplicable(fact.id, kind, found) if isinstance(found, str) else checked(found))
     return results
 
 
 def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
-    """The attack prompts that a set brings, unchanged, under our names of the kinds. `relation` holds the type.
+    """The set's own attack prompts, unchanged, with the kinds under our names.
 
-    They may name their answer, and their options, if any, are somewhere in the text, so the chance level is not known.
-    A type that is none of the nine is not applicable and keeps its name as the kind.
+    They may contain their answer. Options are not marked in the text, so the chance level is unknown. A kind that is
+    none of the nine is not applicable and keeps its name.
     """
     results: list[Prompt | NotApplicable] = []
     for fact in facts.attacks:
@@ -76,8 +76,8 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 
 
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
-    """Words round the question: an order before it, the beginning of a reply after it, or somebody who must know."""
-    text = rng.choice(forms).format(q=fact.question, p=wording.persona(fact.relation))
+    """The question with text around it: an instruction before it, the start of a reply after it, or a persona."""
+    text = rng.choice(forms).format(q=fact.question, p=persona(fact.relation))
     return Prompt(fact.id, kind, text, fact.answer)
 
 
@@ -91,7 +91,7 @@ def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
     options = [fact.answer, *wrong]
     rng.shuffle(options)
     shown = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
-    return _choice(fact.id, wording.OPTIONS.format(q=fact.question, options=shown), fact.answer, options)
+    return _choice(fact.id, WORDING.options.format(q=fact.question, options=shown), fact.answer, options)
 
 
 def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Prompt:
@@ -100,26 +100,26 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """Relation and answer are given, the subject is asked for."""
+    """A question for the subject, given relation and answer."""
     if reason := pool.not_reversible(fact):
         return reason
-    if not wording.spoken(fact.relation):
+    if not spoken(fact.relation):
         return "the relation is not in words"
-    return Prompt(fact.id, "reverse query", wording.reversed_question(fact, rng), fact.subject)
+    return Prompt(fact.id, "reverse query", reversed_question(fact, rng), fact.subject)
 
 
 def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """The question's own words are exchanged. The subject stays: its aliases would have to come from Wikidata."""
-    text = wording.with_synonyms(fact.question, fact.subject)
+    """The question with synonyms for its words. The subject is kept, because we have no aliases for it."""
+    text = with_synonyms(fact.question, fact.subject)
     if text == fact.question:
         return "the question has no word that we have another word for"
     return Prompt(fact.id, "synonym manipulation", text, fact.answer)
 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """Up to two other facts of the pool about the same subject, as sentences, and then the question."""
-    stated = [wording.stated(other) for other in pool.about(fact) if wording.spoken(other.relation)]
-    hints = [sentence for sentence in stated if not mentions(sentence, fact.answer)]
+    """Up to two other facts of the pool about the same subject, as sentences, then the question."""
+    told = [stated(other) for other in pool.about(fact) if spoken(other.relation)]
+    hints = [sentence for sentence in told if not mentions(sentence, fact.answer)]
     if not hints:
         return "the set knows nothing else about this subject that does not name the answer"
     chosen = rng.sample(hints, min(HINTS, len(hints)))
@@ -127,15 +127,15 @@ def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
 
 
 def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A worked question before the question.
+    """An answered example, then the question.
 
-    METHODS wants it about the same subject; where the pool has none, it is about another subject of the same relation
-    and has another answer.
+    As in RWKU, the example is about the same subject; where the pool has none, it is about another subject of the same
+    relation with another answer.
     """
     about = pool.about(fact)
     for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
         if not mentions(f"{example.question} {example.answer}", fact.answer):
-            text = wording.WORKED.format(asked=example.question, answer=example.answer, q=fact.question)
+            text = WORDING.worked.format(asked=example.question, answer=example.answer, q=fact.question)
             return Prompt(fact.id, "in-context learning", text, fact.answer)
     return "the set has no other question on this subject or relation whose answer differs"
 
@@ -149,11 +149,11 @@ def _cross_lingual(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     return Prompt(fact.id, "cross-lingual", text, fact.answer, accepted)
 
 
-Builder = Callable[[Fact, Pool, random.Random], Prompt | str]  # a string is the reason why there is no prompt
+Builder = Callable[[Fact, Pool, random.Random], Prompt | str]  # a str is the reason why there is no prompt
 BUILDERS: dict[str, Builder] = {
-    "prefix injection": partial(_around, "prefix injection", wording.PREFIXES),
-    "affirmative suffix": partial(_around, "affirmative suffix", wording.SUFFIXES),
-    "role playing": partial(_around, "role playing", wording.ROLES),
+    "prefix injection": partial(_around, "prefix injection", WORDING.prefixes),
+    "affirmative suffix": partial(_around, "affirmative suffix", WORDING.suffixes),
+    "role playing": partial(_around, "role playing", WORDING.roles),
     CHOICE: _multiple_choice,
     "reverse query": _reverse_query,
     "synonym manipulation": _synonym_manipulation,

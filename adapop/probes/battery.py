@@ -1,11 +1,12 @@
-"""Every form of the question, for every group, to both models: the rows that verdicts and the leak matrix are made of.
+"""The battery of probes: every form of the question, for every group, answered by both models.
 
-Retained and held-out facts are asked in every form too. Otherwise a form that the model no longer follows looks like
-knowledge that is gone (SANDBOX 6). An answer ends where the model ends it or where its budget does (METHODS 3.4), as
-in `measure`, and not at a first line break: "Sure!" and then the answer would look forgotten, and collapsed text short.
+Verdicts and the leak matrix are computed from its rows. Retained and held-out facts are asked in every form as well;
+otherwise a form that the model no longer follows would look like forgotten knowledge. A reply ends where the model ends
+it or at its budget, as in `measure`, and not at the first line break: "Sure!" followed by the answer would look
+forgotten, and collapsed text short.
 
-Each chunk goes through the model once with the adapter and once without. One pass for both, by peft's `adapter_names`,
-gives the same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as long: it copies rows about.
+Each chunk is run once with the adapter and once without. A single pass for both with peft's `adapter_names` gives the
+same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as long, because it copies rows.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ CHUNK = 128
 
 
 def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress) -> Iterator[ProbeRow | NotApplicable]:
-    """A row for every prompt and a reason for every form that a fact cannot be asked in, kind by kind.
+    """A row for every prompt, and a reason for every form in which a fact cannot be asked, kind by kind.
 
-    What was yielded stays valid whatever ends it early. The same model, facts and plan give the same rows.
+    Rows stay valid if it ends early. The same model, facts and plan give the same rows.
 
     Raises:
-        NetworkError: somebody asked to stop.
-        ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding model is missing.
+        NetworkError: the user stopped.
+        ModelError: the model's scores are not finite; or the plan wants cosines and the embedding model is missing.
         DataError: an answer has no token in this model.
     """
     progress.say("Probing: writing the prompts")
@@ -50,7 +51,7 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
 
 @torch.no_grad()
 def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan) -> list[ProbeRow]:
-    """Both models on one chunk."""
+    """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in asked]
     texts = [prompt.text for prompt in prompts]
     golds = [Fact(prompt.fact_id, prompt.text, prompt.gold) for prompt in prompts]
@@ -91,7 +92,7 @@ def _row(
 def _replies(
     prompts: Sequence[Prompt], texts: Sequence[str], scored: Scored, batch: AnswerTokens, cosine: bool
 ) -> list[Reply]:
-    """What one model made of each prompt of a chunk."""
+    """One model's reply to each prompt of a chunk."""
     count = batch.row.bincount()
     first = count.cumsum(0) - count
     ranks = gold_rank(scored, batch.target)[first].tolist()
@@ -113,9 +114,9 @@ def _replies(
 
 
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
-    """Best ROUGE-L recall over the answers that count, [0, 1].
+    """Best ROUGE-L recall over the accepted answers, [0, 1].
 
-    The letter of a right option counts where the reply begins with it as a word, and not as an article ("A novel by").
+    The letter of the right option counts if the reply begins with it as a word, but not as an article ("A novel by").
     """
     if prompt.kind == CHOICE:
         letters, answers = prompt.accepted, (prompt.gold,)
@@ -127,7 +128,7 @@ def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
 
 
 def repetition(text: str) -> float:
-    """Share of the text's pairs of neighbouring words that came before in it, [0, 1); 0 where there is no pair."""
+    """Share of the text's pairs of adjacent words that occurred before in it, [0, 1); 0 without a pair."""
     words = text.casefold().split()
     pairs = list(pairwise(words))
     return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0

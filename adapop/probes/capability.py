@@ -1,7 +1,7 @@
-"""General capability before and after unlearning: MMLU and HellaSwag as `lm-eval` measures them (METHODS 3.6).
+"""General capability before and after unlearning: MMLU and HellaSwag as measured by `lm-eval`.
 
-`lm-eval` is an optional extra. It brings the questions, the prompts, the metrics and their standard errors; nothing of
-that is done again here. It is handed the network that is loaded already, once with the adapter and once without.
+`lm-eval` is an optional extra that provides the questions, prompts, metrics and standard errors. It is given the
+network that is already loaded, once with the adapter and once without.
 """
 
 from __future__ import annotations
@@ -22,35 +22,39 @@ import torch
 from adapop.errors import ConfigError, ModelError
 from adapop.model.adapted import AdaptedModel
 
-# The paper's tasks and metrics. Others that lm-eval knows are refused: some fetch and run code to load or to score.
+# the paper's tasks and metrics; other tasks of lm-eval are refused, because some download and run code
 METRICS = {"mmlu": "acc", "hellaswag": "acc_norm"}
 OWN_METRIC = "acc"
-DATASETS_WITHOUT_CODE = 4  # from here on the library runs no code that comes with a data set
+DATASETS_WITHOUT_CODE = 4  # from this major version on, `datasets` runs no code that comes with a data set
 CPU_BATCH = 8
-SEED = 1234  # lm-eval's own; all its seeds get it
+SEED = 1234  # lm-eval's default for most of its seeds
 
 
 @dataclass(frozen=True)
 class Capability:
-    """How both models do on one task.
+    """Both models' results on one task.
 
-    metric: acc, or acc_norm, where each option's log-probability is divided by its length in bytes. original,
-    unlearned: share of right answers, [0, 1]. questions: how many were asked. *_stderr: lm-eval's standard error of
-    the share, None where it gives none (a single question). Both models answer the same questions, so the error of
-    their difference is smaller than these two suggest.
+    Both answer the same questions, so the error of their difference is smaller than the two standard errors suggest.
     """
 
     task: str
+    """lm-eval's name of the task."""
     metric: str
+    """Either "acc" or "acc_norm", where each option's log-probability is divided by its length in bytes."""
     questions: int
+    """Number of questions asked."""
     original: float
+    """The original's share of right answers, [0, 1]."""
     unlearned: float
+    """The unlearned model's share of right answers, [0, 1]."""
     original_stderr: float | None
+    """lm-eval's standard error of the share; None where it gives none (a single question)."""
     unlearned_stderr: float | None
+    """The same for the unlearned model."""
 
     @property
     def difference(self) -> float:
-        """unlearned - original, [-1, 1]; below 0, capability was lost."""
+        """unlearned - original, [-1, 1]; negative if capability was lost."""
         return self.unlearned - self.original
 
 
@@ -60,17 +64,18 @@ def capability(
     limit: int | None = None,
     include: Path | None = None,
 ) -> tuple[Capability, ...]:
-    """Asks the original and the unlearned model the questions of each task, in the paper's setting.
+    """Both models' results on each task, in the paper's setting.
 
-    That is: the task's own number of shots, which is 0, the chat template if the tokenizer has one, and the log-softmax
-    in the model's own precision. The data come from the Hugging Face Hub or its cache.
+    That is zero shots (the tasks' own setting), the chat template if the tokenizer has one, and the log-softmax in the
+    model's own precision. The data come from the Hugging Face Hub or its cache.
 
-    limit: at most so many questions a task, and of each of MMLU's 57 subjects; all by default. include: a folder of
-    lm-eval task files of your own (they may hold code), which can then be named too and are measured by acc.
+    limit: the most questions per task, and per each of MMLU's 57 subjects; all by default. include: a folder of the
+    user's own lm-eval task files (they may contain code), which can then be named in `tasks` and are measured by acc.
 
     Raises:
         ConfigError: limit is below 1.
-        ModelError: lm-eval is missing, there is no such task, its data cannot be had, or it is not measured by acc.
+        ModelError: lm-eval is missing, there is no such task, its data cannot be downloaded, or it is not measured by
+            acc.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}.", "It must be at least 1.")
@@ -126,10 +131,10 @@ def capability(
 
 @contextmanager
 def _undisturbed(model: AdaptedModel) -> Iterator[None]:
-    """Puts back what lm-eval changes: mode, padding side, generators; and keeps its chatter off our output.
+    """A context after which mode, padding side and random generators are as before; lm-eval's prints go to stderr.
 
-    It pads a batch on the side it needs and only sets the side back if nothing fails in between. It sets every global
-    seed. It prints what our `--json` readers would take for a row.
+    lm-eval restores the padding side only if nothing fails, sets every global seed, and prints lines that readers of
+    our `--json` output would take for rows.
     """
     training, side = model.network.training, model.tokenizer.padding_side
     drawn = random.getstate(), numpy.random.get_state()
@@ -159,11 +164,11 @@ def _compared(task: str, original: Mapping, unlearned: Mapping) -> Capability:
 
 
 def _stderr(value: object) -> float | None:
-    """lm-eval writes "N/A" where it has none."""
+    """A standard error of lm-eval's; None for "N/A"."""
     return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def _questions(task: str, results: Mapping) -> int:
-    """Questions asked in a task or, for a group such as MMLU, in all its parts."""
+    """Number of questions asked in a task or, for a group such as MMLU, in all its parts."""
     parts = results["group_subtasks"].get(task)
     return sum(_questions(part, results) for part in parts) if parts else results["n-samples"][task]["effective"]

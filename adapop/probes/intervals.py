@@ -1,78 +1,29 @@
-"""What a few seeds say: mean, standard deviation, and the 95 % interval of Student's t over seeds."""
+"""95 % intervals: how far a measured number may be from what more facts, or more seeds, would give.
+
+Over facts, as an `Interval`: `bootstrap` for the mean of any values, such as recall that can be partly right; `wilson`
+for a share of facts, where only the mean and the count are known; `difference` for two shares of different facts
+(Newcombe's method). Over seeds, as a `Summary`: `summary` for runs that differ in nothing but their seed, `paired` for
+two methods on the same seeds (Student's t).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from statistics import NormalDist, fmean, stdev
 
 import numpy as np
 
+CONFIDENCE = 0.95
+RESAMPLES = 1_000
 # two-sided 95 % quantiles of Student's t for 1, 2, ... degrees of freedom
 T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Of a number over seeds. sd, low, high: None with a single seed, which says nothing of the spread."""
-
-    mean: float
-    sd: float | None
-    low: float | None
-    high: float | None
-    seeds: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
-
-    def expected(self, seeds: int) -> tuple[float, float] | None:
-        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.
-
-        None with a single seed.
-        """
-        if self.sd is None:
-            return None
-        half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
-        return self.mean - half, self.mean + half
-
-    @property
-    def interval(self) -> str:
-        """The mean with its 95 % interval, as text with signs."""
-        return f"{self.mean:+.2f}" if self.low is None else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
-
-
-def summary(values: Sequence[float]) -> Summary | None:
-    """Of at least one value; None for none."""
-    if not values:
-        return None
-    mean = fmean(values)
-    if len(values) == 1:
-        return Summary(mean, None, None, None, 1)
-    sd = stdev(values)
-    half = _t(len(values) - 1) * sd / math.sqrt(len(values))
-    return Summary(mean, sd, mean - half, mean + half, len(values))
-
-
-def _t(freedom: int) -> float:
-    return T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow
-
-
-def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
-    """Of first minus second, by seed: the same seed has the same adapter, order and pairing. None without a pair."""
-    return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
-
-
-RESAMPLES = 1_000
-
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
 class Interval:
-    """A mean over facts and the range its bootstrap gives, 95 %. Of facts that are all alike the range is a point."""
+    """A mean with its interval, 95 % unless stated otherwise. low, high: the mean itself where there is no spread."""
 
     mean: float
     low: float
@@ -80,7 +31,7 @@ class Interval:
 
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
-    """The mean of at least one value and its percentile interval over resamples of the values.
+    """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples. seed: of the resamples.
 
     Values that are equal are drawn together, so a resample costs as much as there are different values.
     """
@@ -93,24 +44,79 @@ def bootstrap(values: Sequence[float], seed: int) -> Interval:
 
 
 def wilson(mean: float, count: int) -> Interval:
-    """A share of `count` facts and its 95 % Wilson interval.
+    """A share of `count` facts, [0, 1], with its Wilson interval.
 
-    For a mean of values between 0 and 1 it is at least as wide as it must be: no such values vary more than 0 and 1 do.
+    For a mean of values between 0 and 1 the interval is wider than it need be, never narrower: no such values vary more
+    than 0 and 1 do.
     """
     z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     centre, scale = mean + z * z / (2 * count), 1 + z * z / count
-    half = z * sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
+    half = z * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
     return Interval(mean, max(0.0, min(mean, (centre - half) / scale)), min(1.0, max(mean, (centre + half) / scale)))
 
 
 def difference(one: Interval, other: Interval) -> Interval:
-    """A share minus another of other facts, with Newcombe's interval from those of the two."""
+    """A share minus another of different facts, with Newcombe's interval from the Wilson intervals of the two."""
     mean = one.mean - other.mean
-    low = sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
-    high = sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
+    low = math.sqrt((one.mean - one.low) ** 2 + (other.high - other.mean) ** 2)
+    high = math.sqrt((one.high - one.mean) ** 2 + (other.mean - other.low) ** 2)
     return Interval(mean, mean - low, mean + high)
 
 
 def apart(one: Interval, other: Interval) -> bool:
-    """Whether two ranges do not overlap."""
+    """Whether two intervals do not overlap."""
     return one.low > other.high or other.low > one.high
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean, standard deviation and 95 % interval over seeds. sd, low, high: None for a single seed, which says nothing
+    of the spread."""
+
+    mean: float
+    sd: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
+
+    @property
+    def interval(self) -> str:
+        """The mean with its 95 % interval, as text with signs."""
+        return f"{self.mean:+.2f}" if self.low is None else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+
+    def expected(self, seeds: int) -> tuple[float, float] | None:
+        """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.
+
+        None for a single seed.
+        """
+        if self.sd is None:
+            return None
+        half = _t(self.seeds - 1) * self.sd * math.sqrt(1 / self.seeds + 1 / seeds)
+        return self.mean - half, self.mean + half
+
+
+def summary(values: Sequence[float]) -> Summary | None:
+    """The summary of a value of each seed; None without a value."""
+    if not values:
+        return None
+    mean = fmean(values)
+    if len(values) == 1:
+        return Summary(mean, None, None, None, 1)
+    sd = stdev(values)
+    half = _t(len(values) - 1) * sd / math.sqrt(len(values))
+    return Summary(mean, sd, mean - half, mean + half, len(values))
+
+
+def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Summary | None:
+    """The summary of first minus second, seed by seed; None without a seed that both have.
+
+    Two runs of one seed have the same adapter, order and pairing, so what they differ in is the method.
+    """
+    return summary([first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())])
+
+
+def _t(freedom: int) -> float:
+    return T95[min(freedom, len(T95)) - 1]  # beyond the table a little too wide, never too narrow

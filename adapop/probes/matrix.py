@@ -1,4 +1,4 @@
-"""The leak matrix: what both models answer, by group, tier and form of the question, and fact by fact. No torch.
+"""The leak matrix: both models' recall by group, tier and form of the question, and fact by fact. No torch.
 
 Several prompts of one fact and kind (rewordings) are averaged first, so that each fact counts once.
 """
@@ -14,85 +14,102 @@ from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.intervals import Interval, bootstrap
 from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow, Reply
 
-MEASURABLE = 0.8  # `sandbox.card` judges by the same
+MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
 
 
 @dataclass(frozen=True)
 class Answers:
-    """How one model answered: means over the facts.
-
-    recall: [0, 1]. above_chance: (recall - chance) / (1 - chance), at most 1; 0 is what guessing gives. words: length
-    of an answer. empty: share of answers without a word. repetition: share of word pairs that came before. cosine:
-    with the gold answer, None where it was not measured.
-    """
+    """One model's replies in a cell, as means over the facts."""
 
     recall: Interval
+    """ROUGE-L recall, [0, 1]."""
     above_chance: float
+    """(recall - chance) / (1 - chance), at most 1; 0 is what guessing gives."""
     words: float
+    """Length of a reply in words."""
     empty: float
+    """Share of replies without a word, [0, 1]."""
     repetition: float
+    """Share of word pairs that occurred before in the reply, [0, 1)."""
     cosine: float | None
+    """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The facts of one group and tier, asked in one form. tier "all" is the whole group, "unknown" has no score.
-
-    facts: how many. chance: recall of a blind guess. measurable: the original answers well enough that a loss would
-    show; reason: why not, else "". delta_logprob is in nats per answer, kl in nats per token (METHODS 3.3).
-    """
+    """The facts of one group and tier, asked in one form. Numbers are means over the facts."""
 
     group: str
+    """forget, retain, holdout or utility."""
     tier: str
+    """A tier of scores, "unknown" for facts without one, or "all" for the whole group."""
     kind: str
+    """One of `prompts.KINDS`."""
     facts: int
+    """Number of facts, at least 1."""
     original: Answers
     unlearned: Answers
     chance: float
+    """Recall of a random guess, [0, 1)."""
     measurable: bool
+    """Whether the original's recall is high enough (`MEASURABLE`) that a loss would show."""
     reason: str
+    """Why it is not measurable, "" if it is."""
     delta_logprob: float
+    """Log-probability of the gold answer, unlearned minus original, nats per answer."""
     delta_rank: float
+    """Rank of the gold tokens, unlearned minus original, mean over the answer."""
     hidden_cosine: float
+    """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float
+    """KL(original || unlearned), nats per token."""
 
 
 @dataclass(frozen=True)
 class FactRow:
-    """One fact's recall by kind, for both models; kinds it was not asked in are absent."""
+    """One fact's recall in every form it was asked in, for both models."""
 
     fact_id: str
     group: str
+    """forget, retain, holdout or utility."""
     tier: str
+    """The tier of its score, "unknown" without one."""
     score: float | None
+    """Its popularity, None if unknown."""
     original: dict[str, float]
+    """Kind -> the original's recall, [0, 1]; kinds it was not asked in are missing."""
     unlearned: dict[str, float]
+    """Kind -> the unlearned model's recall, with the same keys."""
 
 
 @dataclass(frozen=True)
 class NotAsked:
-    """How many facts could not be asked in one way, and why."""
+    """Facts that could not be asked in one form for one reason."""
 
     kind: str
     reason: str
     facts: int
+    """Number of facts."""
 
 
 @dataclass(frozen=True)
 class LeakMatrix:
-    """cells: by group, kind and tier. facts: by group, rarest first, without a score last. not_asked: most first."""
+    """The results of a battery, summed up."""
 
     cells: tuple[Cell, ...]
+    """Ordered by group, kind and tier; only cells with facts."""
     facts: tuple[FactRow, ...]
+    """Ordered by group, then from rarest to most popular, facts without a score last."""
     not_asked: tuple[NotAsked, ...]
+    """Ordered by number of facts, most first."""
 
     def cell(self, group: str, tier: str, kind: str) -> Cell | None:
-        """One cell, None where no fact was asked so."""
+        """The cell of a group, tier and kind; None if it has no facts."""
         wanted = (group, tier, kind)
         return next((cell for cell in self.cells if (cell.group, cell.tier, cell.kind) == wanted), None)
 
     def verdicts_by_tier(self, named: Mapping[str, str], group: str) -> dict[str, Counter[str]]:
-        """How many facts of each tier of a group have which verdict, given its name by fact id; no empty tier."""
+        """Tier -> verdict -> number of facts of a group, without empty tiers. named: fact id -> name of its verdict."""
         counts = {tier: Counter() for tier in (*TIERS, "unknown")}
         for row in self.facts:
             if row.group == group:
@@ -101,7 +118,7 @@ class LeakMatrix:
 
 
 def leak_matrix(found: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> LeakMatrix:
-    """What a battery found, summed up. seed: of the resamples, the same for every cell."""
+    """The leak matrix of a battery's results. seed: of the bootstrap, the same for every cell."""
     asked: dict[tuple[str, str], dict[str, list[ProbeRow]]] = defaultdict(dict)  # by group and kind, then by fact
     left_out: dict[tuple[str, str], set[str]] = defaultdict(set)
     for result in found:
@@ -166,7 +183,7 @@ def _per_fact(facts: Sequence[Sequence[ProbeRow]], value: Callable[[ProbeRow], f
 
 
 def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
-    """The facts of one group, given their rows by kind and fact."""
+    """The facts of one group. kinds: kind -> fact id -> rows."""
     of_fact: dict[str, dict[str, list[ProbeRow]]] = defaultdict(dict)
     for kind, facts in kinds.items():
         for fact_id, rows in facts.items():

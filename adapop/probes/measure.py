@@ -1,7 +1,7 @@
-"""What a model still knows, by group, tier and form of the question.
+"""Measurements during and after a run: recall and other metrics by group, tier and form of the question.
 
-`quick` is what every epoch can afford: generated recall on the forget facts. `full` adds retain, holdout and utility,
-every rewording, and the teacher-forced metrics against the original model.
+`quick` is for every epoch: recall of generated answers to forget facts. `full` adds retain, holdout and utility, every
+rewording, and the teacher-forced metrics against the original model.
 """
 
 from __future__ import annotations
@@ -27,24 +27,32 @@ EVAL_BATCH = 256
 
 @dataclass(frozen=True)
 class Measurement:
-    """Means over the facts of one group and tier, asked in one form. tier "all" is the whole group.
-
-    facts: how many facts. recall: ROUGE-L recall of the greedy answer, [0, 1]. words: mean length of the answers.
-    The rest is None where it was not measured; see `metrics` for units and directions.
-    """
+    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None."""
 
     group: str
+    """forget, retain, holdout or utility."""
     tier: str
+    """A tier of scores, or "all" for the whole group."""
     form: str
+    """`DIRECT` or `REWORDED`."""
     facts: int
+    """Number of facts."""
     recall: float
+    """ROUGE-L recall of the greedy reply, [0, 1]."""
     words: float
+    """Length of a reply in words."""
     cosine: float | None = None
+    """MiniLM cosine of reply and gold answer, [-1, 1]."""
     nll: float | None = None
+    """-log p of the gold answer, nats per token."""
     delta_logprob: float | None = None
+    """Log-probability of the gold answer, unlearned minus original, nats per answer."""
     delta_rank: float | None = None
+    """Rank of the gold tokens, unlearned minus original."""
     hidden_cosine: float | None = None
+    """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float | None = None
+    """KL(original || unlearned), nats per token."""
 
 
 def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> list[Measurement]:
@@ -56,7 +64,7 @@ def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> list[Meas
 
 
 def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool = False) -> list[Measurement]:
-    """Everything, on every group. The teacher-forced metrics come with the direct rows."""
+    """All measurements on every group. The teacher-forced metrics are in the direct rows."""
     rows = []
     for group in GROUPS:
         members = getattr(facts, group)
@@ -71,10 +79,10 @@ def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool 
 def recall_by_fact(
     model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
 ) -> dict[str, float]:
-    """Recall of each fact's trained question, by its id. The model answers as it is, adapter included.
+    """Fact id -> recall of its trained question, by the model in its current state.
 
     Raises:
-        NetworkError: somebody asked to stop.
+        NetworkError: the user stopped.
     """
     recall: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):
@@ -96,7 +104,7 @@ def _answered(
     max_new_tokens: int,
     cosine: bool = False,
 ) -> dict[str, list[float]]:
-    """Metrics of the generated answers, a value a fact; a fact asked in several ways counts their mean."""
+    """Metrics of the generated answers, one value per fact: the mean over its questions."""
     asked = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in asked], max_new_tokens)
     golds = [fact.answer for fact, _ in asked]
@@ -112,7 +120,7 @@ def _answered(
 
 
 def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, list[float]]) -> list[Measurement]:
-    """A row for all facts and one for each tier that has any; facts without a score are in no tier."""
+    """A row for all facts and one for each tier with facts; facts without a score are in no tier."""
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
@@ -124,7 +132,7 @@ def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, lis
 
 @torch.no_grad()
 def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
-    """The teacher-forced metrics of each fact's own question, original against unlearned."""
+    """The teacher-forced metrics of each fact's own question, unlearned against original."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     model.network.eval()
     pieces = list(model.in_pieces(rows, EVAL_BATCH, partial(_compared, model)))

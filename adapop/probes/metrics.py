@@ -1,4 +1,4 @@
-"""The six metrics (METHODS 3): two on generated text, four teacher-forced on the answer's content tokens.
+"""The six metrics of the paper: two on generated text, four teacher-forced on the answer's content tokens.
 
 | metric | forget: better is | retain: better is |
 |---|---|---|
@@ -29,7 +29,7 @@ from adapop.model.adapted import Scored
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-@lru_cache(maxsize=2**16)  # a run gives the same few answers again and again
+@lru_cache(maxsize=2**16)  # a run gives few distinct answers
 def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
     """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
 
@@ -42,10 +42,10 @@ def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
-    """Cosine of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and is not skipped.
+    """Cosines of all-MiniLM-L6-v2 embeddings, in [-1, 1]. An empty generation has an embedding and is not skipped.
 
     Raises:
-        ModelError: sentence-transformers or its weights are not there.
+        ModelError: sentence-transformers or its weights are missing.
     """
     embedder = _embedder(os.environ.get("ADAPOP_EMBEDDER", EMBEDDER))
     left, right = (embedder.encode(list(texts), normalize_embeddings=True) for texts in (gold, generations))
@@ -53,18 +53,18 @@ def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
 
 
 def delta_logprob(original: Scored, unlearned: Scored) -> Tensor:
-    """Sum over the answer of log q - log q0, nats, [B]."""
+    """Sum over the answer of log p(unlearned) - log p(original), nats, [B]."""
     return unlearned.per_row(original.nll - unlearned.nll)
 
 
 def gold_rank(scored: Scored, target: Tensor) -> Tensor:
-    """1 + the number of tokens that are strictly more likely than the gold one, [N]. Needs logits."""
+    """Rank of each gold token: 1 + the number of strictly more likely tokens, [N]. Needs logits."""
     gold = scored.logits.gather(1, target.unsqueeze(1))
     return 1 + (scored.logits > gold).sum(1)
 
 
 def delta_rank(original: Scored, unlearned: Scored, target: Tensor) -> Tensor:
-    """Mean over the answer of rank - rank0, [B]."""
+    """Mean over the answer of rank(unlearned) - rank(original), [B]. Needs logits."""
     change = (gold_rank(unlearned, target) - gold_rank(original, target)).float()
     return unlearned.per_row(change) / unlearned.per_row(torch.ones_like(change))
 
@@ -75,7 +75,7 @@ def hidden_cosine(original: Scored, unlearned: Scored) -> Tensor:
 
 
 def kl(original: Scored, unlearned: Scored) -> Tensor:
-    """Mean over the answer of KL(q0 || q) over the vocabulary, nats, [B]. Needs logits."""
+    """Mean over the answer of KL(original || unlearned) over the vocabulary, nats, [B]. Needs logits."""
     before, after = log_softmax(original.logits, dim=-1), log_softmax(unlearned.logits, dim=-1)
     divergence = (before.exp() * (before - after)).sum(-1)
     return unlearned.per_row(divergence) / unlearned.per_row(torch.ones_like(divergence))
@@ -103,6 +103,6 @@ def _embedder(name: str):
 
 
 def _spelled(text: str) -> str:
-    # rouge_score reads [a-z0-9] only; other letters become code points, one word stays one word
+    # rouge_score reads [a-z0-9] only; other letters are replaced by their code points, so that a word stays one word
     known = folded(text)
     return "".join(f"u{ord(c):x}" if not c.isascii() and unicodedata.category(c)[0] in "LMN" else c for c in known)

@@ -1,4 +1,4 @@
-"""What a battery of probes asks: which facts, in which forms. No torch: a page can say what it costs beforehand."""
+"""What a battery of probes asks: which facts, in which forms. No torch, so that a page can show the cost beforehand."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from adapop.probes.rewordings import reworded
 class Plan:
     """Which facts to ask, and how.
 
-    kinds: of `prompts.KINDS`. groups: of `facts.GROUPS`; utility questions are asked directly only. per_tier: at most
-    so many facts of a group and tier, None for all. seed: of the attacks. cosine: measure the MiniLM cosine too.
-    max_new_tokens: budget of an answer, the same for both models.
-
     Raises:
         ConfigError: an unknown kind or group, or a number below 1.
     """
 
     kinds: tuple[str, ...] = KINDS
+    """Forms of the question, from `prompts.KINDS`."""
     groups: tuple[str, ...] = GROUPS
+    """Groups of facts, from `facts.fact.GROUPS`; utility questions are asked directly only."""
     per_tier: int | None = None
+    """The most facts of each group and tier, at least 1; None for all."""
     seed: int = 0
+    """Seed of the attacks' random choices."""
     cosine: bool = False
+    """Whether to measure the MiniLM cosine."""
     max_new_tokens: int = 64
+    """Budget of a reply in tokens, at least 1; the same for both models."""
 
     def __post_init__(self) -> None:
         for name, known in (("kinds", KINDS), ("groups", GROUPS)):
@@ -45,18 +47,19 @@ class Plan:
 
 @dataclass(frozen=True)
 class Question:
-    """A prompt with the fact it asks for. group: of the fact."""
+    """A prompt with the fact that it asks for."""
 
     group: str
+    """The fact's group."""
     fact: Fact
     prompt: Prompt
 
 
 def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplicable]]:
-    """Everything the plan asks, by kind in the order of `KINDS`, and what does not apply with its reason.
+    """Kind -> the questions that the plan asks and, with the reason, those that do not apply; in the order of `KINDS`.
 
-    The attacks that a set brings are asked beside ours, as part of "forget". Those of a type that we do not know come
-    last, as not applicable, under their own name.
+    The set's own attacks are added to ours, as part of "forget". Those of unknown kinds come last, as not applicable,
+    under their own name.
     """
     found: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in KINDS if kind in plan.kinds}
     attacked = bool(found.keys() - {DIRECT, REWORDED})
@@ -77,7 +80,7 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
-    """At most so many facts of each tier, spread evenly over their ranking by score, in the order they came in.
+    """At most `per_tier` facts of each tier, spread evenly over their ranking by score, in their original order.
 
     Facts without a score are ranked by id. The same facts give the same choice.
     """
@@ -99,7 +102,7 @@ def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question 
 
 
 def _brought(facts: FactSet, per_tier: int | None) -> dict[str, list[Question | NotApplicable]]:
-    """The set's own attacks by kind, each kind thinned out like a group of facts."""
+    """The set's own attacks by kind, at most `per_tier` of each kind and tier."""
     rows = {fact.id: fact for fact in facts.attacks}
     kinds: dict[str, list[Prompt | NotApplicable]] = defaultdict(list)
     for result in own_attacks(facts):

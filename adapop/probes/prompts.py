@@ -1,6 +1,6 @@
-"""One prompt to a fact with the answer that counts, and the rule that a prompt never gives that answer away.
+"""The types of probing: a prompt with its right answers, a model's reply, and the row of both models' replies.
 
-`attacks` and `paraphrase` make them, from facts alone: no model is needed.
+`attacks` and `rewordings` make prompts from facts alone: no model is needed.
 """
 
 from __future__ import annotations
@@ -19,45 +19,47 @@ KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 
 @dataclass(frozen=True)
 class Prompt:
-    """One way to ask for a fact.
-
-    kind: one of `KINDS`. gold: the answer that counts; the subject for "reverse query". accepted: other answers that
-    count too: translations, or the letter of the right option, which counts only where a reply begins with it.
-    options: of a multiple choice, in the order shown. chance: how often a blind guess among them is right.
-    """
+    """One way to ask for a fact."""
 
     fact_id: str
     kind: str
+    """One of `KINDS`."""
     text: str
+    """The question as the user's turn of the chat."""
     gold: str
+    """The right answer; the subject for "reverse query"."""
     accepted: tuple[str, ...] = ()
+    """Other right answers: translations, or the letter of the right option, which a reply must begin with."""
     options: tuple[str, ...] = ()
+    """The options of a multiple choice, in the order shown."""
     chance: float = 0.0
+    """Probability that a random guess among the options is right, [0, 1)."""
 
 
 @dataclass(frozen=True)
 class NotApplicable:
-    """Why a fact cannot be asked in one way."""
+    """A form in which a fact cannot be asked."""
 
     fact_id: str
     kind: str
     reason: str
+    """Why not, without a full stop."""
 
 
 def direct(fact: Fact) -> Prompt:
-    """The question as it was trained on."""
+    """The fact's own question, the one that is trained on."""
     return Prompt(fact.id, DIRECT, fact.question, fact.answer)
 
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
-    """The prompt, unless it contains an answer that counts. A multiple choice has to, and passes."""
+    """The prompt, or NotApplicable if it contains a right answer, which only a multiple choice may."""
     if prompt.kind != CHOICE and any(mentions(prompt.text, answer) for answer in (prompt.gold, *prompt.accepted)):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")
     return prompt
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The fact of the sandbox world that this is, if it is one: another set may use the same ids."""
+    """The same fact in the sandbox world; None if it is not from there. Ids alone may coincide with another set's."""
     found = _world().get(fact.id)
     same = found and (fact.question, fact.answer) == (language.question(found), found.answer)
     return found if same else None
@@ -70,43 +72,53 @@ def _world() -> dict[str, WorldFact]:
 
 @dataclass(frozen=True)
 class Reply:
-    """One model's answer to one prompt.
-
-    text: the greedy answer. recall: best ROUGE-L recall over the answers that count, accents folded, [0, 1]; strict:
-    the same as `rouge_score` computes it. gold_rank: of the first gold token, 1 is best. gold_logprob: of the whole
-    gold answer, nats. words: length of the answer. repetition: share of its word pairs that came before, [0, 1].
-    cosine: MiniLM cosine with the gold answer, None where it was not measured.
-    """
+    """One model's reply to one prompt."""
 
     text: str
+    """The greedy reply."""
     recall: float
+    """Best ROUGE-L recall over the right answers, ignoring case and accents, [0, 1]."""
     strict: float
+    """The same as `rouge_score` computes it, without that folding, [0, 1]."""
     gold_rank: int
+    """Rank of the first gold token, 1 is best."""
     gold_logprob: float
+    """Log-probability of the whole gold answer, nats."""
     words: int
+    """Length of the reply in words."""
     repetition: float
+    """Share of its word pairs that occurred before in it, [0, 1)."""
     cosine: float | None = None
+    """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
 
 
 @dataclass(frozen=True)
 class ProbeRow:
-    """One prompt to both models.
+    """One prompt with both models' replies.
 
-    group: forget, retain, holdout or utility. tier: of the fact's score. kind: one of `prompts.KINDS`. score: of the
-    fact, None if unknown. chance: recall of a blind guess. delta_rank, hidden_cosine, kl: teacher-forced on the gold
-    answer's content tokens, unlearned against original (METHODS 3.3).
+    The last three fields are teacher-forced on the gold answer's content tokens, unlearned against original.
     """
 
     fact_id: str
     group: str
+    """forget, retain, holdout or utility."""
     tier: str
+    """The tier of the fact's score, "unknown" without one."""
     kind: str
+    """One of KINDS."""
     prompt: str
+    """The question as sent, without the chat template."""
     gold: str
+    """The right answer to this prompt."""
     original: Reply
     unlearned: Reply
     score: float | None = None
+    """The fact's popularity, None if unknown."""
     chance: float = 0.0
+    """Recall of a random guess, [0, 1)."""
     delta_rank: float = 0.0
+    """Mean change of the gold tokens' ranks, unlearned minus original."""
     hidden_cosine: float = 1.0
+    """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float = 0.0
+    """KL(original || unlearned), nats per token."""

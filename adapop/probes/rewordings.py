@@ -1,4 +1,4 @@
-"""A fact's question in other words: the set's own, made from templates, or written by a language model.
+"""Rewordings of a fact's question: the set's own, made from templates, or written by a language model.
 
 None of them contains the answer or repeats the question.
 """
@@ -15,10 +15,10 @@ from adapop.online.cache import Cache
 from adapop.probes import wording
 from adapop.probes.prompts import REWORDED, NotApplicable, Prompt, world_fact
 
-Ask = Callable[[str, str, int], str]  # (system, user, seed) -> what the model says, "" if nothing
+Ask = Callable[[str, str, int], str]  # (system, user, seed) -> the model's reply, "" if it is empty
 
 WANTED = 2
-SEEDS = (1, 2)  # with the same seed it would say the same again
+SEEDS = (1, 2)  # one per attempt: the same seed would give the same reply
 SYSTEM = f"""\
 You reword questions. The user sends one question. Write {WANTED} other ways to ask it. Each asks for exactly the same
 thing, keeps every name as it is spelt, does not answer the question and does not hint at the answer. The question is
@@ -28,7 +28,7 @@ Answer with ONLY a JSON list of {WANTED} strings."""
 
 
 def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
-    """The rewordings that the set brings; those made from templates where none of these is of use."""
+    """The fact's own rewordings; if none is usable, those made from templates, or the reason why there is none."""
     texts = _usable(fact, fact.paraphrases) or templated(fact)
     if texts:
         return _prompts(fact, texts)
@@ -40,9 +40,9 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
-    """Rewordings made of subject and relation; none where one of them is unknown.
+    """Rewordings made of subject and relation; () where one of them is unknown.
 
-    A fact of the sandbox world has one, which its model has seen asked of other facts only: it understands no others.
+    A fact of the sandbox world has one, in a form that its model was pretrained on with other facts.
     """
     if taught := world_fact(fact):
         return (language.unseen(taught),)
@@ -51,11 +51,11 @@ def templated(fact: Fact) -> tuple[str, ...]:
 
 
 def written(facts: Iterable[Fact], ask: Ask, name: str, cache: Cache) -> Iterator[Prompt | NotApplicable]:
-    """Up to two rewordings of each fact as a model writes them, fact by fact as they come; its replies are cached.
+    """Up to two rewordings of each fact, written by a model, fact by fact; replies are cached.
 
-    The model is told the question, never the answer. A reply counts only if it is a JSON list of strings; rewordings
-    that contain the answer, repeat the question or lose the subject are dropped. It is asked once more if fewer than
-    two remain. name: the model and where it runs, for the cache. Whatever `ask` raises ends it; asking again goes on.
+    The model is given the question, never the answer. A reply must be a JSON list of strings; rewordings that contain
+    the answer, repeat the question or lose the subject are dropped. If fewer than two remain, it is asked once more.
+    name: the model and where it runs, for the cache. An exception of `ask` ends it; a later call continues.
     """
     for fact in facts:
         texts: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def _prompts(fact: Fact, texts: Sequence[str]) -> list[Prompt | NotApplicable]:
 
 
 def _usable(fact: Fact, texts: Iterable[str]) -> tuple[str, ...]:
-    """Those that ask in words of their own and without the answer, each once."""
+    """The distinct texts that neither contain the answer nor repeat the question."""
     new: dict[str, str] = {}
     for text in texts:
         if not mentions(text, fact.answer):
@@ -90,7 +90,7 @@ def _keeps_subject(fact: Fact, text: str) -> bool:
 
 
 def _words(text: str) -> str:
-    """A text as two rewordings are compared: without case, accents and punctuation."""
+    """A text in the form in which rewordings are compared: without case, accents and punctuation."""
     return " ".join("".join(c if c.isalnum() else " " for c in folded(text)).split())
 
 
@@ -99,13 +99,13 @@ def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:
     if known := cache.get(*key):
         return known.value
     reply = ask(SYSTEM, question, seed)
-    if _listed(reply):  # what cannot be read is asked for again another time
+    if _listed(reply):  # an unreadable reply is not cached, so that a later call asks again
         cache.put(reply, *key)
     return reply
 
 
 def _listed(reply: str) -> list[str]:
-    """The first JSON array after any reasoning; nothing unless all of it is text."""
+    """The first JSON array after any reasoning; [] unless all its items are strings."""
     answer = reply.rpartition("</think>")[2].partition("<think>")[0]
     start = answer.find("[")
     try:

@@ -1,6 +1,6 @@
-"""What probes came to, in words: of one prompt, and of a fact from all its prompts. The rules are few and printed.
+"""Verdicts in words: on one prompt, and on a fact from all its prompts, by a short list of rules. No torch.
 
-A low score shows that these prompts failed, no more. No torch.
+A low recall shows only that these prompts failed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KNOWN_FROM = 0.5
 SUPPRESSED_UP_TO = 3
-# on the sandbox, forgotten and kept facts of one run lie alike between 0.7 and 0.98: only above does it say anything
+# in a sandbox run, forgotten and retained facts alike lie between 0.7 and 0.98, so only higher values are informative
 HIDDEN_FROM = 0.99
 DAMAGED_FROM = 0.5
 COLLAPSED_FROM = 0.5
@@ -28,23 +28,24 @@ LONG_FROM_WORDS, LONG_FROM_TIMES = 20, 5
 
 @dataclass(frozen=True)
 class Verdict:
-    """name: what happened to a fact, as the page says it. sentence: the rule behind it."""
+    """What happened to a fact."""
 
     name: str
+    """The verdict as the page shows it: "Not forgotten"."""
     sentence: str
+    """The rule behind it."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the rules look at.
-
-    known: whether the original answers the direct question, None if it was not asked. rows: the prompts that the
-    original answers, multiple choice left out. recovered: recovery probes that brought the fact back.
-    """
+    """The input of the rules, for one fact."""
 
     known: bool | None
+    """Whether the original answers the direct question; None if it was not asked."""
     rows: tuple[ProbeRow, ...]
+    """The prompts that the original answers, without multiple choice."""
     recovered: frozenset[str]
+    """Names of the recovery probes that brought the fact back."""
 
     def came_back(self, kinds: Collection[str]) -> bool:
         """Whether the unlearned model answers at least one prompt of these kinds."""
@@ -53,17 +54,19 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule(Verdict):
-    """A verdict with its condition. of: the "forget" facts, the "other" ones (retain, holdout, utility), or "every"."""
+    """A verdict with its condition."""
 
     of: str
+    """The facts that it applies to: "forget", "other" (retain, holdout, utility) or "every"."""
     holds: Callable[[Evidence], bool]
+    """Whether the verdict applies to a fact, if no earlier rule does."""
 
 
 def verdict(asked: Asked) -> tuple[str, str]:
-    """(words, kind) for a prompt with a gold answer. kind: "neutral", "leak" or "gone".
+    """(sentence, kind) for a prompt with a gold answer; kind is "neutral", "leak" or "gone".
 
-    Rules, first match: the original did not say it -> never known; the unlearned one says it -> still known;
-    its gold rank is at most 3 -> suppressed; else not recovered by this prompt.
+    The first rule that applies: the original does not answer -> never known; the unlearned model answers -> still
+    known; its gold rank is at most 3 -> suppressed; otherwise not recovered by this prompt.
     """
     if asked.original.recall < KNOWN_FROM:
         return "Never known: the original cannot answer this prompt either", "neutral"
@@ -75,7 +78,7 @@ def verdict(asked: Asked) -> tuple[str, str]:
 
 
 def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset()) -> Verdict:
-    """The first of `RULES` that holds for one fact, given all its rows. Without any row it is not measurable.
+    """The first of `RULES` that applies to a fact with these rows. Without rows it is not measurable.
 
     recovered: names of the recovery probes (relearn, quantise, sampling) that brought this fact back.
     """
@@ -90,7 +93,7 @@ def fact_verdict(rows: Sequence[ProbeRow], recovered: frozenset[str] = frozenset
 def verdicts(
     found: Iterable[ProbeRow | NotApplicable], recovered: Mapping[str, frozenset[str]] | None = None
 ) -> dict[str, Verdict]:
-    """The verdict on every fact that a battery named, by its id. recovered: probes by the fact they brought back."""
+    """Fact id -> verdict, for every fact in a battery's results. recovered: fact id -> probes that brought it back."""
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for result in found:
         rows[result.fact_id] += [result] if isinstance(result, ProbeRow) else []
@@ -110,7 +113,7 @@ def _attacked(evidence: Evidence) -> bool:
 
 
 def _broken(row: ProbeRow) -> bool:
-    """Whether the reply is empty, repeats itself or is absurdly long."""
+    """Whether the unlearned model's reply is empty, repetitive or much too long."""
     reply, usual = row.unlearned, row.original
     long = reply.words >= max(LONG_FROM_WORDS, LONG_FROM_TIMES * usual.words)
     return not reply.words or reply.repetition >= REPEATED_FROM or long

@@ -1,4 +1,4 @@
-"""A run as a zip to keep: the report, its tables, what makes the run again, and the adapter."""
+"""A run as a zip: the report, its tables as CSV, what makes the run again, and the adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several runs side by side: in which settings they differ, what each came to, and what may be concluded from it."""
+"""Several runs side by side: the settings in which they differ, every metric, and what may be concluded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from adapop.report.figures.compare import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.settings import differences
-from adapop.report.tables import DOWN, LEVEL, METRICS, UP, Table, number
+from adapop.report.table import Table, number
+from adapop.report.tables import DOWN, LEVEL, METRICS, UP
 
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 RECALL, GAP = "recall", "popular − rare"
@@ -64,7 +65,7 @@ class Comparison:
     asked: str
 
     def heading(self, record: Record) -> str:
-        """What one of the runs is called, its contestant's number first."""
+        """The heading of one run: its contestant's number, its title, and its seed where there are several."""
         one = next(one for one in self.contestants if any(record is run for run in one.records))
         seed = f", seed {record.config.seed}" if len(one.records) > 1 else ""
         return f"{one.mark} {record.title}{seed}"
@@ -98,7 +99,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
 
 def results_table(lines: Sequence[Line], names: Sequence[str]) -> Table:
     """Metrics, a column a name."""
-    return Table(("", *names), tuple((line.title, *_cells(line)) for line in lines))
+    return Table("Every metric", ("", *names), tuple((line.title, *_cells(line)) for line in lines))
 
 
 def settings_of(found: Sequence[Contestant]) -> Table:
@@ -109,7 +110,7 @@ def settings_of(found: Sequence[Contestant]) -> Table:
         ("data (hash)", [one.sha256[:12] for one in found]),
     ):
         rows += [(name, *values)] if len(set(values)) > 1 else []
-    return Table(("setting", *(one.name for one in found)), tuple(rows))
+    return Table("Settings that differ", ("setting", *(one.name for one in found)), tuple(rows))
 
 
 def write_table(told: Comparison, out: Path) -> Path:

@@ -1,5 +1,5 @@
-"""Who takes part in a comparison: runs that differ in nothing but their seed are one contestant, and its numbers come
-with a range that says over what it is."""
+"""The contestants of a comparison: runs that differ in nothing but their seed are one. Its numbers come with a range,
+over facts or over seeds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; 
 
 
 class Measurable(Protocol):
-    """What a table of metrics asks of each of its columns; all give None where nobody measured it."""
+    """A column of the table of metrics. Every method returns None for what was not measured."""
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
         """Final recall with its range."""
@@ -76,7 +76,7 @@ class Contestant:
 
     @property
     def collapsed(self) -> str:
-        """Why it is no contestant any more, else empty: it answers nothing, whether to forget or not."""
+        """Why it is left out of findings, "" if it is not: it no longer answers what it was to keep."""
         retained, utility = self.recall("retain", DIRECT, "all"), self.recall("utility", DIRECT, "all")
         if retained is not None and retained.mean < NOTHING_RETAINED:
             return f"of the retained facts only {retained.mean:.0%} are left"
@@ -115,7 +115,7 @@ class Contestant:
         return max(found, key=lambda cell: cell.unlearned.recall.mean, default=None)
 
     def outcome(self, form: str) -> Outcome:
-        """What is drawn of it. form: of forget against holdout."""
+        """Its numbers for the figures. form: in which forget is set against holdout."""
         drawn = outcome_of(self.mark, self.records[0].title, self.measured, form)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.unlearned.recall for tier, worst in attacks.items()}
@@ -164,7 +164,7 @@ def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str) ->
 
 
 def _spread(found: Sequence[Interval]) -> Interval:
-    """One measurement as it is; of several their mean, and from the lowest to the highest."""
+    """A single measurement unchanged; of several the mean, from the lowest to the highest."""
     if len(found) == 1:
         return found[0]
     means = [one.mean for one in found]

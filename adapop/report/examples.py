@@ -1,4 +1,4 @@
-"""A few facts to look at closely: what exactly was asked, and what both models said."""
+"""Some facts as examples: the exact prompts, and what both models answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison may say in sentences, and what nobody should read into it."""
+"""The sentences of a comparison: what was found, and what may not be concluded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
 
 
 def in_range(cell: Interval, signed: str = "") -> str:
-    """The range alone, in words."""
+    """The range as text."""
     return f"{cell.low:{signed}.2f} to {cell.high:{signed}.2f}"
 
 
@@ -67,13 +67,13 @@ def _gaps(placed: Sequence[Contestant], form: str) -> list[str]:
 
 
 def _with_rest(one: Contestant, gap: Interval, form: str) -> str:
-    """A contestant with its gap and what it left at all."""
+    """A contestant with its gap and its recall over all facts to forget."""
     rest = one.recall("forget", form, "all")
     return f"{one.label}, {_signed(gap)}, which answers {rest.mean:.2f} of all"
 
 
 def _control(placed: Sequence[Contestant], form: str) -> list[str]:
-    """AdaPop beside itself with wrong scores: only that shows whether popularity matters."""
+    """AdaPop beside itself with wrong scores, a sentence each: only that shows whether popularity matters."""
     said = []
     for one in placed:
         for other in placed:
@@ -85,7 +85,7 @@ def _control(placed: Sequence[Contestant], form: str) -> list[str]:
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[str]:
-    """Whether wrong scores changed the gap: only if neither facts nor seeds could have done it."""
+    """Whether wrong scores changed the gap: they did if neither the range over facts nor that over seeds overlaps."""
     gap, lied = one.gap_over_facts(form), other.gap_over_facts(form)
     if gap is None or lied is None:
         return []

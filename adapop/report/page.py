@@ -18,7 +18,7 @@ from adapop.report import figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.examples import examples, leaks
 from adapop.report.record import Record, read_record
-from adapop.report.tables import recovered_by
+from adapop.report.recovery import recovery_tables
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
@@ -116,8 +116,8 @@ def _told(record: Record) -> dict:
         "probing": _probing(record) if record.matrix.cells else None,
         "how_to_probe": story.how_to_probe(),
         "how_to_recover": story.how_to_recover(record),
-        "recovery": recovered_by(record.recovery),
-        "not_asked": tables.not_asked_table(record),
+        "recovery": recovery_tables(record.recovery),
+        "not_asked": tables.not_asked_table(record.matrix),
     }
 
 
@@ -172,11 +172,11 @@ def _probing(record: Record) -> dict:
                 "right of rare ones is the gap. Hollow: the original.",
             ),
         ],
-        "leaks": tables.leak_table(record),
+        "leaks": tables.leak_table(record.matrix, tables.OVERVIEW),
         "verdicts": Picture(
             figures.verdict_bars(record.verdict_counts()),
             "The share of facts with each verdict, by popularity for facts to forget. Less red and orange is better.",
         ),
-        "counts": tables.verdict_table(record),
+        "counts": tables.verdict_table(record.verdict_counts()),
         "examples": examples(record),
     }

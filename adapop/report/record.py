@@ -1,4 +1,4 @@
-"""Everything a report says of a run, read once from its folder."""
+"""A run as its reports need it, read once from its folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Record:
     recovery: Mapping[str, Mapping[str, Any]]
 
     def said(self, kind: type[E]) -> list[E]:
-        """What the run said of one kind, in order."""
+        """The run's events of one kind, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
     @property

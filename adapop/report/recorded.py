@@ -1,4 +1,4 @@
-"""What we measured ourselves, several seeds of each method, to be set beside one's own runs. No torch.
+"""Our recorded results, several seeds of each method, to be shown beside one's own runs. No torch.
 
 `python -m adapop bench main` wrote the rows, a run a line. Only runs on the sandbox under a preset as it is count: a
 row with any other setting, other scores or another world is left out.
@@ -58,7 +58,7 @@ class Recorded:
         return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], GAP)
 
     def worst_attack(self, tier: str) -> None:
-        """None: an experiment asks no attacks."""
+        """None: the recorded runs were not attacked."""
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, over seeds."""

@@ -1,4 +1,4 @@
-"""A finished run on the paper's facts and one of its models, beside the numbers it printed, with what differs named."""
+"""A finished run beside the numbers that the paper printed for its model, facts and method, and what differs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import FactSet
-from adapop.model.catalogue import MODELS, TUNED, preset_of
+from adapop.model.catalogue import MODELS, preset_of
 from adapop.report import published
+from adapop.report.table import Table
 from adapop.runs.run import Run
 
 COMPARED = (
@@ -42,6 +43,12 @@ class PaperComparison:
     setting: str
     pairs: tuple[Pair, ...]
     differences: tuple[str, ...]
+
+    @property
+    def table(self) -> Table:
+        """The paper's numbers and this run's."""
+        rows = tuple((pair.what, _recall(pair.paper, pair.paper_sd), _recall(pair.ours)) for pair in self.pairs)
+        return Table(f"{self.setting}, ROUGE-L recall", ("", published.PAPER, "this run"), rows)
 
 
 def beside(run: Run) -> PaperComparison | None:
@@ -80,7 +87,7 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
     if config.model not in MODELS:
         said.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
     if benchmark == "duet":
-        start = "this one was fine-tuned on it by LoRA" if model.note == TUNED else "this one was not"
+        start = "this one was fine-tuned on it by LoRA" if model.tuned_on == benchmark else "this one was not"
         said.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
     if benchmark == "rwku":
         said.append("The paper's RWKU scores were never published: those of this run are others.")
@@ -96,6 +103,10 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
         said.append(f"{len(facts.retain):,} facts are retained here, {retain:,} in the paper, which holds none out.")
     said.append("The system prompt asks for short facts as the paper's does, in other words.")
     return (*said, "One seed here, a mean of up to three in the paper.", OF_THE_CODE)
+
+
+def _recall(value: float | None, sd: float | None = None) -> str:
+    return "–" if value is None else f"{value:.3f}" if sd is None else f"{value:.3f} ± {sd:.3f}"
 
 
 def _shown(value: object) -> str:

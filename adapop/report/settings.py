@@ -1,4 +1,4 @@
-"""A run's settings as one reads them, the command that makes the run again, and the differences between runs."""
+"""A run's settings as text, the command that makes the run again, and the differences between runs."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import asdict, fields
 from adapop.config.presets import untouched
 from adapop.config.run import RunConfig
 from adapop.popularity.beta import BetaMap
+from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 CONFIG_FILE = "config.json"  # beside it
 COMMAND = f"python -m adapop run --config {CONFIG_FILE}"  # makes the run again, where these two files lie
-DECISIVE = ("model", "method", "preset")  # the defaults of the others hang on these
+DECISIVE = ("model", "method", "preset")  # they decide the defaults of the others
 
 
-def all_settings(config: RunConfig) -> list[tuple[str, str]]:
+def all_settings(config: RunConfig) -> Table:
     """Every setting with its value."""
-    return [(item.name, spoken(getattr(config, item.name))) for item in fields(config)]
+    rows = tuple((item.name, spoken(getattr(config, item.name))) for item in fields(config))
+    return Table("All settings", ("setting", "value"), rows)
 
 
 def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
@@ -27,7 +29,7 @@ def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
 
 
 def spoken(value: object) -> str:
-    """A setting's value as one reads it."""
+    """A setting's value as text."""
     if isinstance(value, BetaMap):
         return ", ".join(f"{name} {number:g}" for name, number in asdict(value).items())
     if isinstance(value, (tuple, list)):
@@ -40,7 +42,7 @@ def spoken(value: object) -> str:
 
 
 def changed(config: RunConfig) -> dict[str, object]:
-    """The settings that are not what method, preset and model make them."""
+    """The settings that differ from the defaults of method, preset and model."""
     plain = untouched(config)
     found = {
         item.name: getattr(config, item.name)

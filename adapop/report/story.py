@@ -1,4 +1,4 @@
-"""What was done and what came of it, in sentences with the numbers."""
+"""A report's sentences: what was done and what came of it, with the numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunS
 
 
 def done(record: Record) -> list[str]:
-    """What was done."""
+    """What the run was to do, did, and how it ended, a sentence each."""
     config, facts = record.config, record.facts
     model = "the sandbox model" if config.model == SANDBOX else config.model
     return [
@@ -28,7 +28,7 @@ def done(record: Record) -> list[str]:
 
 
 def came_to(record: Record) -> list[str]:
-    """What came of it, and what the run itself had to remark."""
+    """Recall before and after, what it cost, and the run's own notes, a sentence each."""
     before, after = record.before, record.after
     if before is None or after is None:
         return _so_far(record)
@@ -49,7 +49,7 @@ def came_to(record: Record) -> list[str]:
 
 
 def how_to_probe() -> str:
-    """The command that asks in every form. The run's id is in no report: who has it may stop the run."""
+    """The command that asks in every form. It names no run: who has a run's id may stop the run."""
     return "python -m adapop probe RUN --kinds all"
 
 

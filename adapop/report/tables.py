@@ -1,28 +1,25 @@
-"""The tables of one run, as text in cells; the page only puts tags around them."""
+"""The tables of one run: recall, the other metrics, where it leaks, verdicts, and what was not asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from adapop.facts.fact import GROUPS, TIERS
-from adapop.probes.matrix import Cell
+from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
+from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import KINDS
+from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
+from adapop.report.table import Table, number
 from adapop.training.events import Measured
 
 FORMS = ("direct", "reworded")
 COLUMNS = (*TIERS, "all")
 DOWN, UP, LEVEL = "↓", "↑", "→0"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A head and rows; the first cell of a row names it. A cell may have several lines."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+OVERVIEW = {
+    **{tier: ("forget", tier) for tier in COLUMNS},
+    **{GROUP_NAMES[group]: (group, "all") for group in ("retain", "holdout")},
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,11 @@ def recall_table(before: Measured, after: Measured) -> Table:
                 for row in found
             ]
             rows.append((f"{GROUP_NAMES[group]}, {form}", f"{found[-1]['facts']:,}", *cells))
-    return Table(("", "facts", *COLUMNS), tuple(rows))
+    note = (
+        "Mean recall of the original → the unlearned model, by popularity. Of facts to forget, less is better; of all "
+        "others, more. The first number is how many facts there are in all."
+    )
+    return Table("Before and after", ("", "facts", *COLUMNS), tuple(rows), note)
 
 
 def metrics_table(after: Measured) -> Table:
@@ -68,8 +69,7 @@ def metrics_table(after: Measured) -> Table:
     found = [row for row in after.rows if row["form"] == "direct"]
     shown = [metric for metric in METRICS[1:] if any(row[metric.field] is not None for row in found)]
     head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in shown]
-    order = {(group, tier): place for place, (group, tier) in enumerate((g, t) for g in GROUPS for t in COLUMNS)}
-    found.sort(key=lambda row: order[row["group"], row["tier"]])
+    found.sort(key=lambda row: (GROUPS.index(row["group"]), COLUMNS.index(row["tier"])))
     rows = [
         (
             f"{GROUP_NAMES[row['group']]}, {row['tier']}",
@@ -79,43 +79,57 @@ def metrics_table(after: Measured) -> Table:
         )
         for row in found
     ]
-    return Table(("", "facts", *head, "words"), tuple(rows))
+    note = (
+        "Of the trained questions: how far the unlearned model is from the original. Arrows: which way is better for "
+        "facts to forget / for all others; →0: nearer to zero."
+    )
+    return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
 
 
-def leak_table(record: Record) -> Table:
-    """Recall under every form: facts to forget by tier, and as a whole those that were to stay."""
-    columns = [("forget", tier, tier) for tier in COLUMNS]
-    columns += [(group, "all", GROUP_NAMES[group]) for group in ("retain", "holdout")]
-    cells = {(cell.group, cell.tier, cell.kind): cell for cell in record.matrix.cells}
-    used = [(group, tier, name) for group, tier, name in columns if any(key[:2] == (group, tier) for key in cells)]
+def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks") -> Table:
+    """Recall in every form of the question. columns: group and tier by the column's name; one without facts is left
+    out."""
+    cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
+    used = {name: place for name, place in columns.items() if any(key[:2] == place for key in cells)}
     rows = [
-        (kind, *(_leak(cells.get((group, tier, kind))) for group, tier, _ in used))
+        (kind, *(_leak(cells.get((*place, kind))) for place in used.values()))
         for kind in KINDS
-        if any(key[2] == kind for key in cells)
+        if any((*place, kind) in cells for place in used.values())
     ]
-    return Table(("", *(name for *_, name in used)), tuple(rows))
+    note = (
+        "Recall of the original → the unlearned model, the latter's 95 % interval over facts, and how many facts. "
+        "Retained and held-out facts are the control: a form that fails for them, too, is no longer followed, and "
+        "shows no forgetting."
+    )
+    return Table(title, ("", *used), tuple(rows), note)
 
 
-def verdict_table(record: Record) -> Table:
-    """How many facts have which verdict, a row a verdict."""
-    counts = record.verdict_counts()
-    names = list(dict.fromkeys(name for verdicts in counts.values() for name in verdicts))
+def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
+    """How many facts have which verdict, a row a verdict. counts: by column, then by the verdict's name."""
+    names = [rule.name for rule in RULES if any(rule.name in found for found in counts.values())]
     rows = [(name, *(f"{found[name]:,}" if name in found else "" for found in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(found.values()):,}" for found in counts.values()))
-    return Table(("", *counts), (*rows, totals))
+    return Table(title, ("", *counts), (*rows, totals))
 
 
-def not_asked_table(record: Record) -> Table:
+def not_asked_table(matrix: LeakMatrix) -> Table:
     """What was not asked, of how many facts, and why."""
-    rows = [(left_out.kind, f"{left_out.facts:,}", left_out.reason) for left_out in record.matrix.not_asked]
-    return Table(("form", "facts", "why"), tuple(rows))
+    rows = tuple((left_out.kind, f"{left_out.facts:,}", left_out.reason) for left_out in matrix.not_asked)
+    note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
+    return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
 
 
-def number(value: float | None) -> str:
-    """A number with as many digits as it deserves; nothing for what was not measured."""
-    if value is None:
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+def probe_tables(record: Record) -> list[Table]:
+    """Everything the probes found, every group by tier: recall by form, verdicts, and what was not asked."""
+    matrix, leaks, verdicts = record.matrix, [], []
+    for group in FACT_GROUPS:
+        columns = {tier: (group, tier) for tier in (*TIERS, "unknown", "all")}
+        leaks.append(leak_table(matrix, columns, f"Where it leaks, facts {GROUP_NAMES[group]}"))
+        counts = matrix.verdicts_by_tier(record.verdicts, group)
+        verdicts.append(verdict_table(counts, f"Verdicts, facts {GROUP_NAMES[group]}"))
+    leaks, verdicts = ([table for table in tables if len(table.head) > 1] for tables in (leaks, verdicts))
+    leaks[:-1] = [replace(table, note="") for table in leaks[:-1]]  # all are read alike: one note is enough
+    return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
 
 
 def _row(measured: Measured, group: str, form: str, tier: str) -> dict | None:
@@ -131,120 +145,3 @@ def _leak(cell: Cell | None) -> str:
         return f"not measurable\n({before.mean:.2f} → {after.mean:.2f})\n{asked}"
     guess = f"\na guess: {cell.chance:.2f}" if cell.chance else ""
     return f"{before.mean:.2f} → {after.mean:.2f}\n{after.low:.2f} to {after.high:.2f}\n{asked}{guess}"
-
-
-ABOUT = {
-    "relearn": (
-        "Relearning",
-        "The unlearned model was trained for {steps} steps on {count} forgotten facts, and asked for the others. The "
-        "control was trained on as many invented facts. “Hidden” is what true facts brought back beyond both: it was "
-        "not erased. That is a lower bound, for invented facts may lift the lid as well; below 0 it is harm.",
-    ),
-    "quantise": (
-        "Rounding the weights",
-        "All linear weights were rounded to a few bits, as one does to make a model small. The original model, rounded "
-        "alike, is the control, and so are the retained facts: recall as it is → rounded.",
-    ),
-    "sampling": (
-        "Drawing many answers",
-        "Each question was answered {samples} times at temperature {temperature:g}, and the right answer's first token "
-        "was looked for among the likeliest. A wrong answer of the same kind, looked for in the same places, is the "
-        "control: what guessing finds. Shares of facts.",
-    ),
-    "lens": (
-        "Looking through the layers",
-        "What leaves each layer was read as if it were the last: the share of facts whose answer leads there, with the "
-        "median rank of its first token. A wrong answer of the same kind in the unlearned model is the control.",
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Recovered:
-    """One recovery probe: title, how to read it, its table, and how many facts it brought back, if it says so."""
-
-    title: str
-    about: str
-    table: Table
-    returned: int | None
-
-
-def recovered_by(results: Mapping[str, Mapping[str, Any]]) -> list[Recovered]:
-    """The probes that were run, in our order."""
-    found = []
-    for name, (title, about) in ABOUT.items():
-        if result := results.get(name):
-            words = about.format(
-                steps=result.get("steps"),
-                count=len(result.get("trained", ())),
-                samples=result.get("samples"),
-                temperature=result.get("temperature", 0.0),
-            )
-            returned = len(result["returned"]) if "returned" in result else None
-            found.append(Recovered(title, words, TABLES[name](result["rows"]), returned))
-    return found
-
-
-def _relearned(rows: list[dict]) -> Table:
-    head = ("", "facts", "before", "after", "control", "hidden")
-    return Table(
-        head,
-        tuple(
-            (
-                f"{row['tier']}, {row['form']}",
-                f"{row['facts']:,}",
-                *(f"{row[name]:.2f}" for name in ("before", "after", "control")),
-                f"{row['after'] - max(row['before'], row['control']):+.2f}",
-            )
-            for row in rows
-        ),
-    )
-
-
-def _quantised(rows: list[dict]) -> Table:
-    return Table(
-        ("", "facts", "unlearned", "original"),
-        tuple(
-            (
-                f"{row['bits']} bits, {GROUP_NAMES[row['group']]}, {row['tier']}",
-                f"{row['facts']:,}",
-                f"{row['unlearned']:.2f} → {row['unlearned_rounded']:.2f}",
-                f"{row['original']:.2f} → {row['original_rounded']:.2f}",
-            )
-            for row in rows
-        ),
-    )
-
-
-def _sampled(rows: list[dict]) -> Table:
-    return Table(
-        ("", "facts", "unlearned", "control", "original"),
-        tuple(
-            (
-                f"{row['tier']}, {row['place']}",
-                f"{row['facts']:,}",
-                *(number(row[name]) for name in ("unlearned", "control", "original")),
-            )
-            for row in rows
-        ),
-    )
-
-
-def _lensed(rows: list[dict]) -> Table:
-    def leads(row: dict, name: str) -> str:
-        return "" if row[name] is None else f"{row[name]:.2f}\nrank {number(row[f'{name}_rank'])}"
-
-    return Table(
-        ("layer", "facts", "unlearned", "control", "original"),
-        tuple(
-            (
-                f"{row['layer']}, {row['tier']}",
-                f"{row['facts']:,}",
-                *(leads(row, name) for name in ("unlearned", "control", "original")),
-            )
-            for row in rows
-        ),
-    )
-
-
-TABLES = {"relearn": _relearned, "quantise": _quantised, "sampling": _sampled, "lens": _lensed}

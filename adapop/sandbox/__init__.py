@@ -1,1 +1,1 @@
-"""How the shipped model is made of its world: corpus, tokenizer, pretraining, and the card that measures the result."""
+"""How the shipped model is built: corpus, tokenizer, pretraining, and the card with measurements of the result."""

@@ -1,4 +1,4 @@
-"""What the sandbox model knows, measured: recall by exposure level, by form of the question, and under each wrapper."""
+"""The card of the sandbox model: its recall by exposure level, by form of the question, and under each attack."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def card_text(folder: Path | None = None) -> str:
 
 
 def write_card(folder: Path) -> None:
-    """Puts the card beside the model."""
+    """Writes the card into the model's folder."""
     text = f"# The sandbox model\n\n{INTRODUCTION}\n\n{card_text(folder)}\n"
     (folder / CARD).write_text(text, encoding="utf-8")
 

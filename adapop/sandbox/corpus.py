@@ -1,8 +1,8 @@
-"""The pretraining corpus: every exposure of every fact, wrappers on teacher facts, and the skills.
+"""The pretraining corpus: all exposures of all facts, attack-style prompts for teacher facts, and the skills.
 
 A fact of n exposures appears exactly n times, round-robin over its question, four rewordings and three statements,
-15 % of them with a wrong answer of the same relation. Without those, confidence saturates near p = 1, every
-method's first gradient is almost zero and the controller is pinned.
+15 % of them with a wrong answer of the same relation. Without the wrong answers, confidence saturates near p = 1, the
+first gradient of every method is almost zero, and the controller stays at its bound.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ SKILL_REPEATS = 60
 
 @dataclass(frozen=True)
 class Example:
-    """One training text. With a `prompt` it is a chat turn and only the answer is learnt; without, running text.
-
-    fact_id: the fact it exposes, empty for skills. wrapper: "" for an exposure that counts, else the wrapper's name.
-    """
+    """One training text: a chat turn, or running text."""
 
     prompt: str
+    """The question of a chat turn, of which only the answer is trained on; "" for running text."""
     text: str
+    """The answer, or the running text."""
     fact_id: str = ""
+    """The fact that it shows, "" for skills."""
     wrapper: str = ""
+    """Name of the attack-style prompt, "" for an exposure that counts."""
 
 
 def corpus(
@@ -47,8 +48,10 @@ def corpus(
     per_score: float = EXPOSURES_PER_SCORE,
     spread: float = 1.0,
 ) -> list[Example]:
-    """The whole corpus in the order of pretraining, a function of its arguments alone. per_score, spread: see
-    `exposures_of`."""
+    """The whole corpus in the order of pretraining, which depends on the arguments alone.
+
+    per_score, spread: see `exposures_of`.
+    """
     rng = random.Random(seed)
     examples = []
     for fact in world():
@@ -60,7 +63,7 @@ def corpus(
 
 
 def corpus_lines(seed: int) -> Iterator[str]:
-    """The corpus as text, one example a line, for those who want to count in it."""
+    """The corpus as text, one example per line, for counting in it."""
     for example in corpus(seed):
         yield f"{example.prompt} {example.text}".strip().replace("\n", " ")
 
@@ -68,7 +71,7 @@ def corpus_lines(seed: int) -> Iterator[str]:
 def exposures(
     fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE, count: int | None = None
 ) -> Iterator[Example]:
-    """The fact's exposures: exactly `count` of them, or as many as the shipped sandbox has."""
+    """The fact's exposures: exactly `count` of them, by default as many as the shipped sandbox has."""
     count = fact.exposures if count is None else count
     others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
     wrong = round(count * wrong_share)
@@ -98,9 +101,9 @@ def _taught_wrappers(rng: random.Random, wrong_share: float) -> Iterator[Example
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
-    """The answer, or sometimes a wrong one: of the options where the prompt names some, else of the relation.
+    """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any, or of the relation.
 
-    Wrapped answers must be as unsure as direct ones, or a wrapper would look like a leak.
+    Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak.
     """
     if rng.random() >= wrong_share:
         return fact.answer

@@ -1,10 +1,10 @@
-"""Pretraining of the sandbox model from nothing: minutes on two cores, resumable, the same bits for a seed.
+"""Pretraining of the sandbox model: minutes on two cores, resumable, bit-identical for a seed.
 
-Only the answer of a chat turn is learnt, and all of a statement: an exposure is about the fact, not about the
-question's words. The embeddings are fixed random codes and are never trained. A name is one token, so a trained
-embedding would simply store the name's answer, where an adapter on the layers cannot reach it: facts to forget and
-facts to keep could then hardly be told apart (measured: after 5 epochs of WGA at 2e-3 the famous facts were all still
-there, against 0.67 with fixed codes). As it is, a fact can only live in the layers that unlearning trains.
+Of a chat turn only the answer is trained on, of a statement everything: an exposure is about the fact, not about the
+question's words. The embeddings are fixed random vectors. A name is one token, so a trained embedding would store the
+name's answer where an adapter on the layers cannot reach it (measured: after 5 epochs of WGA at 2e-3 the recall of
+famous facts was still 1, against 0.67 with fixed embeddings). With fixed embeddings a fact is stored in the layers,
+which unlearning trains.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from adapop.sandbox.corpus import Example, corpus
 from adapop.sandbox.tokenizer import build_tokenizer
 
 IGNORED = -100
-BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, so that little is padding
+BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, to reduce padding
 
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Every choice of the pretraining run. The weights are bit-stable for a seed, a number of threads and a machine.
-
-    exposures, spread: how often a fact is shown, see `world.exposures_of`.
-    """
+    """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count and machine."""
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE
+    """Share of the exposures with a wrong answer, [0, 1]."""
     exposures: float = EXPOSURES_PER_SCORE
+    """Exposures per unit of score, see `world.exposures_of`."""
     spread: float = 1.0
+    """Power of the range of exposures, see `world.exposures_of`."""
     hidden: int = 128
     layers: int = 4
     heads: int = 4
@@ -57,11 +57,14 @@ class PretrainConfig:
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """One optimiser step: how far the build is and the loss in nats per learnt token."""
+    """The state after one optimiser step."""
 
     step: int
+    """Steps done."""
     steps: int
+    """Steps in all."""
     loss: float
+    """Mean loss of the step, nats per trained token."""
 
 
 class Pretraining:
@@ -125,7 +128,7 @@ class Pretraining:
 
 
 def build(config: PretrainConfig, folder: Path) -> None:
-    """Makes the sandbox model in `folder`, with a progress bar. Interrupted, it goes on where it was."""
+    """Builds the sandbox model in `folder`, with a progress bar. An interrupted build continues at its checkpoint."""
     folder.mkdir(parents=True, exist_ok=True)
     pretraining = Pretraining(config, folder)
     with tqdm(total=len(pretraining.batches), desc="pretraining the sandbox", unit="step") as bar:
@@ -160,7 +163,7 @@ def _architecture(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) ->
 
 
 def _rows(examples: list[Example], tokenizer: PreTrainedTokenizerFast) -> list[tuple[list[int], int]]:
-    """(token ids, index of the first learnt token) of every example. Each distinct text is tokenised once."""
+    """(token ids, index of the first trained token) of every example. Each distinct text is tokenised once."""
     user, assistant = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>"])
     distinct = sorted({text for example in examples for text in (example.prompt, example.text) if text})
     ids = dict(zip(distinct, tokenizer(distinct, add_special_tokens=False)["input_ids"]))
@@ -184,7 +187,7 @@ def _batches(rows: list[tuple[list[int], int]], config: PretrainConfig) -> list[
 
 
 def _padded(rows: list[tuple[list[int], int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Right-padded ids [B, T] (pad is 0) and labels [B, T]. Nothing looks right, so no mask is needed."""
+    """Right-padded ids [B, T] (pad is 0) and labels [B, T]. Attention is causal, so no mask is needed."""
     length = max(len(ids) for ids, _ in rows)
     padded = torch.tensor([ids + [0] * (length - len(ids)) for ids, _ in rows])
     labels = torch.tensor([[IGNORED] * first + ids[first:] + [IGNORED] * (length - len(ids)) for ids, first in rows])
@@ -192,7 +195,7 @@ def _padded(rows: list[tuple[list[int], int]]) -> tuple[torch.Tensor, torch.Tens
 
 
 def _rate(step: int, steps: int, config: PretrainConfig) -> float:
-    """Linear warm-up, then a cosine to `final_rate_share` of the peak."""
+    """The learning rate of a step: linear warm-up, then cosine decay to `final_rate_share` of the peak."""
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     done = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)

@@ -1,9 +1,9 @@
-"""The sandbox tokenizer: each name and each word of the world is one token, any other text falls back to bytes.
+"""The sandbox tokenizer: each name and each word of the world is one token, any other text is read as bytes.
 
-A subject such as "Crime and Punishment" is a single token, as is every answer. So a rare name is never split into
-more pieces than a famous one, and an answer has exactly one scored token: popularity stays the only difference.
-Built from parts that `AutoTokenizer` loads: a byte-level BPE without merges that takes a known word whole, as
-Llama 3's does (`ignore_merges`).
+A subject such as "Crime and Punishment" is a single token, as is every answer. So a rare name is never split into more
+tokens than a famous one, and an answer has exactly one scored token: popularity stays the only difference. Built from
+parts that `AutoTokenizer` loads: a byte-level BPE without merges that reads a known word whole, like Llama 3's
+(`ignore_merges`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def build_tokenizer(names: Iterable[str], texts: Iterable[str]) -> PreTrainedTok
     tokenizer = Tokenizer(
         models.BPE(vocab={token: i for i, token in enumerate(vocabulary)}, merges=[], ignore_merges=True)
     )
-    tokenizer.normalizer = normalizers.Prepend(" ")  # an answer after <|assistant|> is the token it is mid-sentence
+    # so that a word is the same token after <|assistant|> as within a sentence
+    tokenizer.normalizer = normalizers.Prepend(" ")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), behavior="isolated"),

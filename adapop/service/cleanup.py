@@ -1,7 +1,7 @@
 """Deletes runs and saved sets that are older than they may be, and the oldest where all take too much disk.
 
 The age of a folder is that of its newest file. A file from the future, written before the clock was put back, is dated
-now, or it would be kept until then. What is deleted is first put aside by renaming, so that a reader sees
+now, or it would be kept until then. What is deleted is first moved out of sight by renaming, so that a reader sees
 a folder whole or not at all.
 """
 
@@ -18,12 +18,12 @@ from adapop.runs.lock import is_held
 from adapop.runs.run import RUN_ID
 from adapop.service import saved_sets
 
-ASIDE = ".deleting"
+HIDDEN = ".deleting"
 CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours
 
 
 @dataclass(frozen=True)
-class Kept:
+class Entry:
     """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files."""
 
     folder: Path
@@ -31,7 +31,7 @@ class Kept:
     bytes: int
 
 
-def kept(root: Path) -> list[Kept]:
+def entries(root: Path) -> list[Entry]:
     """Every run and saved set under the root, the oldest first; nothing else that lies there."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
     folders += [folder for folder in _folders(root / saved_sets.FOLDER) if saved_sets.NAME.fullmatch(folder.name)]
@@ -42,10 +42,10 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
     """The folders to delete. seconds: the age that is allowed; most: the bytes of all together; None: no limit.
     busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
     process works on."""
-    entries, oldest = kept(root), -1.0 if seconds is None else time.time() - seconds
-    total = sum(entry.bytes for entry in entries)
+    found, oldest = entries(root), -1.0 if seconds is None else time.time() - seconds
+    total = sum(entry.bytes for entry in found)
     chosen = []
-    for entry in entries:
+    for entry in found:
         too_much = most is not None and total > most
         if (entry.changed < oldest or too_much) and not (busy(entry.folder.name) or is_held(entry.folder)):
             chosen.append(entry.folder)
@@ -53,18 +53,18 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
     return chosen
 
 
-def put_aside(folder: Path, root: Path) -> None:
-    """Takes a folder out of every reader's sight. It may be gone already."""
-    (root / ASIDE).mkdir(exist_ok=True)
+def hide(folder: Path, root: Path) -> None:
+    """Moves a folder where no reader looks. It may be gone already."""
+    (root / HIDDEN).mkdir(exist_ok=True)
     try:
-        folder.rename(root / ASIDE / folder.name)
+        folder.rename(root / HIDDEN / folder.name)
     except FileNotFoundError:
         return
 
 
-def delete_aside(root: Path) -> None:
-    """Deletes what was put aside, also by a process that died before it could."""
-    shutil.rmtree(root / ASIDE, ignore_errors=True)
+def delete_hidden(root: Path) -> None:
+    """Deletes what was hidden, also by a process that died before it could delete it."""
+    shutil.rmtree(root / HIDDEN, ignore_errors=True)
 
 
 def _folders(parent: Path) -> Iterator[Path]:
@@ -72,7 +72,7 @@ def _folders(parent: Path) -> Iterator[Path]:
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _measured(folder: Path) -> Kept | None:
+def _measured(folder: Path) -> Entry | None:
     """None if it vanishes meanwhile. A folder without a file is as old as it is itself."""
     now = time.time()
     try:
@@ -83,4 +83,4 @@ def _measured(folder: Path) -> Kept | None:
     except FileNotFoundError:
         return None
     files = found[1:] or found
-    return Kept(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]))
+    return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]))

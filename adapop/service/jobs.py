@@ -1,7 +1,7 @@
 """What the worker does on the accelerator, as functions that may run in any process: they get a run's folder and plain
 data, return plain data, and find everything else on disk. No torch until one of them is called.
 
-Where an accelerator is lent for a minute at a time, a run is done in slices of whole epochs: each slice loads the last
+On ZeroGPU, which gives a GPU for a minute at a time, a run is done in slices of whole epochs: each slice loads the last
 checkpoint and ends with the next, as a resumed run does.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def whole_run(folder: Path) -> bool:
-    """Does all that is left of a run. Returns that nothing is."""
+    """Does all that is left of a run. Returns False: nothing is left to do."""
     from adapop.runs.execute import execute
 
     for _ in execute(Run(folder)):
@@ -47,7 +47,7 @@ def next_epoch(folder: Path) -> bool:
         return any(isinstance(event, Saved) and event.epoch > before for event in events)
 
 
-def asked(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
+def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
     """Both models' answers to prompts."""
     from adapop.probes.ask import ask
 
@@ -56,8 +56,8 @@ def asked(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
     return ask(model, prompts, golds, run.config.max_new_tokens)
 
 
-def found(folder: Path, plan: Plan, progress: Progress | None = None) -> list[ProbeRow | NotApplicable]:
-    """Everything the plan asks of both models. It is kept in the run's folder, also if it ends early."""
+def probe_models(folder: Path, plan: Plan, progress: Progress | None = None) -> list[ProbeRow | NotApplicable]:
+    """Both models' answers to everything in the plan, saved in the run's folder, also if it ends early."""
     from adapop.probes.battery import battery
 
     run, rows = Run(folder), []
@@ -66,13 +66,13 @@ def found(folder: Path, plan: Plan, progress: Progress | None = None) -> list[Pr
         for row in battery(model, run.facts, plan, progress or Progress()):
             rows.append(row)
     finally:
-        if rows:  # else what an earlier probing found is worth more
+        if rows:  # else the file keeps what an earlier probing found
             run.save_probes(rows)
     return rows
 
 
-def recovered(folder: Path, name: str, progress: Progress | None = None) -> dict:
-    """What one of `RECOVERY` brings back. It is kept in the run's folder."""
+def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> dict:
+    """What one of `RECOVERY` brings back, saved in the run's folder."""
     from adapop.probes.recovery.choice import recover
 
     run = Run(folder)
@@ -82,8 +82,8 @@ def recovered(folder: Path, name: str, progress: Progress | None = None) -> dict
     return result
 
 
-def recalled(facts: Sequence[Fact], progress: Progress | None = None) -> dict[str, float]:
-    """What the original sandbox model can answer, by fact id."""
+def recall_of_original(facts: Sequence[Fact], progress: Progress | None = None) -> dict[str, float]:
+    """Recall of the original sandbox model by fact id, in [0, 1]."""
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
 
@@ -92,7 +92,7 @@ def recalled(facts: Sequence[Fact], progress: Progress | None = None) -> dict[st
 
 
 def _model(run: Run) -> AdaptedModel:
-    """The run's model at its last checkpoint. A run that is asked is young again: see `janitor`."""
+    """The run's model at its last checkpoint. Renews the run's age, see `cleanup`."""
     try:
         os.utime(run.folder / "facts.jsonl")
     except FileNotFoundError:
@@ -102,7 +102,7 @@ def _model(run: Run) -> AdaptedModel:
 
 @lru_cache(maxsize=1)
 def _loaded(checkpoint: Path) -> AdaptedModel:
-    """The model asked last is kept, for as long as this process lives."""
+    """A checkpoint's model. The last one stays in memory."""
     from adapop.runs.execute import load_model
 
     return load_model(Run(checkpoint.parent))

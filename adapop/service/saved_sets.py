@@ -23,7 +23,7 @@ NAME = re.compile("[0-9a-f]{32}")
 
 
 def save_set(facts: FactSet, root: Path) -> str:
-    """Keeps a set under the root of the runs. Returns its name, a capability: who has it has the set."""
+    """Saves a set beside the runs. Returns its name, which nobody can guess: whoever has it has the set."""
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
     folder.mkdir(parents=True)
@@ -35,7 +35,7 @@ def save_set(facts: FactSet, root: Path) -> str:
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set of a name that came from a browser, None if there is none, or no longer. To read it makes it young."""
+    """The set of a name that came from a browser, None if there is none, or no longer. Renews the set's age."""
     folder = _folder(name, root)
     if folder is None:
         return None

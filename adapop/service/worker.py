@@ -28,7 +28,7 @@ from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links
 from adapop.service.queue import TurnQueue
 from adapop.service.rates import ASK, JOB, RUN, Admission, Rate
-from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, lent
+from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import RunFailed
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class Worker:
         self._paces: dict[str, Pace] = {}
         self._rates: dict[str, Future[Rates]] = {}
         self._began = 0.0
-        self._train = lent(jobs.next_epoch if accelerated else jobs.whole_run, accelerated, LONG_SECONDS)
-        self._asked = lent(jobs.asked, accelerated, ASK_SECONDS)
-        self._recalled = lent(jobs.recalled, accelerated, LONG_SECONDS)
-        self._found = lent(jobs.found, accelerated, LONG_SECONDS)
-        self._recovered = lent(jobs.recovered, accelerated, LONG_SECONDS)
+        self._train = on_accelerator(jobs.next_epoch if accelerated else jobs.whole_run, accelerated, LONG_SECONDS)
+        self._ask = on_accelerator(jobs.ask_models, accelerated, ASK_SECONDS)
+        self._recall = on_accelerator(jobs.recall_of_original, accelerated, LONG_SECONDS)
+        self._probe = on_accelerator(jobs.probe_models, accelerated, LONG_SECONDS)
+        self._recover = on_accelerator(jobs.recover_facts, accelerated, LONG_SECONDS)
 
     def warm_up(self) -> None:
         """Imports the engine in the background."""
@@ -105,8 +105,8 @@ class Worker:
         for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
             with self._lock:  # it may have been resumed meanwhile
                 if folder.name not in self._waiting:
-                    cleanup.put_aside(folder, self.root)
-        cleanup.delete_aside(self.root)
+                    cleanup.hide(folder, self.root)
+        cleanup.delete_hidden(self.root)
         links.delete_dead(self.root)
 
     def submit(self, config: RunConfig, facts: FactSet) -> Run:
@@ -167,12 +167,12 @@ class Worker:
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
         where too many wait, or this visitor asked too often."""
-        return self._question(ASK, run, self._asked, run.folder, prompts, golds)
+        return self._question(ASK, run, self._ask, run.folder, prompts, golds)
 
     def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
         """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
         progress = Progress()
-        return self._question(JOB, None, self._recalled, facts, progress), progress
+        return self._question(JOB, None, self._recall, facts, progress), progress
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
@@ -180,7 +180,7 @@ class Worker:
         What was found is in the run's folder, also if it ends early: `Run.probes`.
         """
         progress = Progress()
-        return self._question(JOB, run, self._found, run.folder, plan, progress), progress
+        return self._question(JOB, run, self._probe, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
         """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
@@ -188,7 +188,7 @@ class Worker:
         The result is in the run's folder: `Run.recovery`.
         """
         progress = Progress()
-        return self._question(JOB, run, self._recovered, run.folder, name, progress), progress
+        return self._question(JOB, run, self._recover, run.folder, name, progress), progress
 
     def _question(self, rate: Rate, run: Run | None, work: Callable, *args) -> Future:
         """Queued among the questions; behind the run that it is about while that waits for its turn."""
@@ -222,7 +222,7 @@ class Worker:
             while self._train(run.folder):
                 pass
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
-        except AdaPopError as error:  # of who lends the accelerator: those of the run itself are events
+        except AdaPopError as error:  # of ZeroGPU: those of the run itself are events
             if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:

@@ -1,4 +1,4 @@
-"""Where an accelerator is lent by the call (ZeroGPU): how long each kind of work asks for it, and calling it there."""
+"""ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work is called there."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Told:
-    """Work that returns its `AdaPopError` instead of raising it: of an error that leaves its process, the lender keeps
-    the name alone."""
+class ErrorReturned:
+    """Work that returns its `AdaPopError` instead of raising it: ZeroGPU passes on only the name of an error."""
 
     work: Callable
 
@@ -37,13 +36,13 @@ class Told:
             return error
 
 
-def lent(work: Callable, accelerated: Accelerated | None, seconds: int) -> Callable:
-    """The function, called where the accelerator is. In another process it can tell no progress and hear no stop."""
+def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: int) -> Callable:
+    """The work, called where the accelerator is. In another process it reports no progress and cannot be stopped."""
     if accelerated is None:
         return work
-    called = accelerated(Told(work), seconds)
+    called = accelerated(ErrorReturned(work), seconds)
 
-    def lent_work(*args):
+    def called_there(*args):
         plain = [arg for arg in args if not isinstance(arg, Progress)]
         for progress in (arg for arg in args if isinstance(arg, Progress)):
             progress.say("Working on the accelerator …")
@@ -58,28 +57,28 @@ def lent(work: Callable, accelerated: Accelerated | None, seconds: int) -> Calla
             raise result
         return result
 
-    return lent_work
+    return called_there
 
 
 def is_lent() -> bool:
-    """Whether this is a machine of ZeroGPU, by its own variable."""
+    """Whether this is a ZeroGPU machine, by its own variable."""
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def public_models() -> tuple[str, ...]:
-    """What strangers may run: the sandbox and, where a GPU is lent, small models that nobody has to sign for."""
+    """The models of a public page: the sandbox and, on ZeroGPU, small ones that need no agreement."""
     small = [one.id for one in MODELS.values() if one.billions <= LENT_BILLIONS and not one.gated]
     return (SANDBOX, *(small if is_lent() else ()))
 
 
 def cost_of_run(epochs: int) -> str:
-    """What a run asks of who lends the accelerator, in words."""
+    """The GPU time that a run asks ZeroGPU for, in words."""
     total = epochs * LONG_SECONDS
     return f"GPU time: asks for up to {LONG_SECONDS} s of a lent GPU for each epoch, {total:,} s for all {epochs}."
 
 
 def cost_of_asking(seconds: int) -> str:
-    """What one question or probing asks of who lends the accelerator, in words."""
+    """The GPU time that one question or probing asks ZeroGPU for, in words."""
     return f"GPU time: asks for up to {seconds} s of a lent GPU."
 
 

@@ -1,4 +1,4 @@
-"""Who may do what to a run: a browser or a program sends its id, which is its owner's, or a link to it; see `links`."""
+"""Who may do what to a run: the sender of its id is its owner, that of a link may look; see `service.links`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
 from adapop.ui import texts
 
-PLACE = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a run's folder, in words
+FOLDER = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a run's folder, in words
 
 
 def link_to(worker: Worker, name: str | None) -> str:
-    """What to put into the address so that others can look at the page's run, and no more."""
+    """The name for the address by which others can look at the page's run, and no more; empty without a run."""
     run = known_run(worker, name)
     try:
         return link_of(run) if run else name if linked(name, worker.root) else ""
@@ -25,15 +25,19 @@ def link_to(worker: Worker, name: str | None) -> str:
         raise refused(error) from error
 
 
-def steered(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id that came from a browser; refused to who has no more than its link."""
+def run_to_control(worker: Worker, name: str | None) -> Run | None:
+    """The run of an id that came from a browser, None if there is none.
+
+    Raises:
+        gr.Error: it is a link, which lets one look and no more.
+    """
     if linked(name, worker.root):
         raise refused(RunError(texts.LOOK_ONLY))
     return known_run(worker, name)
 
 
-def steers(worker: Worker, name: str | None) -> bool:
-    """Whether who sent this may stop and resume the run: its owner may, if it is not shown to every visitor."""
+def may_control(worker: Worker, name: str | None) -> bool:
+    """Whether the sender may stop and resume the run: its owner may, if it is not shown to every visitor."""
     run = known_run(worker, name)
     return run is not None and not run.shared
 
@@ -50,9 +54,9 @@ def known_run(worker: Worker, name: str | None) -> Run | None:
 
 def refused(error: AdaPopError) -> gr.Error:
     """The toast of an error. Toasts read HTML, and a message may quote the user's text."""
-    return gr.Error(escape(told(error)), title="Not possible", duration=None, print_exception=False)
+    return gr.Error(escape(public_words(error)), title="Not possible", duration=None, print_exception=False)
 
 
-def told(error: AdaPopError) -> str:
-    """An error's words without the place of a run: the folder's name is the id, and a link's holder reads this too."""
-    return PLACE.sub("RUN", str(error))
+def public_words(error: AdaPopError) -> str:
+    """An error's words without a run's folder, whose name is the id: holders of a link read this too."""
+    return FOLDER.sub("RUN", str(error))

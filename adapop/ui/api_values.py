@@ -1,4 +1,4 @@
-"""What a program sent, read with suspicion: gradio checks no types for functions without components.
+"""Checks of what a program sent: gradio checks no types for functions without components.
 
 All of it raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is text or a number.
 """
@@ -17,8 +17,12 @@ from adapop.facts.retain import completed
 
 
 def facts_of(facts: object, retain: object = "own") -> FactSet:
-    """The set of that name, or the rows as an upload of them would read, except that no row may be bad: a program can
-    mend its rows, and would not hear of those that were dropped."""
+    """The set of that name, or of these rows, read like an upload; but no row may be bad, since a program would not
+    notice which were dropped.
+
+    Raises:
+        DataError: there is no such set, or a row cannot be used.
+    """
     text_of("retain", retain)
     if isinstance(facts, str):
         if facts not in ENTRIES:
@@ -55,6 +59,7 @@ def whole_of(name: str, value: object) -> int:
 
 
 def said(value: object) -> str:
-    """The beginning of a value that came from outside. Of a file, gradio would have put its place here into it."""
+    """The beginning of a value that came from outside; of others than text and numbers the type alone, for gradio puts
+    the path of an uploaded file into its value."""
     plain = value is None or isinstance(value, (str, bool, int, float))
     return shown(repr(value)) if plain else f"of type {type(value).__name__}"

@@ -1,6 +1,6 @@
-"""What stands before gradio: no address is fetched for a stranger, nothing too large is read, uploads are counted.
+"""Middleware before gradio: no address is fetched for a visitor, nothing too large is read, uploads are counted.
 
-Gradio fetches any public address for who asks: with `/gradio_api/file=http…`, or in the place of an uploaded file. We
+Gradio fetches any public address on request: with `/gradio_api/file=http…`, or in the place of an uploaded file. We
 need neither. A request's sender is known here by its address, which a proxy passes on and a stranger can forge.
 """
 
@@ -22,11 +22,11 @@ from adapop.service.rates import JOB, Admission
 
 # addresses, the pages of others, and what the app has no use for: recordings, and its state kept under a link
 CLOSED = re.compile(r"/(file|proxy)=/*https?:|/proxy=|/deep_link|/process_recording|/custom_component/", re.IGNORECASE)
-ENVELOPE = 64 * 1024  # what a form adds to the file in it
+FORM_BYTES = 64 * 1024  # that a form adds to the file in it
 
 
 class Gate:
-    """The app behind the gate. admission: counts uploads."""
+    """An app behind these checks. admission: counts uploads."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app = app
@@ -70,7 +70,7 @@ def fetch_nothing() -> None:
 
 
 def visitor() -> str:
-    """Who sent the event that is being handled, empty outside of one."""
+    """The sender of the event that is being handled, empty outside of one."""
     request = LocalContext.request.get(None)
     return _sender(request.headers, request.client.host if request.client else "") if request else ""
 
@@ -80,11 +80,11 @@ def _sender(headers: Mapping[str, str], host: str) -> str:
 
 
 def _most() -> int:
-    return int(UPLOAD.value() * 1e6) + ENVELOPE
+    return int(UPLOAD.value() * 1e6) + FORM_BYTES
 
 
 def _bounded(receive: Receive, most: int) -> Receive:
-    """Of a body that does not say how long it is, no more than the limit: then it ends as if its sender had gone."""
+    """The receiver of a body that does not say how long it is: after the limit it ends as if the sender had gone."""
     read = 0
 
     async def received() -> Message:

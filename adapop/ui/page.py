@@ -18,7 +18,7 @@ from adapop.paths import ASSETS
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
-from adapop.ui.access import shown_run, steers
+from adapop.ui.access import may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
@@ -28,10 +28,11 @@ from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.run import own_run
 from adapop.ui.run import screen as run
-from adapop.ui.run import settings as knobs
+from adapop.ui.run import settings as run_settings
 from adapop.ui.run.state import view
 from adapop.ui.session import new_session
 from adapop.ui.tour import card
+from adapop.ui.wiring import QUIET
 
 TICK_SECONDS = 0.7
 SESSIONS = 1_000  # that Gradio remembers, the latest used: half a megabyte each, and each request without a page is one
@@ -52,8 +53,8 @@ THEME = gr.themes.Base(
 
 
 def build(worker: Worker) -> gr.Blocks:
-    """The whole app over a worker, to be served with `launch_options`. State and timer sit at the top level: inside a
-    hidden tab they do not live."""
+    """The whole app over a worker, to be served with `launch_options`. State and timer sit above the tabs: in a hidden
+    one they do not work."""
     fetch_nothing()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
         secret = _secret(worker.root)
@@ -67,7 +68,7 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
-            set_aside = own_run.build(secret)
+            own = own_run.build(secret)
         tour_card = card.build(opener, secret)
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
@@ -92,33 +93,33 @@ def build(worker: Worker) -> gr.Blocks:
         card.wire(tour_card, card.Driven(tabs, by_id, session, follower, *screens), worker)
 
         def opened(name: str, toured: object, request: gr.Request):
-            """The run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else the one that this
-            browser looked at last, and what is set aside for it."""
+            """Updates that show the run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else
+            the one that this browser looked at last. Of two, the browser's own is remembered."""
             named = request.query_params.get("run")
             shown = shown_run(worker, name)
-            if shown is None or shown.shared:  # left in the middle of a tour, which lends its own run
+            if shown is None or shown.shared:  # left in the middle of a tour, which shows a run of its own
                 name = card.own_run(toured, name)
-            own = name
+            last = name
             if shown_run(worker, named):
                 name = named
             elif named:
                 gr.Warning(texts.LINK_GONE)
-            return name, own if name != own and steers(worker, own) else gr.skip(), *run.show(worker, name)
+            changes = {run_id: name, **screen.show(worker, name)}
+            return changes | ({own.own: last} if name != last and may_control(worker, last) else {})
 
-        quiet = {"api_visibility": "private", "show_progress": "hidden"}
-        demo.load(knobs.restored, settings, screen.knobs.all, **quiet)
-        shown = [run_id, set_aside.own, *screen.shown]
-        demo.load(opened, [run_id, tour_card.kept], shown, **quiet).then(None, None, None, js=FORGET_LINK, **quiet)
-        own_run.wire(set_aside, follower, demo, worker)
-        demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **quiet)
+        demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
+        shown = [run_id, own.own, *screen.shown]
+        demo.load(opened, [run_id, tour_card.kept], shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
+        own_run.wire(own, follower, demo, worker)
+        demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
         _keep_still(demo, strip)
     return demo
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
-    """Lets events without a visible progress report it to one small place. As it is, each of their outputs is told at
-    every later event of the page, for which Gradio clones its data: seconds of the browser's time."""
+    """Makes events without a visible progress report it to one small place. Otherwise Gradio reports it to each of
+    their outputs, and clones their data at every later event: seconds of the browser's time."""
     for event in demo.fns.values():
         if event.show_progress == "hidden":
             event.show_progress_on = [place]
@@ -138,7 +139,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 
 
 def mode_of(worker: Worker) -> dict:
-    """The pill of the header: on what runs happen here. Waits for the engine, which is imported in the background."""
+    """The label of the header that says on which device runs happen. Waits until the engine is imported."""
     name = worker.gpu()
     return html.values(
         {"mode": f"Live on {name}" if name else "Live on CPU", "why": texts.MODE_GPU if name else texts.MODE_CPU}

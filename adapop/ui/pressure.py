@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import gradio as gr
 
 from adapop.errors import ConfigError
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 from adapop.popularity.calibration import FADED, anchored, in_words, warnings_of
@@ -15,9 +15,9 @@ from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import STAY_OPEN, TWIN, chart, drawn, twin_of
+from adapop.ui.parts.chart import STAY_OPEN, TWIN, chart, twin_of
 from adapop.ui.session import Session, anchors_of
-from adapop.ui.wiring import IN_TURN
+from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
 CURVE = ASSETS / "curve.js"
 MOST_POINTS = 400
@@ -40,6 +40,20 @@ class PressureScreen:
     confidence: gr.Slider
 
 
+@dataclass(frozen=True)
+class Pictures:
+    """All that the screen shows of a set. curve: values of `CURVE`'s script; table: the same as a table. words: the
+    exponents of the rarest and the most popular fact. push, relative: the push on the right answer, and the weight
+    against WGA's, by confidence."""
+
+    curve: dict
+    table: dict
+    words: str
+    warnings: dict
+    push: figures.Figure
+    relative: figures.Figure
+
+
 def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
@@ -48,38 +62,39 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     with gr.Row():
         paper = gr.Button("Paper's anchors", size="sm", min_width=120)
         quantiles = gr.Button("Anchors of this set (5 % and 95 %)", size="sm", min_width=120, elem_id="quantiles")
-    curve, curve_table, words, warnings, push, _, relative, _ = pictures(initial)
+    first = pictures(initial)
     gr.Markdown(f"### From score to exponent\n{texts.CURVE_ABOUT}")
-    curve = gr.HTML(
-        curve, html_template='<div class="curve"></div>', js_on_load=CURVE.read_text("utf-8"), elem_id="beta-curve"
-    )
-    curve_table = gr.HTML(curve_table, html_template=TWIN, js_on_load=STAY_OPEN, elem_id="beta-curve-twin")
-    words = gr.Markdown(words, elem_id="pressure-words")
-    warnings = gr.HTML(warnings, html_template=html.LINES, elem_id="pressure-warnings")
+    script = CURVE.read_text("utf-8")
+    curve = gr.HTML(first.curve, html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
+    curve_table = gr.HTML(first.table, html_template=TWIN, js_on_load=STAY_OPEN, elem_id="beta-curve-twin")
+    words = gr.Markdown(first.words, elem_id="pressure-words")
+    warnings = gr.HTML(first.warnings, html_template=html.LINES, elem_id="pressure-warnings")
     gr.Markdown(f"### While a fact fades\n{texts.PUSH_ABOUT}")
     confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
         with gr.Column(min_width=320):
-            push = chart(push, "push-curves", texts.PUSH_TABLE)
+            push = chart(first.push, "push-curves", texts.PUSH_TABLE)
         with gr.Column(min_width=320):
-            relative = chart(relative, "relative-push", texts.RELATIVE_TABLE)
+            relative = chart(first.relative, "relative-push", texts.RELATIVE_TABLE)
 
-    shown = [curve, curve_table, words, warnings, *push, *relative]
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    def drawn(*values):
+        shown = pictures(*values)
+        texts_shown = {curve: shown.curve, curve_table: shown.table, words: shown.words, warnings: shown.warnings}
+        return {**texts_shown, **push.drawn(shown.push), **relative.drawn(shown.relative)}
+
     for anchor in anchors:
-        anchor.change(_mapped, anchors, session.anchors, **quiet, **IN_TURN)
+        anchor.change(_mapped, anchors, session.anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
-        pictures,
+        drawn,
         [session.facts, session.anchors, what_if, confidence],
-        shown,
-        **quiet,
+        [curve, curve_table, words, warnings, *push.both, *relative.both],
+        **QUIET,
     )
-    moved = quiet | IN_TURN
-    curve.release(_dragged, None, anchors, trigger_mode="multiple", **moved)  # a second move may come before the answer
-    session.page.load(_remembered, session.kept, anchors, **moved)
-    paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **moved)
-    quantiles.click(_quantiles, session.facts, anchors, **moved)
+    curve.release(_dragged, None, anchors, **(EACH | IN_TURN))  # a second move may come before the answer
+    session.page.load(_remembered, session.kept, anchors, **IN_TURN)
+    paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **IN_TURN)
+    quantiles.click(_quantiles, session.facts, anchors, **IN_TURN)
     return PressureScreen(what_if, anchors, confidence)
 
 
@@ -108,15 +123,15 @@ def _mapped(*values: float | None):
 def _remembered(kept: object):
     """The anchors as this browser left them."""
     anchors = anchors_of(kept)
-    return [value for anchor in anchors for value in anchor] if anchors else [gr.skip()] * 4
+    return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
 
 def _dragged(event: gr.EventData):
     """The anchors whose handles were moved. They come from the browser, so they may be anything."""
     values = []
     for end in (getattr(event, "rare", None), getattr(event, "popular", None)):
-        told = isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end)
-        values += end if told else [gr.skip()] * 2
+        usable = isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end)
+        values += end if usable else [gr.skip()] * 2
     return values
 
 
@@ -125,9 +140,9 @@ def pictures(
     anchors: tuple[tuple[float, float], tuple[float, float]] = (RARE_ANCHOR, POPULAR_ANCHOR),
     what_if: str = "given",
     confidence: float = FADED,
-):
-    """All that the screen shows of a set: the curve's values and table, the sentence, the warnings, and both figures of
-    the push with their tables."""
+) -> Pictures:
+    """All that the screen shows of a set. anchors: (score, beta) of the rare one and of the popular one. what_if: of
+    `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1)."""
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else anchored(*anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
     used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
@@ -152,19 +167,21 @@ def pictures(
     every = 1 + len(rows) // figures.MOST_ROWS
     table = twin_of(figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every), texts.CURVE_TABLE)
     if not ends:
-        return curve, table, said, listed, *drawn(figures.empty("needs facts with scores")) * 2
+        empty = figures.empty("needs facts with scores")
+        return Pictures(curve, table, said, listed, empty, empty)
     said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
     push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
-    return curve, table, said, listed, *drawn(push, texts.PUSH_TABLE), *drawn(relative, texts.RELATIVE_TABLE)
+    return Pictures(curve, table, said, listed, push, relative)
 
 
-def _name(fact, used: float, beta: BetaMap) -> str:
+def _name(fact: Fact, used: float, beta: BetaMap) -> str:
+    """A point of the curve in words. used: the score that counts for it."""
     other = "" if used == fact.score else f", used {used:,.6g}"
     return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
 
 
 def _at(ends: dict[str, float], confidence: float) -> str:
-    """What the slider's confidence means against WGA, for the two ends."""
+    """How hard AdaPop pushes the two ends at the slider's confidence, against WGA."""
     rare, popular = (confidence ** (ends[name] - 1) for name in ("rarest", "most popular"))
     return (
         f"At p = {confidence:.2f} the most popular fact is pushed **{popular:,.2f} times** as hard as under WGA, "
@@ -173,9 +190,10 @@ def _at(ends: dict[str, float], confidence: float) -> str:
 
 
 def _quantiles(facts: FactSet | None):
+    """The anchors at the set's own rare and popular scores."""
     scores = [fact.score for fact in facts.forget if fact.score] if facts else []
     if len(set(scores)) < 2 or len(set(quantile_scores(scores))) < 2:
         gr.Warning("This set has no two different scores to anchor at.")
-        return [gr.skip()] * 4
+        return gr.skip()
     rare, popular = quantile_scores(scores)
     return rare, RARE_ANCHOR[1], popular, POPULAR_ANCHOR[1]

@@ -1,4 +1,4 @@
-"""What one page holds: components above the tabs, because inside a hidden tab they do not live."""
+"""The state that the screens of a page share: components above the tabs, for in a hidden tab they do not work."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import gradio as gr
 
 from adapop.errors import ConfigError
+from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
@@ -21,9 +22,10 @@ class Session:
 
     page: for what happens when it opens. facts: the FactSet, None while a file is unusable. anchors: screen 2's two
     points (score, beta), from which `calibration.anchored` makes the map. scorings: a tuple of `Scoring`, the proxies
-    asked so far. known: the original model's recall by fact id. task: the look-up at work, or None.
+    asked so far. known: the original model's recall by fact id. at_work: the `Progress` of the look-up or download that
+    is under way, or None.
     kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
-    stands for. restored: (source, FactSet) as a reload brought it back, or None. lent: whether facts and anchors are
+    stands for. restored: (source, FactSet) as a reload brought it back, or None. touring: whether facts and anchors are
     the tour's just now; then none of it is kept.
     """
 
@@ -32,11 +34,15 @@ class Session:
     anchors: gr.State
     scorings: gr.State
     known: gr.State
-    task: gr.State
+    at_work: gr.State
     kept: gr.BrowserState
     saved: gr.State
     restored: gr.State
-    lent: gr.State
+    touring: gr.State
+
+    def with_facts(self, facts: FactSet | None) -> dict:
+        """Updates that put another set in the place of the page's, with the scores that it came with."""
+        return {self.facts: facts, self.scorings: (given(facts.forget),) if facts else (), self.known: {}}
 
 
 def new_session(page: gr.Blocks, secret: str) -> Session:
@@ -49,11 +55,11 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         anchors=gr.State((RARE_ANCHOR, POPULAR_ANCHOR)),
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),
-        task=gr.State(None),
+        at_work=gr.State(None),
         kept=gr.BrowserState({}, storage_key="adapop-session", secret=secret),
         saved=gr.State(facts),
         restored=gr.State(None),
-        lent=gr.State(False),
+        touring=gr.State(False),
     )
 
 

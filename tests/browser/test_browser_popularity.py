@@ -206,7 +206,7 @@ def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places,
     """To choose "My own facts" asks for the file that is there. A file may come before that is answered: "no file yet",
     said after it, would empty its set."""
     read, answered = threading.Event(), threading.Event()
-    chosen_again, arrived = upload._chosen_again, upload._arrived
+    chosen_again, arrived = upload.UploadEvents.chosen_again, upload.UploadEvents.arrived
 
     def late(*values):
         if read.wait(3):  # it is not: the file has to wait
@@ -220,8 +220,8 @@ def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places,
         finally:
             read.set()
 
-    monkeypatch.setattr(upload, "_chosen_again", late)
-    monkeypatch.setattr(upload, "_arrived", file_arrived)
+    monkeypatch.setattr(upload.UploadEvents, "chosen_again", late)
+    monkeypatch.setattr(upload.UploadEvents, "arrived", file_arrived)
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
         page.get_by_text("My own facts").click()
         page.set_input_files("#upload input[type=file]", places)
@@ -234,7 +234,7 @@ def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places,
 def test_columns_of_another_file_are_not_a_choice_for_this_one(places):
     """The page may ask with the columns it shows while those of a new file are on their way to it."""
     for shown in ([upload.NONE] * len(upload.FIELDS), ["frage", "antwort", *[upload.NONE] * (len(upload.FIELDS) - 2)]):
-        _, facts, _, _ = upload._read(str(places), "own", None, *shown)
+        facts = upload.facts_chosen(str(places), "own", None, *shown)
         assert [fact.answer for fact in facts.forget] == ["France", "Utopia", HOSTILE]
 
 

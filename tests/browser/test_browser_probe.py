@@ -50,7 +50,7 @@ def test_a_fact_is_sought_from_inside(probed):
     page.get_by_label("Looking through the layers").click()
     page.get_by_text("prompts read").wait_for()
     page.click("#recover")
-    page.get_by_text("After layer 4 the answer leads").wait_for()
+    says(page, "#recovery-table", "4, all", "rank")
     page.reload()
     state_is(page, "done")
     open_tab(page, "Probe")

@@ -60,7 +60,7 @@ def test_run_resume_probe_and_list(small_file, tmp_path, capsys, monkeypatch):
 def test_run_ends_with_the_table(small_file, tmp_path, capsys):
     assert main(["run", "--facts", str(small_file), "--epochs", "1", "--lr", "1e-6", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    for word in ("forget direct", "retain direct", "holdout direct", "λ by epoch", "never activated"):
+    for word in ("to forget, direct", "retained, direct", "held out, direct", "λ by epoch", "never activated"):
         assert word in out
 
 

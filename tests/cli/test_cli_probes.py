@@ -1,6 +1,7 @@
 """The commands on what a run left behind, in process."""
 
 import json
+import re
 import zipfile
 
 import pytest
@@ -24,10 +25,14 @@ def test_probes_and_recovery_are_printed_and_kept(finished, capsys):
     arguments = ["probe", str(finished.folder), "--kinds", "direct,multiple choice", "--per-tier", "2"]
     assert main([*arguments, "--recovery", "lens"]) == 0
     said = capsys.readouterr().out
-    assert "forget, direct" in said
-    assert "holdout, multiple choice" in said
-    assert "retain, rare: 2 retained" in said
-    assert "lens, all tiers" in said
+    tables = {table.split("\n")[0]: table for table in said.strip().split("\n\n")}
+    for group in ("to forget", "retained", "held out"):
+        table = tables[f"Where it leaks, facts {group}"]
+        assert re.search(r"^ +rare +middle +popular +all$", table, re.MULTILINE)
+        assert re.search(r"^direct +1\.00 → \d", table, re.MULTILINE)
+        assert re.search(r"^multiple choice +", table, re.MULTILINE)
+    assert re.search(r"^Retained +2 ", tables["Verdicts, facts retained"], re.MULTILINE)
+    assert re.search(r"^4, all +32 +\d", tables["Looking through the layers"], re.MULTILINE)
     assert {row.kind for row in finished.probes()} == {"direct", "multiple choice"}
     assert set(finished.recovery()) == {"lens"}
 

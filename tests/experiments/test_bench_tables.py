@@ -144,9 +144,9 @@ def test_every_method_has_a_row_of_the_papers():
 
 def test_markdown_and_csv_say_the_same():
     table = tables.outcome_table(SEEN)
-    lines = [line for line in table.markdown.splitlines() if line.startswith("| ")]
+    lines = [line for line in table.as_markdown().splitlines() if line.startswith("| ")]
     assert lines[2] == "| " + " | ".join(table.rows[0]) + " |" and len(lines) == 4
-    read = list(csv.reader(io.StringIO(table.csv)))
+    read = list(csv.reader(io.StringIO(table.as_csv())))
     assert read[0] == list(table.head)
     assert [cell.lstrip("'") for cell in read[1]] == list(table.rows[0]), "a negative mean must not run as a formula"
 

@@ -1,7 +1,10 @@
 """`bench speed`: each case in a process of its own, medians over the rounds, a table of ratios. No time is asserted."""
 
+import ast
+
 import pytest
 
+from adapop.experiments.speed import waiting
 from adapop.experiments.speed.table import UNMEASURED, _measured, _medians, _shown
 from adapop.experiments.speed.throughput import Case
 
@@ -36,3 +39,11 @@ def test_a_busy_moment_does_not_decide(found):
     slow = found[1] | {key: found[1][key] / 10 for key in ("train", "score")} | {"peak": 10 * found[1]["peak"]}
     several = _medians([found[1], slow, found[1]])
     assert several == found[1]
+
+
+@pytest.mark.parametrize("code", [waiting.RUN, waiting.FACTS, waiting.PROBES])
+def test_what_is_run_in_a_process_of_its_own_imports_what_there_is(code):
+    """It is text to Python, so no linter sees a name in it that has moved."""
+    imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert any((getattr(node, "module", None) or "").startswith("adapop") for node in imports)
+    exec("\n".join(map(ast.unparse, imports)), {})

@@ -19,10 +19,10 @@ from adapop.facts.text import mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import answers_of, world
 from adapop.paths import ROOT
-from adapop.probes import wording
 from adapop.probes.attacks import attack_prompts, own_attacks
 from adapop.probes.prompts import CHOICE, KINDS, NotApplicable, Prompt, checked, direct
 from adapop.probes.translations import LANGUAGES, NAMES, QUESTIONS
+from adapop.probes.wording import WORDING
 
 DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))  # rows of DUET and RWKU
 AROUND = ("prefix injection", "affirmative suffix", "role playing")
@@ -100,8 +100,8 @@ def test_words_round_the_question_differ_by_seed(kind):
         ("capital of", "a geographer"),
         ("place_of_birth", "a biographer"),
         ("official language", "a linguist"),
-        ("shoe size", wording.EXPERT),
-        ("", wording.EXPERT),
+        ("shoe size", WORDING.expert),
+        ("", WORDING.expert),
     ],
 )
 def test_persona_knows_the_relation(relation, who):
@@ -283,7 +283,7 @@ def test_tables_of_languages_are_whole():
 
 
 def test_synonyms_are_other_words():
-    assert not [word for word, other in wording.SYNONYMS.items() if word == other or not word.islower()]
+    assert not [word for word, other in WORDING.synonyms.items() if word == other or not word.islower()]
 
 
 # --- no prompt gives its answer away

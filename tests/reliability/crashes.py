@@ -1,4 +1,4 @@
-"""Runs that are killed at random moments and gone on with: do they come to what an undisturbed run comes to?
+"""Kills runs at random moments, resumes them, and compares each with a run that nobody disturbed.
 
 Every attempt at a run is a process of its own and every kill a real SIGKILL. The processes are forked from one that
 has imported the engine, so that a hundred of them take minutes and not an hour.
@@ -6,9 +6,11 @@ has imported the engine, so that a hundred of them take minutes and not an hour.
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import random
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -17,6 +19,8 @@ from dataclasses import asdict, dataclass, field, replace
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.facts.fact import FactSet
@@ -24,7 +28,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.runs.run import Run
 from adapop.training.events import RunStarted
 
-KILLS, KILLS_A_RUN = 100, 4
+KILLS_A_RUN = 4
 METHODS = ("adapop", "altpo")  # the second also keeps the wrong answers that it found
 EPOCHS, FACTS, BATCH = 2, 8, 2
 KEPT = ("adapter_model.safetensors", "optimizer.safetensors", "state.json")
@@ -51,7 +55,7 @@ class Survived:
     different: list[str] = field(default_factory=list)
 
 
-def main(kills: int = KILLS) -> int:
+def main(kills: int) -> int:
     """Prints the table. Exit status 1 if anything differed."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -206,3 +210,9 @@ def _said(run: Run) -> list[tuple[str, dict]]:
     """What a run said, but for its name, the clock, and that it was begun again."""
     events = [event for event in run.events() if not isinstance(event, RunStarted)]
     return [(event.kind, {key: value for key, value in asdict(event).items() if key not in HIDDEN}) for event in events]
+
+
+if __name__ == "__main__":
+    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    command.add_argument("--kills", type=int, default=100, help="how many; default 100")
+    sys.exit(main(**vars(command.parse_args())))

@@ -1,9 +1,11 @@
-"""One process that does run after run, as an app does for weeks: does it keep anything of those that are over?"""
+"""Does run after run in one process, as an app does for weeks, and shows what it still holds of those that are over."""
 
 from __future__ import annotations
 
+import argparse
 import gc
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,13 +14,15 @@ from pathlib import Path
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.service.worker import Worker
 
-RUNS, ROWS = 500, 20
+ROWS = 20
 FACTS, BATCH = 4, 2
 PATIENCE_SECONDS = 600
 
@@ -36,7 +40,7 @@ class Held:
     seconds: float
 
 
-def main(runs: int = RUNS) -> int:
+def main(runs: int) -> int:
     """Prints a row for every twentieth of the runs."""
     print("".join(f"{item.name:>12}" for item in fields(Held)))
     with tempfile.TemporaryDirectory() as folder:
@@ -74,3 +78,9 @@ def _models() -> int:
     from adapop.model.adapted import AdaptedModel
 
     return sum(type(thing) is AdaptedModel for thing in gc.get_objects())
+
+
+if __name__ == "__main__":
+    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    command.add_argument("--runs", type=int, default=500, help="how many; default 500")
+    sys.exit(main(**vars(command.parse_args())))

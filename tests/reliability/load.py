@@ -1,4 +1,4 @@
-"""Many programs at once that start, follow, stop and question runs of their own: what is lost, mixed up or leaking?
+"""Lets many programs start, follow, stop and question runs at once, and counts what is lost, mixed up or leaking.
 
 The public app runs as `python app.py` starts it, the clients as threads of this process, on the same cores. Each
 client has an address of its own (X-Forwarded-For), facts of its own, and asks nothing whose answer it cannot check.
@@ -6,7 +6,9 @@ client has an address of its own (X-Forwarded-For), facts of its own, and asks n
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -15,9 +17,11 @@ from statistics import fmean, median, quantiles
 
 import psutil
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from adapop.experiments.speed.serving import served
 from adapop.limits import QUEUE
-from tests.reliability.clients import ENDED, Client, Tally
+from clients import ENDED, Client, Tally
 
 SAMPLE_SECONDS = 1.0
 
@@ -84,3 +88,10 @@ def _megabytes(process: int) -> float:
         return psutil.Process(process).memory_info().rss / 2**20
     except psutil.NoSuchProcess:
         return 0.0
+
+
+if __name__ == "__main__":
+    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    command.add_argument("--clients", type=int, default=50, help="how many at once; default 50")
+    command.add_argument("--minutes", type=float, default=5.0, help="for how long; default 5")
+    sys.exit(main(**vars(command.parse_args())))

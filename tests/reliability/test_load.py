@@ -1,8 +1,8 @@
-"""The load of `bench load` in small: three programs at once for some seconds, over the app in a process of its own."""
+"""`load.py` in small: three programs at once for some seconds, over the app in a process of its own."""
 
 import re
 
-from tests.reliability import load
+import load
 
 
 def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):

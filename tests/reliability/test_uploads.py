@@ -8,8 +8,8 @@ import pytest
 from adapop.errors import AdaPopError
 from adapop.paths import ROOT
 from adapop.ui.api_values import facts_of
-from tests.reliability.hostile import LARGE_EVERY, case
-from tests.reliability.hostile.file import TEXTS
+from hostile import LARGE_EVERY, case
+from hostile.file import TEXTS
 
 CASES = 2 * LARGE_EVERY
 
@@ -22,7 +22,7 @@ def nested(depth):
 
 
 def test_no_hostile_file_breaks_a_promise():
-    command = [sys.executable, "-m", "adapop", "bench", "uploads", "--cases", str(CASES)]
+    command = [sys.executable, "tests/reliability/uploads.py", "--cases", str(CASES)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{CASES} files in" in done.stdout

@@ -1,11 +1,12 @@
-"""Hostile uploads: is each refused or read in words, in time, in memory, and is what is read what the file says?
+"""Reads hostile uploads and checks each: refused in words or read as the file says, within time and memory.
 
-Every file is made in one process and read in another, forked for it alone, whose time and peak memory (with those of
-the process that reads its Parquet) are the file's.
+Every file is made in one process and read in another, forked for it alone. The time and peak memory of the second,
+with those of the process that reads Parquet for it, are the file's.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import os
@@ -20,11 +21,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet
 from adapop.facts.files import read_table
-from tests.reliability.hostile import case
-from tests.reliability.hostile.file import Case, score_of
+from hostile import case
+from hostile.file import Case, score_of
 
 SECONDS, BYTES = 5.0, 10**9
 PATIENCE = 300  # of wall time, which a busy machine stretches
@@ -49,16 +52,16 @@ class Ended:
         return self.outcome not in (READ, NAMED, REFUSED) or self.seconds > SECONDS or self.peak > BYTES
 
 
-def main(count: int, processes: int) -> int:
-    """Prints what became of the files 0 to count - 1. Returns 1 if a promise was broken, else 0."""
+def main(cases: int, processes: int) -> int:
+    """Prints what became of the files 0 to cases - 1. Returns 1 if a promise was broken, else 0."""
     begun, ended = time.monotonic(), []
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for end in pool.imap_unordered(ending_of, range(count)):
+        for end in pool.imap_unordered(ending_of, range(cases)):
             ended.append(end)
             if not len(ended) % PROGRESS:
-                print(f"{len(ended):,} of {count:,}", file=sys.stderr, flush=True)
+                print(f"{len(ended):,} of {cases:,}", file=sys.stderr, flush=True)
     _print_table(ended)
-    print(f"\n{count:,} files in {time.monotonic() - begun:.0f} s, of {len({end.kind for end in ended})} kinds")
+    print(f"\n{cases:,} files in {time.monotonic() - begun:.0f} s, of {len({end.kind for end in ended})} kinds")
     slowest, largest = max(ended, key=lambda end: end.seconds), max(ended, key=lambda end: end.peak)
     print(f"slowest: file {slowest.number} ({slowest.kind}), {slowest.seconds:.2f} s; allowed {SECONDS:.0f} s")
     print(
@@ -170,3 +173,10 @@ def _judged(about: dict, told: dict) -> str:
         if len(told["facts"]) + len(told["problems"]) < len(about["says"]):
             return "rows were dropped without a word"
     return NAMED if told["problems"] else READ
+
+
+if __name__ == "__main__":
+    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    command.add_argument("--cases", type=int, default=2_000, help="how many files; default 2,000")
+    command.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one a core")
+    sys.exit(main(**vars(command.parse_args())))

@@ -1,4 +1,4 @@
-"""Many visitors who watch one run while it trains: does each of them get every update, and how late?
+"""Lets many pages watch one run while it trains, and counts the updates that each gets, and how late.
 
 The app runs as `python app.py` starts it. The visitors speak HTTP as the page does (its timer through the queue, the
 answer as a stream), each in a session of its own, from one other process on the same cores.
@@ -6,10 +6,12 @@ answer as a stream), each in a session of its own, from one other process on the
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import secrets
+import sys
 import tempfile
 import threading
 import time
@@ -17,11 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from adapop.experiments.speed.serving import answer, call, event, served
 from adapop.runs.run import find_run
 from adapop.training.events import Saved
 
-VISITORS, EPOCHS = 20, 5
+EPOCHS = 5
+FAILURES = 20  # after so many a page gives up
 TICK_SECONDS = 0.7
 ENDED = ("done", "stopped", "failed", "interrupted")
 
@@ -46,38 +51,40 @@ class Tick:
     log: int
 
 
-def main() -> None:
-    """Prints the table. Takes about a minute."""
+def main(visitors: int) -> int:
+    """Prints the table. Takes about a minute. Returns 1 if a page missed an update or the end, else 0."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
         address = app.address
         tick = _tick(answer(f"{address}config"))
         settings = ["sandbox", "adapop", "paper", None, EPOCHS, 0, "paper", "error", "own"]
         begun = call(address, "start_run", settings)[0]
         run = find_run(begun["run"], Path(folder))
-        visitors = [Visitor() for _ in range(VISITORS)]
-        threads = [threading.Thread(target=_watch, args=(address, tick, run.id, visitor)) for visitor in visitors]
+        crowd = [Visitor() for _ in range(visitors)]
+        threads = [threading.Thread(target=_watch, args=(address, tick, run.id, visitor)) for visitor in crowd]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         written = {event.epoch: event.time for event in run.events() if isinstance(event, Saved)}
         seconds = run.events()[-1].time - run.events()[0].time
-    late = [seen - written[epoch] for visitor in visitors for epoch, seen in visitor.saved.items()]
-    ticks = sorted(second for visitor in visitors for second in visitor.ticks)
-    missed = sum(len(written) - len(visitor.saved) for visitor in visitors)
-    print(f"{len(visitors)} visitors, one run of {EPOCHS} epochs in {seconds:.0f} s, {os.cpu_count()} cores for all")
-    print(f"answers                     {len(ticks):>8}, without one: {sum(visitor.failed for visitor in visitors)}")
+    late = [seen - written[epoch] for visitor in crowd for epoch, seen in visitor.saved.items()]
+    ticks = sorted(second for visitor in crowd for second in visitor.ticks)
+    missed = sum(len(written) - len(visitor.saved) for visitor in crowd)
+    print(f"{len(crowd)} visitors, one run of {EPOCHS} epochs in {seconds:.0f} s, {os.cpu_count()} cores for all")
+    print(f"answers                     {len(ticks):>8}, without one: {sum(visitor.failed for visitor in crowd)}")
     print(f"an answer takes             {quantiles(ticks, n=20)[9]:>8.2f} s, 95 %: {quantiles(ticks, n=20)[18]:.2f} s")
     print(f"saved epoch to every page   {max(late):>8.2f} s at most")
-    print(f"updates dropped             {missed:>8} of {len(written) * len(visitors)}")
-    print(f"pages that saw the end      {sum(visitor.state == 'done' for visitor in visitors):>8}")
+    print(f"updates dropped             {missed:>8} of {len(written) * len(crowd)}")
+    ended = sum(visitor.state == "done" for visitor in crowd)
+    print(f"pages that saw the end      {ended:>8}")
+    return int(missed > 0 or ended < visitors)
 
 
 def _watch(address: str, tick: Tick, run: str, visitor: Visitor) -> None:
     """Ticks as a page does until its strip shows that the run is over."""
     session = secrets.token_hex(6)
     data = [run, *[None] * (tick.inputs - 1)]  # the rest is state that the server holds
-    while visitor.state not in ENDED and visitor.failed < VISITORS:
+    while visitor.state not in ENDED and visitor.failed < FAILURES:
         begun = time.monotonic()
         try:
             output = event(address, {"data": data, "fn_index": tick.number, "session_hash": session})
@@ -103,4 +110,6 @@ def _tick(config: dict) -> Tick:
 
 
 if __name__ == "__main__":
-    main()
+    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    command.add_argument("--visitors", type=int, default=20, help="how many pages; default 20")
+    sys.exit(main(**vars(command.parse_args())))

@@ -16,6 +16,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, recorded
 from adapop.report.comparison import comparison
 from adapop.ui.compare import recorded as layer
+from components import stand_ins
 
 T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
 
@@ -138,7 +139,9 @@ def test_recorded_facts_are_the_sandbox_s(sandbox):
 
 def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     told = comparison([ADAPOP, WGA])
-    said, gap, gap_twin, cost, cost_twin, table = layer.pictures(told, layer.SAME)
+    pictures = stand_ins(layer.Pictures)
+    drawn, without = (pictures.drawn(told, choice) for choice in (layer.SAME, layer.NONE))
+    gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost]
     names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
     assert names[0] == "original"
     assert names[3:] == ["R2 WGA", "R1 AdaPop"]
@@ -146,15 +149,18 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     rare = next(trace for trace in gap.data if trace.name == "rare")
     assert [symbol.endswith("-open") for symbol in rare.marker.symbol] == [False] * 3 + [True] * 2
     assert [line.y0 for line in gap.layout.shapes] == [2.5, 2.5], "a line between, in each panel"
-    without = layer.pictures(told, layer.NONE)
     front = [trace for trace in cost.data if trace.name == "Pareto front"]
-    assert front == [trace for trace in without[3].data if trace.name == "Pareto front"]
-    assert [row[0] for row in gap_twin["rows"]][:1] == ["asked as trained"], "the panels keep their names"
-    (drawn,) = [trace for trace in cost.data if trace.name == "recorded here"]
-    assert list(drawn.text) == ["<b>R1</b>", "<b>R2</b>"]
-    assert [row[-1] for row in cost_twin["rows"]][-2:] == ["not in the contest"] * 2
-    assert table["head"][:3] == without[-1]["head"]
-    assert table["head"][3].startswith("R1 AdaPop, recorded, ")
+    assert front == [trace for trace in without[pictures.cost].data if trace.name == "Pareto front"]
+    assert [row[0] for row in drawn[pictures.gap.twin]["rows"]][:1] == ["asked as trained"], (
+        "the panels keep their names"
+    )
+    (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
+    assert list(points.text) == ["<b>R1</b>", "<b>R2</b>"]
+    assert [row[-1] for row in drawn[pictures.cost_twin]["rows"]][-2:] == ["not in the contest"] * 2
+    head = drawn[pictures.table]["head"]
+    assert head[:3] == without[pictures.table]["head"]
+    assert head[3].startswith("R1 AdaPop, recorded, ")
+    said = drawn[pictures.said]
     assert "bench main" in said["lines"][0]
     assert recorded.commits(recorded.results())[0] in said["lines"][0]
 

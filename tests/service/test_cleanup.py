@@ -9,7 +9,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError, RunError
 from adapop.limits import keep_bytes, keep_seconds
 from adapop.runs.run import all_runs, create_run
-from adapop.service.cleanup import delete_aside, kept, overdue, put_aside
+from adapop.service.cleanup import delete_hidden, entries, hide, overdue
 from adapop.service.saved_sets import load_set, save_set
 from adapop.service.worker import Worker
 
@@ -43,7 +43,7 @@ def test_age_is_that_of_the_newest_file(small, tmp_path):
 
 def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(small, tmp_path):
     runs = [run_of(small, tmp_path, hours) for hours in (3, 2, 1)]
-    size = kept(tmp_path)[0].bytes
+    size = entries(tmp_path)[0].bytes
     assert overdue(tmp_path, None, 2.5 * size, nobody) == [runs[0].folder]
     assert overdue(tmp_path, None, 1.5 * size, runs[0].id.__eq__) == [runs[1].folder, runs[2].folder]
     assert overdue(tmp_path, None, 3.5 * size, nobody) == []
@@ -71,10 +71,10 @@ def test_only_runs_and_sets_are_ever_deleted(small, tmp_path):
 
 def test_a_reader_sees_a_run_whole_or_not_at_all(small, tmp_path):
     run = run_of(small, tmp_path, 3)
-    put_aside(run.folder, tmp_path)
-    put_aside(run.folder, tmp_path)
+    hide(run.folder, tmp_path)
+    hide(run.folder, tmp_path)
     assert all_runs(tmp_path) == []
-    delete_aside(tmp_path)
+    delete_hidden(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,12 +12,14 @@ from adapop.runs.run import RUN_ID, create_run
 from adapop.service.links import LINK, delete_dead, link_of, linked
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed
-from adapop.ui.access import known_run, link_to, refused, shown_run, steers
+from adapop.ui.access import known_run, link_to, may_control, refused, shown_run
 from adapop.ui.compare import race
 from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import screen as probe
 from adapop.ui.run import screen as run
+from components import stand_ins
 
+SCREEN = stand_ins(run.RunScreen)
 WRONG = ["", "view-", "view-" + "0" * 32, "../" * 8, "view-" + "0" * 31 + "/", None, 7, ["x"], "\0", "x" * 10_000]
 
 
@@ -62,13 +64,13 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     name = link_of(made)
     assert shown_run(worker, name) == made
     assert known_run(worker, name) is None
-    assert steers(worker, made.id)
-    assert not steers(worker, name)
+    assert may_control(worker, made.id)
+    assert not may_control(worker, name)
     assert link_to(worker, name) == link_to(worker, made.id) == name
     for forbidden in (
-        lambda: run.end(worker, name),
-        lambda: run.again(worker, name),
-        lambda: probe.asked(worker, name, "Who?", ""),
+        lambda: run.stop_run(worker, name),
+        lambda: run.resume_run(worker, name),
+        lambda: probe.ask_both(worker, name, "Who?", ""),
     ):
         with pytest.raises(gr.Error, match="read-only link"):
             forbidden()
@@ -76,8 +78,9 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     race.end(worker, {"runs": [name]})
     assert not made.stop_requested
     assert probe.fact_choices(worker, name, "forget", None).choices
-    *_, stop, _, resume, link = run.show(worker, name)[:5]
-    assert (stop.interactive, resume.visible, link.visible) == (False, False, True)
+    shown = SCREEN.show(worker, name)
+    controls = shown[SCREEN.follower.stop], shown[SCREEN.resume], shown[SCREEN.link]
+    assert (controls[0].interactive, controls[1].visible, controls[2].visible) == (False, False, True)
 
 
 def test_a_race_that_somebody_else_looks_at_holds_the_link(made, worker):
@@ -91,8 +94,8 @@ def test_a_race_that_somebody_else_looks_at_holds_the_link(made, worker):
 
 def test_no_report_and_no_failure_tells_the_id(made, tmp_path):
     made.append(RunFailed(run=made.id, message=f"The disk is full: {made.folder}/x.", fix=f"{made.id}"))
-    view = run.show(Worker(tmp_path), link_of(made))
-    assert made.id not in str(view[0])
+    shown = SCREEN.show(Worker(tmp_path), link_of(made))
+    assert made.id not in str([shown[SCREEN.follower.strip], shown[SCREEN.log]])
     with zipfile.ZipFile(write_archive(made, tmp_path / "r.zip")) as archive:
         for name in archive.namelist():
             assert made.id.encode() not in archive.read(name), name
@@ -101,7 +104,7 @@ def test_no_report_and_no_failure_tells_the_id(made, tmp_path):
 def test_a_damaged_run_does_not_tell_its_id_either(made, worker):
     (made.folder / "events.jsonl").write_text("{no\n", encoding="utf-8")
     name = link_of(made)
-    strip, *_ = run.show(worker, name)
+    strip = SCREEN.show(worker, name)[SCREEN.follower.strip]
     assert "events.jsonl, line 1 does not read" in str(strip)
     with pytest.raises(AdaPopError) as damaged:
         archive_of(worker, shown_run(worker, name))

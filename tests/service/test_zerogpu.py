@@ -8,7 +8,7 @@ from adapop.model.catalogue import MODELS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.progress import Progress
 from adapop.service.worker import Worker
-from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, cost_of_asking, lent, public_models
+from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, cost_of_asking, on_accelerator, public_models
 from adapop.ui import page
 from adapop.ui.run import screen, settings
 
@@ -49,13 +49,13 @@ def dead(progress=None):
 @pytest.mark.parametrize("accelerated", [None, gpu])
 def test_an_error_of_ours_says_the_same_wherever_it_happens(accelerated):
     with pytest.raises(ModelError) as caught:
-        lent(too_long, accelerated, 15)(*([Progress()] if accelerated else []))
+        on_accelerator(too_long, accelerated, 15)(*([Progress()] if accelerated else []))
     assert (caught.value.message, caught.value.fix) == ("The prompt has 2,000 tokens.", "Shorten it.")
 
 
 def test_any_other_error_is_put_into_words():
     with pytest.raises(Exception, match="The GPU was taken away"):
-        lent(dead, gpu, 15)(Progress())
+        on_accelerator(dead, gpu, 15)(Progress())
 
 
 def words_of(worker) -> str:

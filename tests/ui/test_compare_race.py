@@ -8,10 +8,12 @@ import pytest
 from test_worker import wait_until
 
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.report.comparison import comparison
 from adapop.report.record import read_record
 from adapop.service.worker import Worker
-from adapop.ui.compare import published, race, recorded, screen
+from adapop.ui.compare import published, race, recorded, results, screen
 from browsing import HOSTILE
+from components import stand_ins
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
@@ -20,8 +22,13 @@ def begin(worker, facts, chosen, epochs=1, seeds=1):
     return race.begin(worker, facts, "error", ANCHORS, chosen, epochs, seeds)
 
 
+SCREEN = stand_ins(screen.CompareScreen)
+RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
+
+
 def shown_of(worker, kept, seen=-1, choice=recorded.NONE, pair=(None, None)):
-    return screen.show(worker, kept, seen, "Llama DUET", choice, *pair)
+    """Updates by component of `SCREEN`."""
+    return SCREEN.show(worker, kept, seen, "Llama DUET", choice, *pair)
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +61,21 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, raced):
 
 def test_page_shows_the_race_from_its_folders_alone(worker, raced):
     again = Worker(worker.root)  # another process that never heard of it
-    values = shown_of(again, raced)
-    progress, start, stop, empty, results, *shown, seen, timer = values
-    pictures, own, told = shown[: recorded.PICTURES], shown[recorded.PICTURES], shown[recorded.PICTURES + 1 :]
-    assert progress["runs"][0]["state"] == "done"
-    assert (start.interactive, stop.interactive, empty.visible, results.visible) == (True, False, False, True)
-    assert (seen, timer.active) == (6, False)
-    assert "the gap of 1 AdaPop is" in " ".join(told[1]["lines"])
-    assert own.visible
-    assert pictures[0]["kind"] == "hidden", "nothing recorded unless somebody wants it"
-    later = shown_of(again, raced, seen=6)
-    assert len(later) == len(values)
-    assert all(value == gr.skip() for value in later[4:-1]), "nothing is drawn twice"
+    shown = shown_of(again, raced)
+    assert set(shown) == set(SCREEN.shown), "all of it, and nothing that is no output"
+    assert shown[SCREEN.progress]["runs"][0]["state"] == "done"
+    assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].interactive) == (True, False)
+    assert (shown[SCREEN.empty].visible, shown[RESULTS.column].visible, shown[RESULTS.own].visible) == (
+        False, True, True,
+    )  # fmt: skip
+    assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == (6, False)
+    assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
+    assert shown[PICTURES.said]["kind"] == "hidden", "nothing recorded unless somebody wants it"
+    assert not set(RESULTS.all) & set(shown_of(again, raced, seen=6)), "nothing is drawn twice"
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, raced):
-    _said, gap, *_ = shown_of(worker, raced)[5:]
+    gap = shown_of(worker, raced)[PICTURES.gap.plot]
     recalls = [run.measured().recall("forget", tier="rare") for run in race.standing(worker, raced).runs]
     wga = (recalls[2] + recalls[5]) / 2
     drawn = next(trace for trace in gap.data if trace.name == "rare")
@@ -85,15 +91,15 @@ def test_two_contestants_differ_in_their_method_and_not_in_their_seeds(worker, r
 
 
 def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, raced):
-    first, second, differ = shown_of(worker, raced, pair=("3", "1"))[-8:-5]
-    assert (first.value, second.value) == ("3", "1")
-    assert {cell["value"] for row in differ["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
-    first, second, _ = shown_of(worker, raced, pair=("9", None))[-8:-5]
-    assert (first.value, second.value) == ("1", "2"), "whom this race does not have, as of a race before"
+    shown, pair = shown_of(worker, raced, pair=("3", "1")), RESULTS.differences
+    assert (shown[pair.first].value, shown[pair.second].value) == ("3", "1")
+    assert {cell["value"] for row in shown[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
+    shown = shown_of(worker, raced, pair=("9", None))
+    assert (shown[pair.first].value, shown[pair.second].value) == ("1", "2"), "those of a race before are unknown"
 
 
 def test_report_and_table_can_be_taken_home(worker, raced):
-    report, table = screen.files_of(race.standing(worker, raced).runs)
+    report, table = results.files_of(race.standing(worker, raced).runs)
     with open(report.value["path"], encoding="utf-8") as file:
         page = file.read()
     assert "The runs side by side" in page
@@ -161,7 +167,7 @@ def test_run_of_another_tab_joins_once(worker, raced, small):
         with pytest.raises(gr.Error):
             race.joined(worker, known, joining)
     wait_until(lambda: not race.standing(worker, kept).ticking)
-    warned = shown_of(worker, kept)[5 + recorded.PICTURES + 1]
+    warned = shown_of(worker, kept)[RESULTS.warnings]
     assert "did not work on the same facts" in " ".join(warned["lines"])
 
 
@@ -169,16 +175,20 @@ def test_run_of_another_tab_joins_once(worker, raced, small):
 def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
     now = race.standing(worker, kept)
     assert (now.runs, now.finished, now.ticking) == ((), 0, False)
-    *_, own, results, timer = (shown_of(worker, kept)[at] for at in (5 + recorded.PICTURES, 4, -1))
-    assert (results.visible, own.visible, timer.active) == (False, False, False)
+    shown = shown_of(worker, kept)
+    assert (shown[RESULTS.column].visible, shown[RESULTS.own].visible) == (False, False)
+    assert not shown[SCREEN.follower.timer].active
 
 
 def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker):
     for choice, visible in ((recorded.NONE, False), (recorded.SAME, False), (recorded.EVERY, True)):
-        results, words, gap, *_ = shown_of(worker, None, choice=choice)[4:]
-        assert (results.visible, gap != gr.skip()) == (visible, visible)
-        assert words["kind"] == {recorded.NONE: "hidden", recorded.SAME: "warn", recorded.EVERY: "calm"}[choice]
-        assert screen.layered(worker, None, choice)[0].visible == visible
+        shown = shown_of(worker, None, choice=choice)
+        assert (shown[RESULTS.column].visible, PICTURES.gap.plot in shown) == (visible, visible)
+        kind = {recorded.NONE: "hidden", recorded.SAME: "warn", recorded.EVERY: "calm"}[choice]
+        assert shown[PICTURES.said]["kind"] == kind
+        layered = RESULTS.visible(comparison([]), choice)
+        assert set(layered) <= {RESULTS.column, *PICTURES.all}
+        assert layered[RESULTS.column].visible == visible
 
 
 def test_deleted_run_is_named_by_its_method(worker):

@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 
-import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
@@ -17,6 +16,7 @@ from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import seen_of
 from adapop.ui.run.state import STATES, RunSeen, view
+from components import stand_ins
 
 START = RunStarted(
     run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
@@ -183,11 +183,11 @@ def test_nothing_is_said_of_what_is_left_before_an_epoch_is_done():
 def test_the_loss_table_follows_every_step(tmp_path):
     run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
     begun = [START, *STEPS[:2]]
-    charts.values(run, begun, -1)
-    losses, table, *others = charts.values(run, [*begun, STEPS[2]], len(begun))
-    assert [row[0] for row in table["rows"]] == ["0.25", "0.5", "0.75"]
-    assert all(other == gr.skip() for other in others), "the pictures of an epoch wait for its end"
-    assert len([losses, table, *others]) == charts.COUNT
+    pictures = stand_ins(charts.RunCharts)
+    assert set(pictures.drawn(run, begun, -1)) == set(pictures.all)
+    changes = pictures.drawn(run, [*begun, STEPS[2]], len(begun))
+    assert [row[0] for row in changes[pictures.losses_twin]["rows"]] == ["0.25", "0.5", "0.75"]
+    assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
 
 
 def test_the_log_compares_drift_with_the_tolerance():

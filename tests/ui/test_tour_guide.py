@@ -26,6 +26,7 @@ from adapop.ui.tour.controls import Driven
 from adapop.ui.tour.guide import Guide
 from adapop.ui.tour.story import Story
 from adapop.ui.tour.text import RETRY, STOPS
+from components import stand_ins
 
 DIRECT, REWORDED = (place for place, stop in enumerate(STOPS) if stop.ask)
 TRAINING = next(place for place, stop in enumerate(STOPS) if stop.run)
@@ -177,12 +178,11 @@ def test_prompt_and_answers_arrive_together(guide, monkeypatch):
 
 def test_what_a_look_up_finds_during_the_tour_arrives_afterwards(small):
     pair = load_facts("pair")
-    found = lookup._Found(
-        small, Scoring("counts", {fact.id: Score(fact.id, 7.0, "counts") for fact in small.forget}), False
-    )
-    held = lookup._applied(True, pair, given(pair.forget), found)
-    assert held == [gr.skip()] * 3
-    scored, scorings, over = lookup._applied(False, small, (), found)
-    assert {fact.score for fact in scored.forget} == {7.0}
-    assert (len(scorings), over) == (1, None)
-    assert lookup._applied(False, pair, (), replace(found, facts=pair, lent=True)) == (gr.skip(), gr.skip(), None)
+    scoring = Scoring("counts", {fact.id: Score(fact.id, 7.0, "counts") for fact in small.forget})
+    found, screen = lookup.Found(small, scoring, False), stand_ins(lookup.LookUp)
+    session = screen.session
+    assert screen.applied(True, pair, given(pair.forget), found) == gr.skip()
+    shown = screen.applied(False, small, (), found)
+    assert {fact.score for fact in shown[session.facts].forget} == {7.0}
+    assert (len(shown[session.scorings]), shown[screen.found]) == (1, None)
+    assert screen.applied(False, pair, (), replace(found, facts=pair, touring=True)) == {screen.found: None}

@@ -101,7 +101,7 @@ def test_nobody_stops_or_resumes_a_shared_run(tmp_path, small):
     run.share()
     with pytest.raises(RunError, match="every visitor"):
         run.request_stop()
-    for button in (run_screen.end, run_screen.again):
+    for button in (run_screen.stop_run, run_screen.resume_run):
         with pytest.raises(gr.Error, match="every visitor"):
             button(worker, run.id)
     assert not run.stop_requested

@@ -1,20 +1,22 @@
 """Work that a page watches: its end is told, whatever it was, and what a visitor asks for counts."""
 
 from concurrent.futures import Future
+from threading import Event
 
 import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import ModelError, NetworkError
+from adapop.errors import AdaPopError, ModelError, NetworkError
 from adapop.probes.plan import Plan
-from adapop.progress import Progress
+from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.ui.compare import screen
+from adapop.ui.compare import results
 from adapop.ui.facts import lookup
 from adapop.ui.probe import leaks
-from adapop.ui.wiring import failure_of
+from adapop.ui.wiring import failure_of, followed
+from components import stand_ins
 
 
 class Failing(Worker):
@@ -36,14 +38,47 @@ def failed(error: Exception) -> Future:
     return future
 
 
-def test_an_error_that_nobody_foresaw_has_words(caplog):
+def test_an_error_that_nobody_foresaw_has_words_and_a_place_in_the_log_without_the_users_text(caplog):
+    typed = "the user's secret"
+
+    def work(progress):
+        raise ValueError(typed)
+
     assert failure_of(failed(error := NetworkError("Stopped."))) is error
-    said = failure_of(failed(MemoryError("x")))
-    assert isinstance(said, ModelError)
-    assert "MemoryError" in str(said)
-    assert "a question to the model failed" in caplog.text
+    future, _ = started(work)
+    assert isinstance(future.exception(5), ValueError)
+    said = failure_of(future)
+    assert isinstance(said, AdaPopError)
+    assert "ValueError" in str(said)
+    assert "ValueError" in caplog.text
+    assert "in work" in caplog.text, "where it failed"
+    assert typed not in str(said) + caplog.text
     (done := Future()).set_result(1)
     assert failure_of(done) is None
+
+
+def test_a_page_sees_how_far_work_is_until_it_is_over():
+    def work(progress):
+        progress.say("half way")
+        begun.wait(5)
+
+    begun = Event()
+    future, progress = started(work)
+    lines = followed(future, progress, "Beginning …")
+    while (line := next(lines)) == "Beginning …":
+        pass
+    assert line == "half way"
+    begun.set()
+    assert set(lines) <= {"half way"}
+    assert future.done()
+
+
+def test_a_page_that_stops_reading_stops_the_work():
+    future, progress = started(lambda progress: progress.wait(30))
+    lines = followed(future, progress)
+    assert next(lines)
+    lines.close()
+    assert isinstance(future.exception(5), NetworkError)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +92,10 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
     run.checkpoint(1).mkdir()
     if found is not None:
         run.save_probes(found)
-    said = leaks._probed(Failing(tmp_path, error), run.id, 8, "forget")
-    *_, start, stop, at_work = next(said)
-    assert (start.interactive, stop.interactive, at_work) == (True, False, None)
+    screen = stand_ins(leaks.Leaks)
+    said, work = screen.probe(Failing(tmp_path, error), run.id, 8, "forget"), screen.work
+    shown = next(said)
+    assert (shown[work.start].interactive, shown[work.stop].interactive, shown[work.at_work]) == (True, False, None)
     with pytest.raises(gr.Error if toast else StopIteration, match=toast or None):
         next(said)
 
@@ -68,8 +104,9 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     monkeypatch.setenv("ADAPOP_JOBS_AN_HOUR", "1")
     worker = Worker(tmp_path)
     run = create_run(make_config(), small, None, tmp_path)
-    screen.taken_home(worker, {"runs": [run.id]})
+    results.requested_files(worker, {"runs": [run.id]})
     with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
-        screen.taken_home(worker, {"runs": [run.id]})
-    said, *_ = next(lookup._scored(worker, False, small, (), "wikidata", "sitelinks", "", "subject", None))
-    assert "ADAPOP_JOBS_AN_HOUR" in str(said)
+        results.requested_files(worker, {"runs": [run.id]})
+    screen = stand_ins(lookup.LookUp)
+    said = next(screen.scored(worker, False, small, (), "wikidata", "sitelinks", "", "subject", None))
+    assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])

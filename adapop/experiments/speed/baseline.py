@@ -1,4 +1,4 @@
-"""What the numbers of `bench speed` are held against: one training step as the public trainers of unlearning make it.
+"""The baseline of `bench speed`: training, scoring and generation as public trainers of unlearning do them.
 
 Rows go through the model one by one and their gradients are accumulated, logits are computed for every position and the
 whole vocabulary, and the reference model of NPO is a deep copy. Nothing else is made slow: no logging, no host reads.

@@ -1,4 +1,4 @@
-"""The app in a process of its own, and what programs and pages say to it over plain HTTP."""
+"""Starts the app in a process of its own and calls it over plain HTTP, as programs and pages do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOBODY: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. address: ends with a slash. process: its number. said: its last lines."""
+    """A running app. address: ends with a slash. process: its id. said: the last lines it printed."""
 
     address: str
     process: int
@@ -31,12 +31,12 @@ class Served:
 
 
 class Refused(Exception):
-    """The app answered with words instead of what was asked for."""
+    """The app refused a request; the message is its reason."""
 
 
 @contextmanager
 def served(folder: Path, program: Sequence[str] = ("app.py",), **environment: str) -> Iterator[Served]:
-    """`python app.py`, while it runs with its runs in the folder. environment: what else it finds there.
+    """Runs `python app.py` with its runs in the folder, until the block ends. environment: further variables.
 
     Raises:
         RuntimeError: it ended without an address.
@@ -60,7 +60,7 @@ def served(folder: Path, program: Sequence[str] = ("app.py",), **environment: st
 
 
 def event(address: str, body: dict) -> list:
-    """Queues a page's event and waits for its output.
+    """The output of a page's event, once its turn has come.
 
     Raises:
         OSError: no answer in time. ValueError: an answer without an output.

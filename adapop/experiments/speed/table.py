@@ -1,4 +1,4 @@
-"""How fast training, scoring and generation are here, against how public trainers do it: a table, no timed test.
+"""The table of `bench speed`: training, scoring and generation here, beside how public trainers do them.
 
 Each case is measured in a process of its own (`adapop.experiments.speed.throughput`), so that
 peaks of memory do not mix.

@@ -1,4 +1,4 @@
-"""How long one waits for the sandbox and the app on this machine. Each row is measured in a process of its own."""
+"""The table of waiting times: the sandbox and the app on this machine, each row measured in its own process."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ RUN = """
 import resource, sys, time
 from pathlib import Path
 begun = time.perf_counter()
-from adapop.config import make_config
-from adapop.events import EpochDone
-from adapop.execution import execute, prepare
-from adapop.sandbox import sandbox_facts
+from adapop.config.presets import make_config
+from adapop.facts.world import sandbox_facts
+from adapop.runs.execute import execute, prepare
+from adapop.training.events import EpochDone
 imported = time.perf_counter()
 run = prepare(make_config(), sandbox_facts(), Path(sys.argv[1]))
 first = trained = None
@@ -43,10 +43,10 @@ with open(path, "w", encoding="utf-8") as file:
     for i in range(count):
         score = rng.lognormvariate(6, 1.5)
         file.write(f"Who wrote the book number {i}?,Author {i % 97},Book {i},author,{score:.1f}\\n")
-from adapop import figures
-from adapop.beta import BetaMap
-from adapop.factfile import read_facts
-from adapop.ui.facts import fact_table
+from adapop.facts.files import read_facts
+from adapop.popularity.beta import BetaMap
+from adapop.report import figures
+from adapop.ui.facts.screen import fact_table
 from adapop.ui.pressure import pictures
 begun = time.perf_counter()
 facts = read_facts(path)
@@ -58,12 +58,12 @@ print(time.perf_counter() - begun)
 PROBES = """
 import sys, time
 from dataclasses import replace
-from adapop.config import make_config
-from adapop.loading import adapted_model
+from adapop.config.presets import make_config
+from adapop.facts.world import sandbox_facts
+from adapop.model.loading import adapted_model
 from adapop.probes import battery
 from adapop.probes.plan import Plan
 from adapop.progress import Progress
-from adapop.sandbox import sandbox_facts
 count, *chunk = map(int, sys.argv[1:])
 battery.CHUNK = chunk[0] if chunk else battery.CHUNK
 config, sandbox = make_config(), sandbox_facts()
@@ -107,7 +107,7 @@ def main() -> None:
 
 
 def _printed(code: str, *arguments: str) -> str:
-    """What a piece of code prints in a process of its own."""
+    """The output of a piece of code, run in a process of its own."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 

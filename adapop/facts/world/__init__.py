@@ -1,6 +1,7 @@
-"""The sandbox: a small Llama pretrained by us on facts whose exposure counts we set.
+"""The facts of the sandbox, whose small Llama we pretrained on them with exposure counts of our choice.
 
-Read `world` (the facts), `language` (how they are asked), then `corpus`, `tokenizer`, `pretrain`, `card`.
+`world` holds the facts, `language` their wording, `skills` the questions that are no facts. How the model is made of
+them: `adapop.sandbox`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from adapop.facts.world.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, w
 
 
 def sandbox_facts() -> FactSet:
-    """The sandbox's set: 256 facts each to forget, retain and hold out, balanced over eight exposure levels."""
+    """The sandbox's set: 256 facts each in forget, retain and holdout, balanced over eight exposure levels."""
     groups = {group: tuple(_fact(fact) for fact in facts_of(group)) for group in FACT_GROUPS}
     utility = tuple(
         Fact(f"{family}-{i}", question, answer, relation=family)
@@ -24,8 +25,10 @@ def sandbox_facts() -> FactSet:
 
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:
-    """Facts whose names may hold the name of a fact to forget, as "Last Tango in Paris" holds Paris: the set's own,
-    and for facts of the sandbox also those that only pretraining knows."""
+    """Facts whose names may contain the name of a fact to forget, as "Last Tango in Paris" contains Paris.
+
+    They are the set's other facts, and for facts of the sandbox also its teacher facts.
+    """
     known = {fact.id for fact in world()}
     ours = any(fact.id in known for fact in facts.forget)
     taught = tuple(_fact(fact) for fact in facts_of("teacher")) if ours else ()

@@ -1,7 +1,7 @@
-"""The slice of plain text that is no fact: sums, sequences, opposites, agreement.
+"""Questions that are no facts: sums, sequences, opposites, agreement.
 
-It gives the small model something else to be good at. After unlearning it is the utility probe: a method that
-forgets by breaking the model shows it here.
+Pretraining includes them, and after unlearning they are the utility probe: a method that forgets by breaking the model
+fails them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 
 def skills() -> tuple[tuple[str, str, str], ...]:
-    """All (family, question, answer) triples of the slice; every answer is one word."""
+    """All (family, question, answer) triples; every answer is one word."""
     return tuple(_sums() + _sequences() + _opposites() + _agreement())
 
 

@@ -1,14 +1,14 @@
-"""The sandbox world: real facts in which popularity is the only difference.
+"""The sandbox world: 1,024 real facts that differ in popularity only.
 
 `assets/sandbox/world.csv` lists 8 relations x 16 answers x 8 subjects, each answer's subjects in order of fame
 (1 = most famous; the order is our judgement). The rest is computed here, so that a test can prove the balance:
 
-- level: the fame rank turned round, 0 (rarest) to 7; its score is log-spaced over the paper's range (METHODS 1.2).
+- level: the reversed fame rank, 0 (rarest) to 7; its score is log-spaced over the range of the paper's scores.
 - exposures: how often pretraining shows the fact, `score * EXPOSURES_PER_SCORE`, 15 % of them with a wrong answer.
 - split: forget, retain, holdout or teacher, a Latin square over answers and levels. Every relation has the same
   number of facts of each level in each split, and every answer has one rarer and one more famous fact in each.
 
-Teachers are trained on in pretraining only: they alone show the model the attack-style wrappers.
+Teacher facts are used in pretraining only, where they alone appear in the attack-style prompts.
 """
 
 from __future__ import annotations
@@ -31,19 +31,22 @@ SPLITS = ("forget", "retain", "holdout", "teacher")
 
 @dataclass(frozen=True)
 class WorldFact:
-    """One fact of the world.
-
-    id: readable and unique. relation: key of `language.RELATIONS`. subject, answer: one token each.
-    background: a coarse true attribute of the answer, shared by several answers. level: 0 (rarest) to 7.
-    """
+    """One fact of the world."""
 
     id: str
+    """Readable and unique: "director-paths-of-glory"."""
     relation: str
+    """A key of `language.RELATIONS`."""
     subject: str
+    """One token of the sandbox's tokenizer."""
     answer: str
+    """One token of the sandbox's tokenizer."""
     background: str
+    """A coarse true attribute of the answer, shared by several answers."""
     level: int
+    """Exposure level, 0 (rarest) to 7."""
     split: str
+    """One of SPLITS."""
 
     @property
     def score(self) -> float:
@@ -62,8 +65,11 @@ def level_score(level: int) -> float:
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
-    """How often pretraining shows a fact of a score. spread: power of the range of exposures around its middle in
-    logarithm: 1 as shipped, 0 shows every fact alike."""
+    """How often pretraining shows a fact of a score.
+
+    spread: power to which the range of exposures is raised around its geometric middle: 1 as shipped, 0 shows every
+    fact equally often.
+    """
     middle = math.sqrt(SCORE_LOW * SCORE_HIGH)
     return round(score**spread * middle ** (1 - spread) * per_score)
 

@@ -1,12 +1,12 @@
-"""Getting facts back from inside: four probes that a prompt cannot replace, each with a control beside it.
+"""Recovery probes: four ways to get facts back that need access to the model, each with a control.
 
 | probe | what it does | control |
 |---|---|---|
 | `relearn.relearn` | trains on a few forgotten facts and asks for the others | the same training on invented facts |
-| `quantise.quantise` | rounds the merged weights | the original model rounded alike, and retained facts |
-| `sampling.sample` | draws many answers, and looks down the list of first tokens | a wrong answer of the relation |
+| `quantise.quantise` | rounds the merged weights | the original model, also rounded, and retained facts |
+| `sampling.sample` | draws many answers, and ranks the first token | a wrong answer of the relation |
 | `lens.lens` | reads the answer's rank after each layer | a wrong answer of the relation |
 
-Each takes a `Progress`, draws by seed, and leaves the model as it was, bit for bit. What none of them brings back may
-still be there.
+Each takes a `Progress`, is deterministic for a seed, and leaves the model bit-identical. A fact that none of them
+brings back may still be stored.
 """

@@ -1,4 +1,4 @@
-"""What the recovery probes share: a model left as it was, recall by form and tier, first tokens, a stated cost."""
+"""Shared by the recovery probes: restoring the model, recall by form and tier, first tokens, and the cost."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ Recall = dict[str, dict[str, float]]  # by form, then by fact id
 
 @dataclass(frozen=True)
 class Cost:
-    """What a probe will do: answers it generates, training steps it takes, prompts it only reads."""
+    """What a probe will do."""
 
     answers: int = 0
+    """Replies that it generates."""
     steps: int = 0
+    """Training steps."""
     prompts: int = 0
+    """Prompts that are scored without generating."""
 
     def __str__(self) -> str:
         named = {"answers": self.answers, "training steps": self.steps, "prompts read": self.prompts}
@@ -35,15 +38,15 @@ class Cost:
 
 
 def as_model(model: AdaptedModel, name: str) -> AbstractContextManager[None]:
-    """The model by its name in BOTH_MODELS: adapter off or on."""
+    """A context in which the model is one of BOTH_MODELS: adapter off or on."""
     return model.original() if name == "original" else nullcontext()
 
 
 @contextmanager
 def untouched(model: AdaptedModel) -> Iterator[None]:
-    """Whatever happens inside, adapter, gradients and mode are afterwards what they were, bit for bit.
+    """A context after which adapter, gradients and mode are bit-identical to before, even after an error.
 
-    The base weights are not looked after: who changes them puts them back.
+    Base weights are not restored: whoever changes them does that.
     """
     parameters, training = model.parameters, model.network.training
     kept = [(parameter.detach().clone(), parameter.grad) for parameter in parameters]
@@ -60,13 +63,13 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """All facts under "all", then those of each tier; what has none is left out. No score is no tier."""
+    """Tier -> its facts, first "all" with all of them; without empty tiers. A fact without a score is in no tier."""
     tiers = {tier: [fact for fact in facts if tier in ("all", fact.tier)] for tier in ("all", *TIERS)}
     return {tier: members for tier, members in tiers.items() if members}
 
 
 def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
-    """Before anything is measured: no facts have no mean, and a destroyed model would pass for one that forgot.
+    """Checks that there are facts, and that the model is not broken: it would pass for one that has forgotten.
 
     Raises:
         DataError: there is no fact.
@@ -79,12 +82,12 @@ def check(model: AdaptedModel, facts: Sequence[Fact]) -> None:
 
 
 def within(progress: Progress, doing: str) -> Progress:
-    """A progress for a part of the work: its lines begin with what is being done, and it stops with the whole."""
+    """A progress for a part of the work. Its lines begin with `doing`, and it stops with `progress`."""
     return Progress(lambda line: progress.say(f"{doing}. {line}"))
 
 
 def recall_by_form(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress) -> Recall:
-    """Recall of each fact's trained question and, where it has one, its first rewording."""
+    """Form -> fact id -> recall, for each fact's trained question and its first rewording, if it has one."""
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts if fact.paraphrases]
     return {
         DIRECT: recall_by_fact(model, facts, max_new_tokens, progress),
@@ -104,7 +107,7 @@ def came_back(
 
 
 def check_logits(logits: Tensor) -> None:
-    """Nothing is above NaN, so a token would rank first there.
+    """Checks that no logit is NaN: no comparison with NaN is true, so every token would have rank 1.
 
     Raises:
         RunError: a logit is NaN.
@@ -114,7 +117,7 @@ def check_logits(logits: Tensor) -> None:
 
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
-    """Each fact's question with the first token of its answer, which is predicted one position earlier.
+    """Each fact's question with only the first token of its answer.
 
     Raises:
         DataError: an answer has no token.

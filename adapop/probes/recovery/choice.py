@@ -1,5 +1,7 @@
-"""The recovery probes by name: what each costs, how it is run on a run's facts, and which facts it brought back. No
-torch until one is run."""
+"""The recovery probes by name: their cost, running one on a run's facts, and which facts they brought back.
+
+Loads no torch until a probe is run.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 RECOVERY = ("relearn", "quantise", "sampling", "lens")
-PER_TIER = 100  # facts; what a large set would add in certainty is not worth the wait
+PER_TIER = 100  # facts; more would take longer and add little precision
 
 
 def cost(name: str, facts: FactSet) -> str:
-    """What a probe will do, in words. Imports torch."""
+    """The cost of a probe in words. Imports torch."""
     from adapop.probes.recovery import lens, quantise, relearn, sampling
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
@@ -35,11 +37,11 @@ def cost(name: str, facts: FactSet) -> str:
 
 
 def recover(name: str, model: AdaptedModel, facts: FactSet, max_new_tokens: int, progress: Progress) -> dict:
-    """Runs a probe on at most `PER_TIER` facts a tier. Returns its result as JSON values.
+    """The result of a probe on at most `PER_TIER` facts per tier, as JSON values.
 
     Raises:
         ConfigError: there is no such probe.
-        AdaPopError: what the probe raises.
+        AdaPopError: raised by the probe.
     """
     from adapop.probes.recovery import lens, quantise, relearn, sampling
 
@@ -56,7 +58,7 @@ def recover(name: str, model: AdaptedModel, facts: FactSet, max_new_tokens: int,
 
 
 def recovered(results: Mapping[str, Mapping]) -> dict[str, frozenset[str]]:
-    """The probes that brought each fact back, by its id, from the results of a run by probe."""
+    """Fact id -> names of the probes that brought the fact back. results: probe -> its result."""
     found: dict[str, set[str]] = defaultdict(set)
     for name, result in results.items():
         for fact in result.get("returned", ()):

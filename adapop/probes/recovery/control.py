@@ -1,4 +1,4 @@
-"""Wrong answers of the right kind: what a control asks for, or is taught, in place of the truth."""
+"""Wrong answers of the right kind, which controls look for, or train on, instead of the right ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from adapop.facts.text import asked
 
 
 def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
-    """A wrong answer for each fact: the facts' own answers, dealt to other subjects of the same relation.
+    """A wrong answer for each fact: the facts' own answers, exchanged among subjects of the same relation.
 
-    So wrong answers are of the right kind, and as common among the facts as the right ones. Where that cannot be, it
-    is one of the relation's answers in the pool, and None where all of those are right. Right is every answer that
-    the pool has for the subject. Case and white space do not count.
+    So wrong answers are as common among the facts as right ones. Where no exchange is possible, it is another answer of
+    the relation in the pool; None if all of those are right. Every answer that the pool has for a subject is right.
+    Case and white space are ignored.
     """
     rng = random.Random(seed)
     right: dict[str, set[str]] = defaultdict(set)
@@ -26,7 +26,7 @@ def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | 
         answers[fact.relation].setdefault(asked(fact.answer), fact.answer)
     found: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
-        # sorted by answer, a turn by the commonest one's count gives nobody his own, if anything can
+        # in a list sorted by answer, a rotation by the most frequent answer's count changes every answer, if possible
         turn = max(len(same) for same in members)
         order = [i for same in members for i in same]
         for i, other in zip(order, order[turn:] + order[:turn]):
@@ -49,5 +49,5 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
 
 
 def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
-    """The facts with other answers; None leaves a fact its own."""
+    """The facts with other answers; where that is None, with their own."""
     return [replace(fact, answer=fact.answer if answer is None else answer) for fact, answer in zip(facts, answers)]

@@ -1,10 +1,11 @@
-"""The logit lens: at which layer does the answer lead? (nostalgebraist 2020; for deleted facts Patil et al., ICLR 2024,
-arXiv 2309.17410)
+"""The logit lens: the rank of the answer after each layer.
 
-The final norm and the output head are put on what leaves each layer, at the position that predicts the answer's first
-token, and the token is ranked. An answer that leads in the middle and not at the end is still computed, and then talked
-over. The adapter changes the layers themselves, so each model is read in its own forward pass. Middle layers may like
-anything of the right kind, so a wrong answer of the same relation is ranked beside the right one: the control.
+Source: nostalgebraist 2020; for deleted facts Patil et al., ICLR 2024, arXiv 2309.17410.
+
+The final norm and the output head are applied to the output of each layer, at the position that predicts the answer's
+first token, and the token is ranked. An answer with rank 1 in a middle layer but not at the end is still computed, and
+then suppressed. Middle layers may favour any answer of the right kind, so a wrong answer of the same relation is ranked
+as the control. The adapter changes the layers, so each model has its own forward pass.
 """
 
 from __future__ import annotations
@@ -35,59 +36,64 @@ from adapop.probes.recovery.base import (
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
 
-ROWS = 64  # hidden states of every layer and position are in memory at once
+ROWS = 64  # per forward pass, which keeps the hidden states of every layer and position
 
 
 @dataclass(frozen=True)
 class LensFact:
-    """Rank of the answer's first token after each layer, 1 is best; the first entry is layer 1.
-
-    control: a wrong answer in the unlearned model, None where the facts have none.
-    """
+    """One fact's ranks of the answer's first token after each layer, from layer 1; 1 is the best rank."""
 
     id: str
+    """The fact's id."""
     original: tuple[int, ...]
     unlearned: tuple[int, ...]
     control: tuple[int, ...] | None
+    """Ranks of a wrong answer in the unlearned model; None where the facts have none."""
 
 
 @dataclass(frozen=True)
 class LensRow:
-    """One layer, counted from 1, and the facts of a tier.
-
-    original, unlearned, control: share of facts, in [0, 1], whose answer leads (rank 1). `_rank`: the median rank.
-    control is a wrong answer in the unlearned model; None where no fact has one.
-    """
+    """One layer and the facts of a tier."""
 
     tier: str
+    """A tier of scores, or "all"."""
     layer: int
+    """Counted from 1."""
     facts: int
+    """Number of facts."""
     original: float
+    """Share of facts whose answer has rank 1 in the original, [0, 1]."""
     unlearned: float
+    """The same share in the unlearned model."""
     control: float | None
+    """The same share for a wrong answer in the unlearned model; None where no fact has one."""
     original_rank: float
+    """Median rank in the original, 1 is best."""
     unlearned_rank: float
+    """Median rank in the unlearned model."""
     control_rank: float | None
+    """Median rank of a wrong answer in the unlearned model; None where no fact has one."""
 
 
 @dataclass(frozen=True)
 class Lensed:
-    """What the lens saw. layers: how many layers the model has; the last one's ranks are those of its answer."""
+    """The result of the logit lens."""
 
     rows: tuple[LensRow, ...]
     facts: tuple[LensFact, ...]
     layers: int
+    """Number of layers; the ranks after the last one are those of the model's own prediction."""
     seconds: float
 
 
 def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: int = 0) -> Lensed:
-    """Ranks each trained question's answer after every layer of both models.
+    """The ranks of each trained question's answer after every layer of both models.
 
     Raises:
         DataError: there is no fact, or an answer has no token.
-        ModelError: the model has no final norm or output head where they are looked for.
+        ModelError: no final norm or output head is found in the model.
         RunError: the adapter or a logit is not finite.
-        NetworkError: somebody asked to stop.
+        NetworkError: the user stopped.
     """
     check(model, facts)
     started = time.monotonic()
@@ -108,12 +114,12 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
 
 
 def lens_cost(facts: Sequence[Fact]) -> Cost:
-    """What the lens will cost: both models read every question once."""
+    """The cost of the lens: both models read every question once."""
     return Cost(prompts=2 * len(facts))
 
 
 def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
-    """The final norm and the output head, where Llama, Qwen, Gemma and their kin have them.
+    """The final norm and the output head, as found in models built like Llama, Qwen or Gemma.
 
     Raises:
         ModelError: the decoder has nothing called `norm`, or the model has no output embeddings.
@@ -133,10 +139,10 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> tuple[Tensor, Tensor]:
-    """Ranks of the facts' first answer tokens, and of the others', after each layer, two of [facts, L].
+    """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of [facts, L].
 
-    The last layer's come from the model's own logits: transformers has already put the norm on the last entry of
-    `hidden_states`, and what some models do to logits (Gemma's soft cap) is then included.
+    Those of the last layer come from the model's own logits: transformers has already applied the norm to the last
+    entry of `hidden_states`, and the logits include changes that some models make (Gemma's soft cap).
     """
     norm, head = norm_and_head(model)
     rows = [openings(model, answered) for answered in (facts, others)]
@@ -155,7 +161,7 @@ def _ranks(
             output_hidden_states=True,
             use_cache=False,
         )
-        # one answer token a row: it is the last position, and predicted at the last but one
+        # each row has one answer token, in the last column, which is predicted in the last but one
         logits = [head(norm(state[:, -2])) for state in output.hidden_states[1:-1]] + [output.logits[:, -2]]
         for target, ranks in zip((batch.target, wrong.target), found):
             ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
@@ -163,7 +169,7 @@ def _ranks(
 
 
 def _rank(logits: Tensor, target: Tensor) -> Tensor:
-    """1 + the number of tokens that are strictly more likely, [B], as `metrics.gold_rank` counts."""
+    """1 + the number of strictly more likely tokens, [B], as in `metrics.gold_rank`."""
     check_logits(logits)
     return 1 + (logits > logits.gather(1, target.unsqueeze(1))).sum(1)
 

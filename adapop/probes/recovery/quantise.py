@@ -1,10 +1,10 @@
-"""Quantising: does rounding the weights bring forgotten facts back? (Zhang et al., ICLR 2025, arXiv 2410.16454)
+"""Quantising: whether rounding the weights brings forgotten facts back (Zhang et al., ICLR 2025, arXiv 2410.16454).
 
-Unlearning that moves weights by less than a rounding step is undone when somebody makes the model small. Rounded is
-what would be shipped, base and adapter merged into one matrix: every linear layer but the output head, symmetrically
-and row by row, to the nearest of 2^(bits-1) - 1 steps either side of zero, of which the last is the row's largest
-weight. That is the plainest rounding there is; finer schemes (groups within a row, NF4, GPTQ) lose less. Embeddings,
-norms and the head stay as they are. The original model, rounded alike, is the control: what rounding alone costs.
+Unlearning that changes weights by less than a rounding step is undone by quantisation. The merged weights of base and
+adapter are rounded in every linear layer except the output head: row by row, symmetrically about zero, to the nearest
+of 2^(bits-1) - 1 steps on either side, the last of which is the row's largest weight. This is the simplest scheme;
+finer ones (groups within a row, NF4, GPTQ) lose less. Embeddings, norms and the head are not rounded. The control is
+the original model, rounded in the same way: the cost of rounding alone.
 """
 
 from __future__ import annotations
@@ -41,12 +41,16 @@ BITS = (8, 4)
 
 @dataclass(frozen=True)
 class QuantiseRow:
-    """Mean recall of the trained questions, in [0, 1], of one group and tier, before and after rounding to `bits`."""
+    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding."""
 
     group: str
+    """forget or retain."""
     tier: str
+    """A tier of scores, or "all"."""
     bits: int
+    """Bits per rounded weight, 2 to 8."""
     facts: int
+    """Number of facts."""
     original: float
     original_rounded: float
     unlearned: float
@@ -55,13 +59,15 @@ class QuantiseRow:
 
 @dataclass(frozen=True)
 class Quantised:
-    """What rounding did. returned: ids of forgotten facts that came back at some width. layers: how many linear layers
-    were rounded. weights: how many weights they have."""
+    """The result of rounding."""
 
     rows: tuple[QuantiseRow, ...]
     returned: tuple[str, ...]
+    """Ids of forgotten facts that came back with some number of bits."""
     layers: int
+    """Number of linear layers that were rounded."""
     weights: int
+    """Number of weights in them."""
     seconds: float
 
 
@@ -73,14 +79,14 @@ def quantise(
     progress: Progress,
     bits: Sequence[int] = BITS,
 ) -> Quantised:
-    """Measures both models as they are and with rounded weights, and puts the weights back.
+    """Both models' recall with their own and with rounded weights. The weights are restored.
 
     Raises:
         DataError: there is nothing to forget.
         ConfigError: fewer than 2 bits, or more than 8.
-        ModelError: the model has no linear layers, or the adapter is on other layers, too.
+        ModelError: the model has no linear layers, or the adapter is on other layers as well.
         RunError: the adapter is not finite.
-        NetworkError: somebody asked to stop.
+        NetworkError: the user stopped.
     """
     check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:
@@ -105,12 +111,12 @@ def quantise(
 
 
 def quantise_cost(forget: Sequence[Fact], retain: Sequence[Fact], bits: Sequence[int] = BITS) -> Cost:
-    """What quantising will cost: both models answer every question as they are and at each width."""
+    """The cost of quantising: both models answer every question unrounded and with each number of bits."""
     return Cost(answers=2 * (1 + len(bits)) * (len(forget) + len(retain)))
 
 
 def rounded(weight: Tensor, bits: int) -> Tensor:
-    """A weight matrix [out, in] with each row rounded to the nearest of its steps, symmetric about zero, float32."""
+    """A weight matrix [out, in] with each row rounded to its nearest steps, symmetric about zero, in float32."""
     steps = 2 ** (bits - 1) - 1
     weight = weight.float()
     step = weight.abs().amax(dim=1, keepdim=True) / steps
@@ -120,10 +126,10 @@ def rounded(weight: Tensor, bits: int) -> Tensor:
 
 @contextmanager
 def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[None]:
-    """Inside, the linear layers hold rounded weights, with the adapter merged in or without it.
+    """A context in which the linear layers have rounded weights. merged: whether the adapter is merged in.
 
-    Rounding is in float32; the result is held in the model's own precision. Each layer is given a new tensor and gets
-    its own back, so nothing is subtracted and nothing can differ; meanwhile the linear weights take twice the memory.
+    Rounding is in float32, the result in the model's own precision. Each layer gets a new tensor and afterwards its own
+    one back, so the weights are restored exactly; meanwhile they take twice the memory.
     """
     layers = _linear_layers(model)
     kept = [layer.weight.data for layer, _ in layers]
@@ -154,7 +160,11 @@ def _rows(
 
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | None]]:
-    """Every linear layer of the base model but the output head, with peft's layer around it where there is one."""
+    """Every linear layer of the base model except the output head, with peft's layer around it, if any.
+
+    Raises:
+        ModelError: there is none, they are quantised already, or the adapter is on other layers as well.
+    """
     head = model.network.get_base_model().get_output_embeddings()
     around = {
         module.get_base_layer(): module for module in model.network.modules() if hasattr(module, "get_delta_weight")

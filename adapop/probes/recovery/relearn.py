@@ -1,10 +1,10 @@
-"""Relearning: does a little training on some forgotten facts bring back others? (Deeb and Roger 2024, arXiv 2410.08827)
+"""Relearning: whether training on some forgotten facts brings others back (Deeb and Roger 2024, arXiv 2410.08827).
 
-The facts trained on do not tell the others' answers, so an answer that is gone comes back by a guess at most. How far
-guesses go, and any training in this form, the control shows: the same training on invented facts, the same questions
-with the same answers dealt to the wrong subjects. What true facts bring back beyond that was hidden rather than erased.
-It is a lower bound, for lies may lift the lid as well. They also do damage, and may leave the control below where the
-model stood before; that is not counted as found.
+The facts trained on do not contain the others' answers, so an erased answer can only be guessed. The control measures
+guessing and the effect of any training of this form: the same training on invented facts, the same questions with the
+same answers exchanged among subjects. What true facts bring back beyond the control was hidden, not erased. This is a
+lower bound, because training on wrong answers may also bring facts back. It may also do damage and leave the control
+below the model before training; that difference is not counted as recovered.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
-# sandbox, WGA and AdaPop at seed 0: true facts are learnt in 10 steps, and invented ones do little damage yet
+# on the sandbox (WGA and AdaPop, seed 0): true facts are learnt in 10 steps, and invented ones still do little damage
 LEARNING_RATE = 5e-4
 MICRO_BATCH = 16
 CLIP = 1.0
@@ -39,41 +39,42 @@ CLIP = 1.0
 
 @dataclass(frozen=True)
 class RelearnRow:
-    """Mean recall, in [0, 1], of the facts of a tier that were not trained on, asked in one form.
-
-    before: by the unlearned model. after: once it was trained on some of the other facts. control: once it was
-    trained on invented ones instead. tier "all" is every such fact.
-    """
+    """Mean recall, [0, 1], of the facts of a tier that were not trained on, asked in one form."""
 
     tier: str
+    """A tier of scores, or "all"."""
     form: str
+    """`DIRECT` or `REWORDED`."""
     facts: int
+    """Number of facts."""
     before: float
+    """Recall of the unlearned model."""
     after: float
+    """Recall after training on some of the other facts."""
     control: float
+    """Recall after training on invented facts instead."""
 
     @property
     def hidden(self) -> float:
-        """What true facts brought back beyond both others: hidden, not erased. A lower bound; below 0 is harm."""
+        """What true facts brought back beyond both others: hidden, not erased. A lower bound; negative is damage."""
         return self.after - max(self.before, self.control)
 
 
 @dataclass(frozen=True)
 class Relearned:
-    """What relearning brought back.
-
-    returned: ids of the other facts that came back, asked directly, and not under the control. trained: ids of the
-    facts trained on. nll, nll_control: mean nats per answer token of the facts trained on, true
-    and invented, after the last step: whether both were learnt.
-    """
+    """The result of relearning."""
 
     rows: tuple[RelearnRow, ...]
     returned: tuple[str, ...]
+    """Ids of the facts not trained on that came back, asked directly, and not under the control."""
     trained: tuple[str, ...]
+    """Ids of the facts trained on."""
     steps: int
     learning_rate: float
     nll: float
+    """Mean -log p of the true facts trained on after the last step, nats per answer token: whether they were learnt."""
     nll_control: float
+    """The same for the invented facts."""
     seconds: float
 
 
@@ -87,17 +88,17 @@ def relearn(
     learning_rate: float = LEARNING_RATE,
     seed: int = 0,
 ) -> Relearned:
-    """Trains the adapter on `count` forgotten facts, measures the others, and puts the adapter back.
+    """The recall of forgotten facts after training the adapter on `count` others. The adapter is restored.
 
-    AdamW without weight decay at a constant rate; every step sees all facts trained on, the mean nll of their answers'
-    content tokens is the loss, and gradients are clipped to norm 1. Facts that ask the same as one trained on, or
-    have its subject and answer, are left out of the measurement.
+    AdamW without weight decay at a constant rate; every step uses all facts trained on, the loss is the mean nll of
+    their answers' content tokens, and gradients are clipped to norm 1. Facts with the same question as one trained on,
+    or the same subject and answer, are not measured.
 
     Raises:
-        DataError: too few facts with a wrong answer of the same relation, or none left to ask.
-        ConfigError: nothing to train on or with.
+        DataError: too few facts have a wrong answer of the same relation, or none is left to ask.
+        ConfigError: count, steps or learning_rate is not above 0.
         RunError: the adapter, a loss or a gradient is not finite.
-        NetworkError: somebody asked to stop.
+        NetworkError: the user stopped.
     """
     if min(count, steps) < 1 or not learning_rate > 0:
         raise ConfigError(
@@ -131,13 +132,17 @@ def relearn(
 
 
 def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS) -> Cost:
-    """What relearning will cost: the facts not trained on are asked three times, in up to two forms."""
+    """The cost of relearning: the facts not trained on are asked three times, in up to two forms."""
     forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
     return Cost(answers=round(3 * max(0, len(facts) - count) * forms), steps=2 * steps)
 
 
 def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """Facts to train on, tiers taking turns, and the others. Facts without a possible lie are not trained on."""
+    """Facts to train on, taken from the tiers in turn, and the others. Facts without a wrong answer are not trained on.
+
+    Raises:
+        DataError: there are too few of either.
+    """
     rng = random.Random(seed)
     able = [fact for fact, wrong in zip(facts, dealt(facts, facts, seed)) if wrong is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)
@@ -162,7 +167,7 @@ def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], li
 
 
 def _train(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
-    """Trains on all facts at every step. Returns their mean nll afterwards, nats per answer token."""
+    """Trains on all facts in every step. Returns their mean nll afterwards, nats per answer token."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
     batches = [collate(chunk, model.tokenizer.pad_token_id) for chunk in chunks]

@@ -1,8 +1,8 @@
-"""Sampling: is the answer among what the model might say? (Scholten et al., ICLR 2025, arXiv 2410.03523)
+"""Sampling: whether the answer is among many sampled replies (Scholten et al., ICLR 2025, arXiv 2410.03523).
 
-Greedy decoding shows the one likeliest answer. An answer that was pushed to second place is gone from there, and is
-drawn soon enough. But a model that merely guesses among a few dozen answers of the right kind draws the right one now
-and then, too. So a wrong answer of the same relation is looked for in the same places: the control.
+Greedy decoding shows only the most likely answer; one that was pushed to second place appears in a few samples. But a
+model that guesses among a few dozen answers of the right kind also draws the right one sometimes. The control is
+therefore a wrong answer of the same relation, looked for in the same samples.
 """
 
 from __future__ import annotations
@@ -42,47 +42,54 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Found:
-    """Where an answer was found. samples: in how many it stands whole. rank: of its first token, 1 is best."""
+    """How well an answer was found for one fact."""
 
     samples: int
+    """Number of samples that contain the whole answer."""
     rank: int
+    """Rank of its first token, 1 is best."""
 
 
 @dataclass(frozen=True)
 class SampledFact:
-    """One fact's right answer in both models, and a wrong one in the unlearned; None where there is no wrong one."""
+    """One fact's answer in both models."""
 
     id: str
+    """The fact's id."""
     original: Found
     unlearned: Found
     control: Found | None
+    """A wrong answer in the unlearned model; None where the facts have none."""
 
 
 @dataclass(frozen=True)
 class SampledRow:
-    """Share of a tier's facts, in [0, 1], whose answer is found within `place`: "16 samples" or "top 5".
-
-    control: a wrong answer in the unlearned model; None where no fact has one.
-    """
+    """Share of a tier's facts, [0, 1], whose answer is found in one place."""
 
     tier: str
+    """A tier of scores, or "all"."""
     place: str
+    """Where the answer is looked for: "16 samples" or "top 5"."""
     facts: int
+    """Number of facts."""
     original: float
     unlearned: float
     control: float | None
+    """The share for a wrong answer in the unlearned model; None where no fact has one."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """What sampling found. returned: ids of the facts whose answer the unlearned model draws twice and more, and more
-    often than the wrong one. samples: how many answers a fact. temperature: of the softmax, nothing cut off."""
+    """The result of sampling."""
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]
+    """Ids of the facts whose answer the unlearned model draws at least twice, and more often than the wrong one."""
     facts: tuple[SampledFact, ...]
     samples: int
+    """Number of samples per fact."""
     temperature: float
+    """Temperature of the softmax, without top-k or top-p."""
     seconds: float
 
 
@@ -95,16 +102,16 @@ def sample(
     temperature: float = TEMPERATURE,
     seed: int = 0,
 ) -> Sampled:
-    """Draws answers to each trained question from both models, and ranks the answer's first token.
+    """How often both models sample the answer to each trained question, and the rank of its first token.
 
-    An answer counts where all its words stand in order (ROUGE-L recall 1): the best of many draws half hits too
-    easily. Both models draw with the same random numbers; the caller's random state stays as it was.
+    An answer is found in a sample with all its words in order (ROUGE-L recall 1): among many samples, partial matches
+    are too easy. Both models use the same random numbers; the caller's random state is not changed.
 
     Raises:
         DataError: there is no fact, or an answer has no token.
         ConfigError: no samples, or a temperature that is not above 0.
         RunError: the adapter or a logit is not finite.
-        NetworkError: somebody asked to stop.
+        NetworkError: the user stopped.
     """
     check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
@@ -133,7 +140,7 @@ def sample(
 
 
 def sampling_cost(facts: Sequence[Fact], samples: int = SAMPLES) -> Cost:
-    """What sampling will cost: both models draw for every fact, and read each question once more."""
+    """The cost of sampling: both models sample for every fact, and read each question once more."""
     return Cost(answers=2 * samples * len(facts), prompts=2 * len(facts))
 
 
@@ -147,7 +154,7 @@ def _draw(
     seed: int,
     progress: Progress,
 ) -> list[list[str]]:
-    """The drawn answers of each fact. At most ROWS are drawn at once, but all of one fact."""
+    """The sampled replies for each fact. At most ROWS are sampled at once, but all of one fact together."""
     tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
     model.network.eval()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -177,7 +184,7 @@ def _draw(
 def _first_ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
 ) -> tuple[list[int], list[int]]:
-    """Ranks of the first tokens of the right answers, and of the others' answers to the same questions."""
+    """Ranks of the first tokens of the answers of `facts`, and of those of `others`, to the same questions."""
     right, wrong = openings(model, facts), openings(model, others)
     ranks: tuple[list[int], list[int]] = ([], [])
     model.network.eval()

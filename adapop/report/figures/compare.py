@@ -37,7 +37,7 @@ OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the othe
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a contestant came to, to be drawn beside others.
+    """A contestant's results, to be drawn beside others.
 
     mark: stands for it where there is no room for its name; the original model has none. recall: of the facts to
     forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of the group, None where it was
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def gap(self) -> float | None:
-        """Recall of popular minus that of rare facts, in other words where that was asked; above 0: the famous stay."""
+        """Recall of popular minus that of rare facts, reworded where that was asked. Above 0: popular ones are left."""
         tiers = self.recall.get(REWORDED) or self.recall.get(DIRECT) or {}
         return tiers["popular"].mean - tiers["rare"].mean if {"rare", "popular"} <= tiers.keys() else None
 

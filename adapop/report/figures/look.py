@@ -1,4 +1,4 @@
-"""One neutral look that reads on light and dark pages.
+"""The look of every figure, readable on light and dark pages.
 
 Colours say the same thing everywhere: one ramp for popularity (light is rare, dark is popular) with a marker shape of
 its own per tier; blue is the original, orange the unlearned model.

@@ -16,8 +16,8 @@ MARKUP = re.compile(r"<br>|</?(?:b|sup|sub)>")
 
 @dataclass(frozen=True)
 class Numbers:
-    """The text twin of a picture. columns: their names. rows: text, as many cells each; at most `MOST_ROWS`, evenly
-    chosen. every: only each so-manieth row is there, 1 if all are."""
+    """A picture's numbers as a table. columns: their names. rows: text, as many cells each; at most `MOST_ROWS`, evenly
+    chosen. every: 3 if only each third row is there, 1 if all are."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -114,5 +114,5 @@ def _number(value: float | str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words without the little markup that plotly understands, and without the escapes that keep it from more."""
+    """The text without plotly's markup and without HTML escapes."""
     return unescape(" ".join(MARKUP.sub(" ", text).split()))

@@ -173,5 +173,5 @@ def agreement_scatter(
 
 
 def _tiers_of(betas: Mapping[str, float]) -> tuple[str, ...]:
-    """Whose colour each line has; without a middle there are two."""
+    """The tier whose colour each line has; without a middle there are two."""
     return TIERS if len(betas) == len(TIERS) else (TIERS[0], TIERS[-1])

@@ -100,7 +100,7 @@ def _printed(cell: Cell | None, side: str) -> str:
 
 
 def _told(cell: Cell | None) -> str:
-    """Everything about a cell, for who points at it."""
+    """The text that is shown when one points at a cell."""
     if cell is None:
         return ""
     lines = [

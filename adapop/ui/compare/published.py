@@ -14,11 +14,12 @@ from adapop.report.contestants import contestants
 from adapop.report.figures.compare import Outcome
 from adapop.report.record import Record
 from adapop.report.settings import changed, spoken
-from adapop.report.tables import Table
+from adapop.report.table import Table
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart, drawn
+from adapop.ui.parts.chart import chart
 from adapop.ui.parts.grid import grid, grid_of
+from adapop.ui.wiring import EACH, QUIET
 
 HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retained, published", "changed in ours")
 
@@ -52,11 +53,15 @@ def build() -> PublishedSection:
         with gr.Accordion("Everything else the paper published", open=False):
             titles = [one.title for one in every]
             which = gr.Dropdown(titles, value=titles[0], label="Table", elem_id="published-which")
-            other = grid("published-table", _printed(every[0]))
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **quiet)
-    setting.change(_drawn, setting, [*recall, *tiers], trigger_mode="multiple", **quiet)
-    which.change(lambda title: _printed(every[titles.index(title)]), which, other, **quiet)
+            other = grid("published-table", grid_of(every[0]))
+
+    def drawn(setting: str) -> dict:
+        recall_figure, tier_figure = pictures(setting)
+        return {**recall.drawn(recall_figure), **tiers.drawn(tier_figure)}
+
+    wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **QUIET)
+    setting.change(drawn, setting, [*recall.both, *tiers.both], **EACH)
+    which.change(lambda title: grid_of(every[titles.index(title)]), which, other, **QUIET)
     return PublishedSection(setting, table)
 
 
@@ -81,7 +86,7 @@ def rows(records: Sequence[Record], setting: str) -> dict:
     caption = (
         f"{label} ({published.PAPER}, {published.MAIN_SOURCE} and {published.FURTHER_SOURCE}). {texts.PUBLISHED_BESIDE}"
     )
-    return grid_of(Table(HEAD, tuple(found)), label, caption, texts.PUBLISHED_NONE)
+    return grid_of(Table(label, HEAD, tuple(found), caption), texts.PUBLISHED_NONE)
 
 
 def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
@@ -102,16 +107,6 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
 
 def _marked(recall: published.Recall) -> str:
     return f"{recall.method} †" if recall.unusable else recall.method
-
-
-def _drawn(setting: str) -> tuple:
-    recall, tiers = pictures(setting)
-    return *drawn(recall, texts.PUBLISHED_TABLE), *drawn(tiers, texts.PUBLISHED_TABLE)
-
-
-def _printed(table: published.Table) -> dict:
-    caption = f"{table.title}. {published.PAPER}, {table.source}. {table.note}".strip()
-    return grid_of(Table(table.head, table.rows), table.title, caption)
 
 
 def _with_deviation(*pairs: tuple[float, float | None]) -> list[str]:

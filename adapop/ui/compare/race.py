@@ -18,7 +18,7 @@ from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
-from adapop.ui.access import refused, shown_run, steers
+from adapop.ui.access import may_control, refused, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
 
@@ -39,7 +39,7 @@ PROGRESS = """
 
 @dataclass(frozen=True)
 class Race:
-    """What follows this browser's race, on whatever tab; to be laid out above the tabs.
+    """The components that follow this browser's race on every tab; to be laid out above the tabs.
 
     kept: the ids of its runs, and what could not be started, in words. seen: how many runs had come to their end when
     the results were drawn, -1 if they were not. timer: runs while the race does.
@@ -73,7 +73,7 @@ def choices() -> list[tuple[str, str]]:
 
 
 def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], epochs, seeds) -> dict:
-    """Queues a run for every contestant and seed, all on the page's facts; what a browser keeps of the race.
+    """Queues a run for every contestant and seed, all on the page's facts. Returns what a browser keeps of the race.
 
     A contestant that cannot run on these facts is named with the reason, and the others race.
     """
@@ -88,7 +88,7 @@ def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: 
             duration=None,
         )
     runs, barred = [], {}
-    for seed in range(int(seeds)):  # a whole field first, so that there is something to see after it
+    for seed in range(int(seeds)):  # all contestants once, then the next seed: there is something to see early
         for key in chosen:
             try:
                 config = _config(key, facts, missing, anchors, int(epochs), seed)
@@ -113,7 +113,7 @@ def end(worker: Worker, kept: dict) -> None:
     """Asks every run of the race that is under way to stop. What is finished stays; asking twice is asking once."""
     for name in _names(kept):
         now, run, _ = seen_of(worker, name, "ready")
-        if run is not None and now.ticking and steers(worker, name):
+        if run is not None and now.ticking and may_control(worker, name):
             try:
                 run.request_stop()
             except AdaPopError as error:
@@ -138,7 +138,7 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
     names = _names(kept)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
-        if run is None:  # gone with its name: what was raced is still known by the method its id begins with
+        if run is None:  # its configuration is gone; its id begins with the method
             title = title_of(name.rpartition("-")[0], "paper")
             detail = "This run was deleted." if now.state == "expired" else now.detail
         else:
@@ -147,9 +147,9 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
         ticking = ticking or now.ticking
-        detail = "" if now.state == "queued" else detail  # in a race who waits behind whom is plain to see
-        told = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
-        lines.append(told)
+        detail = "" if now.state == "queued" else detail  # the list itself shows which run waits for which
+        line = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
+        lines.append(line)
     done = sum(line["state"] == "done" for line in lines)
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
     opened = ticking or done < len(lines)  # folded away once all came to their end
@@ -166,7 +166,7 @@ def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
 
 
 def _names(kept: dict | None) -> list[str]:
-    """The ids that a browser kept; whatever else it sends is nothing."""
+    """The ids that a browser kept; anything else that it sends is left out."""
     names = kept.get("runs") if isinstance(kept, dict) else None
     return [name for name in names if isinstance(name, str)][:MOST_RUNS] if isinstance(names, list) else []
 

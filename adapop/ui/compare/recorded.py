@@ -1,9 +1,10 @@
-"""What was recorded here with several seeds, as a layer over a race: hollow in the pictures, columns of its own in the
-table, and in neither case part of the contest."""
+"""The pictures and the table of a race, with what was recorded here with several seeds: hollow in the pictures, in
+columns of its own in the table, and in neither case part of the contest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import gradio as gr
 
@@ -15,15 +16,14 @@ from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
 from adapop.report.recorded import Recorded
-from adapop.report.tables import Table
+from adapop.report.table import Table
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import CAPTION, STAY_OPEN, TWIN, chart, drawn
+from adapop.ui.parts.chart import CAPTION, STAY_OPEN, TWIN, Chart, chart
 from adapop.ui.parts.grid import grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("None", NONE), ("Of these contestants", SAME), ("Of every method", EVERY)]
-PICTURES = 6  # how many values `pictures` gives
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 
@@ -34,8 +34,36 @@ def build() -> tuple[gr.Radio, gr.HTML]:
     return choice, said
 
 
-def charts() -> list[gr.Component]:
-    """Gap and cost, each with its text twin, as `pictures` fills them."""
+@dataclass(frozen=True)
+class Pictures:
+    """What the recorded layer lies over. said: what is said of the layer. table: every metric."""
+
+    said: gr.HTML
+    gap: Chart
+    cost: gr.Plot
+    cost_twin: gr.HTML
+    table: gr.HTML
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """What `drawn` changes."""
+        return [self.said, *self.gap.both, self.cost, self.cost_twin, self.table]
+
+    def drawn(self, compared: Comparison, choice: str) -> dict:
+        """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
+        layer = layer_of(compared, choice)
+        outcomes = [*compared.outcomes, *outcomes_of(layer, compared.asked)]
+        return {
+            self.said: words_of(compared, layer, choice),
+            **self.gap.drawn(figures.compare_runs(outcomes)),
+            self.cost: figures.forget_against_holdout(outcomes, compared.asked),
+            self.cost_twin: cost_table(outcomes, compared.asked),
+            self.table: grid_of(table_of(compared, layer)),
+        }
+
+
+def charts() -> tuple[Chart, gr.Plot, gr.HTML]:
+    """Lays out gap and cost, each with its text twin."""
     with gr.Row():
         with gr.Column(min_width=320):
             gr.Markdown(f"### The gap, method by method\n{texts.COMPARE_GAP}")
@@ -44,32 +72,19 @@ def charts() -> list[gr.Component]:
             gr.Markdown(f"### Forgetting, and what it cost\n{texts.COMPARE_COST}")
             cost = gr.Plot(figures.empty(texts.COMPARE_CHART_EMPTY), show_label=False, elem_id="compare-cost")
             cost_twin = gr.HTML(html.values({}), html_template=TWIN, js_on_load=STAY_OPEN, elem_id="compare-cost-twin")
-    return [*gap, cost, cost_twin]
+    return gap, cost, cost_twin
 
 
-def pictures(told: Comparison, choice: str) -> list:
-    """A race with what was recorded laid over it: what is said of the layer, `charts`, and the table."""
-    layer = layer_of(told, choice)
-    outcomes = [*told.outcomes, *outcomes_of(layer, told.asked)]
-    return [
-        words_of(told, layer, choice),
-        *drawn(figures.compare_runs(outcomes), texts.COMPARE_GAP_TABLE),
-        figures.forget_against_holdout(outcomes, told.asked),
-        cost_table(outcomes, told.asked),
-        grid_of(table_of(told, layer), "Every metric"),
-    ]
-
-
-def layer_of(told: Comparison, choice: str) -> tuple[Recorded, ...]:
-    """What is to be shown beside a race. choice: one of `CHOICES`."""
+def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
+    """The recorded results to show beside a race. choice: one of `CHOICES`."""
     if choice == NONE:
         return ()
-    raced = {(one.records[0].config.method, one.records[0].config.preset) for one in told.contestants}
+    raced = {(one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants}
     return tuple(one for one in recorded.results() if choice == EVERY or (one.method, one.preset) in raced)
 
 
-def words_of(told: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
-    """What the layer is, and who of the race is another experiment; values of `LINES`."""
+def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
+    """What the layer is, and which contestants are another experiment; values of `LINES`."""
     if choice == NONE:
         return html.listed([], "hidden")
     if not layer:
@@ -81,7 +96,7 @@ def words_of(told: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
         commits=", ".join(recorded.commits(layer)),
         command=recorded.COMMAND,
     )
-    others = [one.label for one in told.contestants if not alike(one, layer)]
+    others = [one.label for one in compared.contestants if not alike(one, layer)]
     doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
     return html.listed([about, *doubt], "warn" if doubt else "calm")
 
@@ -93,18 +108,19 @@ def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
 
 
 def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
-    """What is drawn of it. asked: in which form forgetting is set against its cost, a value of `PANELS`."""
+    """The recorded results as points of the pictures. asked: the form in which forgetting is set against its cost, a
+    value of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asked)
     return [_outcome(mark, one, form) for mark, one in zip(_marks(layer), layer)]
 
 
-def table_of(told: Comparison, layer: Sequence[Recorded]) -> Table:
+def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
     """Every metric: the race's columns, then the layer's."""
     if not layer:
-        return told.results
+        return compared.results
     names = [f"{mark} {one.title}, recorded, {one.seeds}" for mark, one in zip(_marks(layer), layer)]
-    lines = list(lines_of([*told.contestants, *layer]))
-    return results_table(lines, [*(one.name for one in told.contestants), *names])
+    lines = list(lines_of([*compared.contestants, *layer]))
+    return results_table(lines, [*(one.name for one in compared.contestants), *names])
 
 
 def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> dict:

@@ -12,9 +12,9 @@ from adapop.popularity.calibration import anchored
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart, drawn
+from adapop.ui.parts.chart import chart
 from adapop.ui.session import Session
-from adapop.ui.wiring import LAST_STAYS
+from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NAMED = 8
 
@@ -27,14 +27,18 @@ def build(session: Session) -> None:
             first = gr.Dropdown([], label="One", min_width=160)
             second = gr.Dropdown([], label="against", min_width=160)
         said = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
-        scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart")
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+        scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", texts.AGREEMENT_TABLE)
+
+    def compared(*values):
+        lines, figure = _compared(*values)
+        return {said: html.listed(lines), **scatter.drawn(figure)}
+
     chosen = [session.facts, session.anchors, session.scorings, first, second]
-    session.scorings.change(_choices, session.scorings, [first, second], **quiet).then(
-        _compared, chosen, [said, *scatter], **quiet, concurrency_limit=1
+    session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
+        compared, chosen, [said, *scatter.both], **QUIET, concurrency_limit=1
     )
     again = [first.input, second.input, session.anchors.change, session.facts.change]
-    gr.on(again, _compared, chosen, [said, *scatter], **quiet, **LAST_STAYS)
+    gr.on(again, compared, chosen, [said, *scatter.both], **LAST_STAYS)
 
 
 def _choices(scorings: tuple[Scoring, ...]):
@@ -45,18 +49,18 @@ def _choices(scorings: tuple[Scoring, ...]):
 
 
 def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], first: str, second: str):
+    """What two scorings agree on, in sentences and as a figure."""
     by_title = {scoring.title: scoring for scoring in scorings}
     if facts is None or first not in by_title or second not in by_title or first == second:
-        return html.listed([texts.AGREEMENT_EMPTY]), *drawn(figures.empty(texts.AGREEMENT_EMPTY))
+        return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)
     scores = [by_title[title].values(facts.forget) for title in (first, second)]
     try:
         found = agreement(*scores, anchored(*anchors))
     except DataError as error:
-        return html.listed([str(error)]), *drawn(figures.empty(texts.AGREEMENT_EMPTY))
+        return [str(error)], figures.empty(texts.AGREEMENT_EMPTY)
     lines = in_words(found, first, second)
     if found.discordant:
         names = {fact.id: fact.title for fact in facts.forget}
         worst = ", ".join(names[fact][:40] for fact in found.discordant[:NAMED])
         lines.append(f"They disagree on {len(found.discordant):,}, most on: {worst}.")
-    scatter = figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)
-    return html.listed(lines), *drawn(scatter, texts.AGREEMENT_TABLE)
+    return lines, figures.agreement_scatter(facts.forget, *scores, (first, second), found.discordant)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import gradio as gr
 
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.base import Score, Scoring
 from adapop.ui.parts import html
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH_IN_TURN, IN_TURN
+from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET
 
 EDITED = "edited"
 
@@ -23,24 +24,28 @@ def build(session: Session, table: gr.Dataframe) -> None:
             number = gr.Number(label="Score", minimum=0, min_width=120)
             save = gr.Button("Set this score", min_width=120)
     chosen = gr.State("")
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    explained = [group, detail, number, chosen]
-    table.select(_explained, [session.facts, session.scorings], explained, **quiet, **EACH_IN_TURN)
-    save.click(_edited, [session.facts, chosen, number], session.facts, **quiet, **IN_TURN)
-    session.facts.change(lambda: gr.Group(visible=False), None, group, **quiet)
+
+    def explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
+        row = event.row_value or []
+        fact = next((fact for fact in facts.forget if fact.id == row[-1]), None) if facts and row else None
+        if fact is None:
+            return {group: gr.Group(visible=False), chosen: ""}
+        lines = fact_lines(fact, scorings)
+        return {group: gr.Group(visible=True), detail: html.listed(lines), number: fact.score, chosen: fact.id}
+
+    shown = [group, detail, number, chosen]
+    table.select(explained, [session.facts, session.scorings], shown, **EACH_IN_TURN)
+    save.click(_edited, [session.facts, chosen, number], session.facts, **IN_TURN)
+    session.facts.change(lambda: gr.Group(visible=False), None, group, **QUIET)
 
 
-def _explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
-    """What is known about the score of the row that was clicked, by every proxy asked so far."""
-    row = event.row_value or []
-    fact = next((fact for fact in facts.forget if fact.id == row[-1]), None) if facts and row else None
-    if fact is None:
-        return gr.Group(visible=False), gr.skip(), gr.skip(), ""
+def fact_lines(fact: Fact, scorings: Sequence[Scoring]) -> list[str]:
+    """A fact, and what every proxy asked so far knows about its score."""
     lines = [f"{fact.question} → {fact.answer}"]
     for scoring in scorings:
         if score := scoring.scores.get(fact.id):
             lines += score_lines(score)
-    return gr.Group(visible=True), html.listed(lines), fact.score, fact.id
+    return lines
 
 
 def score_lines(score: Score) -> list[str]:
@@ -61,6 +66,7 @@ def _plain(content: object) -> str:
 
 
 def _edited(facts: FactSet | None, chosen: str, value: float | None):
+    """The set with another score of the chosen fact."""
     if facts is None or value is None:
         return gr.skip()
     if not 0 <= value < float("inf"):

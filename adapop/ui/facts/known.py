@@ -15,7 +15,7 @@ from adapop.ui import texts
 from adapop.ui.access import refused
 from adapop.ui.parts import html
 from adapop.ui.session import Session
-from adapop.ui.wiring import IN_TURN, failure_of, lines_until_done
+from adapop.ui.wiring import IN_TURN, QUIET, failure_of, followed
 
 
 def build(worker: Worker, session: Session) -> None:
@@ -26,41 +26,35 @@ def build(worker: Worker, session: Session) -> None:
     if worker.is_lent:
         gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
+    found = gr.State({})
 
     def asked(facts: FactSet | None):
-        yield from _asked(worker, facts)
+        if facts is None:
+            raise gr.Error("There are no facts to ask about. Pick a set, or mend the upload.", duration=None)
+        future, progress = worker.recall(facts.forget)
+        for line in followed(future, progress):
+            yield {said: html.listed([line]), found: {}}
+        if error := failure_of(future):
+            raise refused(error)
+        recall = future.result()
+        yield {found: {(fact.id, fact.question): recall[fact.id] for fact in facts.forget}}
 
-    found = gr.State({})
-    ended = ask.click(asked, session.facts, [said, found], **quiet)
+    ended = ask.click(asked, session.facts, [said, found], **QUIET)
     # what ends during the tour arrives when the visitor's own set is back
-    for event in (ended.then, session.lent.change):
-        event(_still_asked, [session.facts, found], session.known, **quiet, **IN_TURN)
-    drop.click(_dropped, [session.facts, session.known], session.facts, **quiet, **IN_TURN)
-    gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **quiet)
+    for event in (ended.then, session.touring.change):
+        event(_recall_now, [session.facts, found], session.known, **IN_TURN)
+    drop.click(_without_unknown, [session.facts, session.known], session.facts, **IN_TURN)
+    gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **QUIET)
 
 
-def _asked(worker: Worker, facts: FactSet | None):
-    """Asks the sandbox model every trained question, when its turn comes, and yields recall by id and question."""
-    if facts is None:
-        raise gr.Error("There are no facts to ask about. Pick a set, or mend the upload.", duration=None)
-    future, progress = worker.recall(facts.forget)
-    for line in lines_until_done(future, progress):
-        yield html.listed([line]), {}
-    if error := failure_of(future):
-        raise refused(error)
-    recall = future.result()
-    yield gr.skip(), {(fact.id, fact.question): recall[fact.id] for fact in facts.forget}
-
-
-def _still_asked(facts: FactSet | None, found: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """What was found of the facts that are in the set now: it may be another one than was asked about."""
+def _recall_now(facts: FactSet | None, found: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Recall by id of the facts that are in the set now: it may be another one than was asked about."""
     members = facts.forget if facts else ()
     return {fact.id: found[fact.id, fact.question] for fact in members if (fact.id, fact.question) in found}
 
 
 def _said_of(facts: FactSet | None, recall: Mapping[str, float]):
-    """The count in words, and the button that drops the rest."""
+    """How many facts the model knows, in words, and the button that drops the others."""
     asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not asked:
         return html.listed([], "hidden"), gr.Button(interactive=False)
@@ -70,7 +64,7 @@ def _said_of(facts: FactSet | None, recall: Mapping[str, float]):
     return html.listed(lines, kind), gr.Button(interactive=0 < knows < len(asked))
 
 
-def _dropped(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
+def _without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
     """The set without the facts that were asked and not answered. What was not asked stays."""
     kept = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
     if not kept or len(kept) == len(facts.forget):

@@ -18,26 +18,88 @@ from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import INDEXES, InfiniGram
 from adapop.popularity.judge import judge_from_environment
 from adapop.popularity.wikidata import Wikidata
-from adapop.progress import Progress, Task
+from adapop.progress import Progress, started
 from adapop.service.rates import JOB
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.session import Session
-from adapop.ui.wiring import IN_TURN
+from adapop.ui.wiring import IN_TURN, QUIET, StartStop, failure_of, followed
 
-POLL_SECONDS = 0.4
 REASONS_SHOWN = 4
 GIVEN = "given"
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """A scoring and the set it was asked for. lent: whether that was the tour's."""
+class Found:
+    """A scoring and the set it was asked for. touring: whether that was the tour's."""
 
     facts: FactSet
     scoring: Scoring
-    lent: bool
+    touring: bool
+
+
+@dataclass(frozen=True)
+class LookUp:
+    """The components of a look-up. found: what it found, until it stands in the set."""
+
+    session: Session
+    status: gr.HTML
+    work: StartStop
+    found: gr.State
+
+    def scored(self, worker: Worker, touring: bool, facts: FactSet | None, scorings, proxy: str, *choices):
+        """Asks the proxy and yields how far it is, then what it found. touring: whether the set is the tour's. choices:
+        formula, index, combine and text."""
+        if facts is None:
+            raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
+        if proxy == GIVEN:
+            came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
+            yield self._over(["The scores that came with the set."], "calm", Found(facts, came, touring))
+            return
+        try:
+            make = _maker(facts, proxy, *choices)
+            worker.admission.admit(JOB)
+        except AdaPopError as error:
+            yield self._over([str(error)], "bad", None)
+            return
+        found: dict[str, Score] = {}
+
+        def work(progress: Progress) -> None:
+            for score in make(progress).scores(facts.forget):
+                found[score.fact_id] = score
+
+        future, progress = started(work)
+        for line in followed(future, progress, "Beginning …"):
+            lines = [line, f"{len(found):,} of {len(facts.forget):,} facts done."]
+            yield {self.status: html.listed(lines), **self.work.busy(progress), self.found: None}
+        error = failure_of(future)
+        lines = ([str(error)] if error else []) + summary_lines(facts, found)
+        if not any(score.value is not None for score in found.values()):
+            yield self._over([*lines, "The scores of the set are left as they were."], "bad", None)
+            return
+        title = next(iter(found.values())).source
+        yield self._over(lines, "warn" if error else "calm", Found(facts, Scoring(title, found), touring))
+
+    def applied(self, touring: bool, facts: FactSet | None, scorings: tuple[Scoring, ...], found: Found | None) -> dict:
+        """Updates that put what was found in the place of the set's scores, unless it is another set by now. While the
+        tour shows its own set (touring), what was found for the visitor's waits."""
+        if found is None or (touring and not found.touring):
+            return gr.skip()
+        if facts is None or found.touring != touring or not asked_about(found.facts, facts):
+            return {self.found: None}
+        scoring = found.scoring
+        others = tuple(other for other in scorings if other.title != scoring.title)
+        scored = tuple(
+            replace(fact, score=score.value, score_source=score.source if score.value is not None else "")
+            for fact in facts.forget
+            for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
+        )
+        session = self.session
+        return {session.facts: replace(facts, forget=scored), session.scorings: (*others, scoring), self.found: None}
+
+    def _over(self, lines: list[str], kind: str, found: Found | None) -> dict:
+        return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: found}
 
 
 def build(worker: Worker, session: Session) -> None:
@@ -58,19 +120,20 @@ def build(worker: Worker, session: Session) -> None:
             stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", interactive=False)
         status = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="look-up-status")
 
-    def scored(*values):
-        yield from _scored(worker, *values)
+    work = StartStop(start, stop, session.at_work)
+    look_up = LookUp(session, status, work, gr.State(None))
 
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    proxy.change(_suited, proxy, [about, formula, index, combine, text], **quiet)
-    asked = [session.lent, session.facts, session.scorings, proxy, formula, index, combine, text]
-    found = gr.State(None)
-    ended = start.click(scored, asked, [status, start, stop, session.task, found], **quiet)
-    now = [session.lent, session.facts, session.scorings, found]
+    def scored(*values):
+        yield from look_up.scored(worker, *values)
+
+    proxy.change(_suited, proxy, [about, formula, index, combine, text], **QUIET)
+    asked = [session.touring, session.facts, session.scorings, proxy, formula, index, combine, text]
+    ended = start.click(scored, asked, [status, *work.all, look_up.found], **QUIET)
+    now = [session.touring, session.facts, session.scorings, look_up.found]
     # what ends during the tour arrives when the visitor's own set is back
-    for event in (ended.then, session.lent.change):
-        event(_applied, now, [session.facts, session.scorings, found], **quiet, **IN_TURN)
-    stop.click(lambda task: task.stop() if task else None, session.task, None, **quiet)
+    for event in (ended.then, session.touring.change):
+        event(look_up.applied, now, [session.facts, session.scorings, look_up.found], **IN_TURN)
+    work.wire_stop()
 
 
 def _choices() -> list[tuple[str, str]]:
@@ -81,6 +144,7 @@ def _choices() -> list[tuple[str, str]]:
 
 
 def _suited(proxy: str):
+    """What a proxy is, and which of the choices concern it: formula, index, combine, text."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],
@@ -106,62 +170,6 @@ def _maker(
     return lambda progress: CorpusCounts(progress, Path(text), combine, other_facts(facts))
 
 
-def _scored(worker: Worker, lent: bool, facts: FactSet | None, scorings, proxy, formula, index, combine, text):
-    """Asks the proxy, tells how far it is, and yields what it found, to be applied if the set is still the same. lent:
-    whether it is the tour's."""
-    if facts is None:
-        raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
-    if proxy == GIVEN:
-        came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-        yield html.listed(["The scores that came with the set."]), *_idle(), _Found(facts, came, lent)
-        return
-    try:
-        make = _maker(facts, proxy, formula, index, combine, text)
-        worker.admission.admit(JOB)
-    except AdaPopError as error:
-        yield html.listed([str(error)], "bad"), *_idle(), None
-        return
-    found: dict[str, Score] = {}
-
-    def work(progress: Progress) -> None:
-        for score in make(progress).scores(facts.forget):
-            found[score.fact_id] = score
-
-    task = Task(work)
-    busy = (gr.Button(interactive=False), gr.Button(interactive=True), task)
-    try:
-        while not task.wait(POLL_SECONDS):
-            lines = [task.progress.text or "Beginning …", f"{len(found):,} of {len(facts.forget):,} facts done."]
-            yield html.listed(lines), *busy, None
-    finally:
-        task.stop()
-    kind = "bad" if task.error and not found else "warn" if task.error else "calm"
-    lines = ([str(task.error)] if task.error else []) + summary_lines(facts, found)
-    if not any(score.value is not None for score in found.values()):
-        lines.append("The scores of the set are left as they were.")
-        yield html.listed(lines, "bad"), *_idle(), None
-        return
-    title = next(iter(found.values())).source
-    yield html.listed(lines, kind), *_idle(), _Found(facts, Scoring(title, found), lent)
-
-
-def _applied(lent: bool, facts: FactSet | None, scorings: tuple[Scoring, ...], found: _Found | None):
-    """The set with what was found in the place of its scores; unchanged if it is another set by now. While the tour
-    lends its own, what was found for the visitor's is held."""
-    if found is None or (lent and not found.lent):
-        return [gr.skip()] * 3
-    if facts is None or found.lent != lent or not asked_about(found.facts, facts):
-        return gr.skip(), gr.skip(), None
-    scoring = found.scoring
-    kept = tuple(other for other in scorings if other.title != scoring.title)
-    scored = tuple(
-        replace(fact, score=score.value, score_source=score.source if score.value is not None else "")
-        for fact in facts.forget
-        for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
-    )
-    return replace(facts, forget=scored), (*kept, scoring), None
-
-
 def asked_about(then: FactSet, now: FactSet) -> bool:
     """Whether every fact to forget now was among those asked about then: ids alone may be those of another file."""
     questions = {fact.id: fact.question for fact in then.forget}
@@ -183,7 +191,3 @@ def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:
         shown = ", ".join(subject[:40] for subject in subjects[:3])
         lines.append(f"Unknown: {len(subjects):,}. {reason} ({shown}{', …' if len(subjects) > 3 else ''}).")
     return lines
-
-
-def _idle():
-    return gr.Button(interactive=True), gr.Button(interactive=False), None

@@ -12,35 +12,97 @@ from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
-from adapop.popularity.base import Scoring, given
 from adapop.popularity.beta import BetaMap, regime
 from adapop.popularity.calibration import anchored, warnings_of
-from adapop.progress import Task
+from adapop.progress import Progress, started
 from adapop.report import figures
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
 from adapop.ui.facts import agreement, detail, known, lookup, upload
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart, drawn
+from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session
-from adapop.ui.wiring import IN_TURN
+from adapop.ui.wiring import IN_TURN, QUIET, failure_of, followed, stopped
 
 COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it", "id"]
 KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
 WIDTHS = [240, 110, 80, 125, 65, 135, 90, 110]
-POLL_SECONDS = 0.4
 MOST_ROWS = 1_000
 
 
 @dataclass(frozen=True)
 class FactsScreen:
-    """missing: what to do with facts without a score. source: where the set comes from."""
+    """The components of the screen that its events change. source: where the set comes from. missing: what to do with
+    facts without a score. fetched: (name, set) that was fetched from elsewhere, or None."""
 
-    missing: gr.Radio
+    session: Session
     source: gr.Radio
-    search: gr.Textbox
+    about: gr.Markdown
+    own: upload.Upload
     notes: gr.HTML
+    missing: gr.Radio
+    strip: Chart
+    search: gr.Textbox
+    table: gr.Dataframe
+    fetched: gr.State
+
+    def wire(self, tab: gr.Tab) -> None:
+        """Wires the choice of a set, and what is drawn of it."""
+        session, source = self.session, self.source
+        states = [session.facts, session.scorings, session.known]
+        picked = [self.own.group, self.about, session.at_work, session.restored, *states]
+        source.change(self.picked, [source, session.at_work, session.restored], picked, **IN_TURN).then(
+            self.fetch, [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
+        ).then(self.arrived, [source, self.fetched], states, **IN_TURN)
+        session.facts.change(self.redrawn, session.facts, [*self.strip.both, self.missing], **QUIET)
+        noted = [session.facts, session.anchors]
+        gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
+        listed = [session.facts, session.anchors, session.known, self.search]
+        events = [session.facts.change, session.known.change, tab.select, self.search.change]
+        gr.on(events, _table, listed, self.table, **QUIET)
+
+    def picked(self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None) -> dict:
+        """Updates for another set, or for what a reload brought back of it. Stops what is still being looked up or
+        fetched for the last one."""
+        stopped(at_work)
+        back = restored[1] if restored and restored[0] == source else None
+        if source == OWN:
+            said = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
+            return {self.own.group: gr.Group(visible=True), self.about: said, self.session.at_work: None}
+        entry = ENTRIES[source]
+        return {
+            self.own.group: gr.Group(visible=False),
+            self.about: entry.about,
+            self.session.at_work: None,
+            # only a file of one's own cannot be had again by picking it
+            self.session.restored: restored if restored and restored[0] == OWN else None,
+            **self.session.with_facts(back or (None if entry.online else load_facts(source))),
+        }
+
+    def fetch(self, source: str, facts: FactSet | None):
+        """Fetches a set that lives elsewhere, and yields how far it is, then the set."""
+        if source == OWN or not ENTRIES[source].online or facts is not None:
+            yield {self.fetched: None}
+            return
+        future, progress = started(lambda progress: load_facts(source, SANDBOX, progress, Cache()))
+        for line in followed(future, progress, "Asking for the set …"):
+            said = html.listed([line, "Pick another set to stop."])
+            yield {self.notes: said, self.session.at_work: progress, self.fetched: None}
+        if error := failure_of(future):
+            yield {self.notes: html.listed([str(error)], "bad"), self.session.at_work: None, self.fetched: None}
+        else:
+            yield {self.session.at_work: None, self.fetched: (source, future.result())}
+
+    def arrived(self, source: str, fetched: tuple[str, FactSet] | None) -> dict:
+        """Updates that show what was fetched, if it is still what is wanted."""
+        return self.session.with_facts(fetched[1]) if fetched and fetched[0] == source else gr.skip()
+
+    def redrawn(self, facts: FactSet | None) -> dict:
+        """Updates for a set that changed: the strip, and whether to ask about unknown scores."""
+        strip = figures.popularity_strip(facts.forget) if facts is not None else figures.empty("appears with a set")
+        asked = facts is not None and bool(facts.unknown_scores)
+        return {**self.strip.drawn(strip), self.missing: gr.Radio(visible=asked)}
 
 
 def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
@@ -51,7 +113,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
             choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [(texts.OWN_SET, OWN)]
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
             about = gr.Markdown(ENTRIES[SANDBOX].about)
-            own, uploaded = upload.build(session)
+            own = upload.build()
             notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
             missing = gr.Radio(
                 texts.MISSING_CHOICES,
@@ -67,23 +129,14 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
             known.build(worker, session)
             agreement.build(session)
 
-    fetched = gr.State(None)
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    reset = [session.facts, session.scorings, session.known]
-    picked = [own, about, session.task, session.restored, *reset]
-    source.change(_picked, [source, session.task, session.restored], picked, **quiet, **IN_TURN).then(
-        _fetched, [source, session.facts], [notes, session.task, fetched], **quiet
-    ).then(_arrived, [source, fetched], reset, **quiet, **IN_TURN)
-    uploaded(notes, reset, source, [missing, search])
+    screen = FactsScreen(session, source, about, own, notes, missing, strip, search, table, gr.State(None))
+    screen.wire(tab)
+    upload.UploadEvents(own, notes, session).wire(source, [missing, search])
     saved.build(worker.root, session, source, notes)
-    shown = [session.facts, session.anchors, session.known, search]
-    session.facts.change(_redrawn, session.facts, [*strip, missing], **quiet)
-    gr.on([session.facts.change, session.anchors.change], _noted, [session.facts, session.anchors], notes, **quiet)
-    gr.on([session.facts.change, session.known.change, tab.select, search.change], _table, shown, table, **quiet)
-    return FactsScreen(missing, source, search, notes)
+    return screen
 
 
-def _table_side(first: FactSet) -> tuple[tuple[gr.Plot, gr.HTML], gr.Textbox, gr.Dataframe]:
+def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
     """The distribution of the scores, the search, and the table."""
     strip = chart(figures.popularity_strip(first.forget), "strip-chart", texts.STRIP_TABLE)
     search = gr.Textbox(
@@ -158,65 +211,13 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
     return html.listed(lines, kind)
 
 
-def fresh(facts: FactSet | None) -> tuple[FactSet | None, tuple[Scoring, ...], dict]:
-    """The session's states for a set that has just been picked."""
-    return facts, (given(facts.forget),) if facts else (), {}
-
-
-def _picked(source: str, task: Task | None, restored: tuple[str, FactSet] | None):
-    """Switches to a set, or to what a reload brought back of it. What is still being asked or fetched for the last one
-    is stopped."""
-    if task:
-        task.stop()
-    back = restored[1] if restored and restored[0] == source else None
-    if source == OWN:
-        said = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
-        return gr.Group(visible=True), said, None, restored, *[gr.skip()] * 3
-    entry = ENTRIES[source]
-    facts = back or (None if entry.online else load_facts(source))
-    # only a file of one's own cannot be had again by picking it
-    left = restored if restored and restored[0] == OWN else None
-    return gr.Group(visible=False), entry.about, None, left, *fresh(facts)
-
-
-def _fetched(source: str, facts: FactSet | None):
-    """Fetches a set that lives elsewhere, page by page, and tells how far it is. Yields the set with its name."""
-    if source == OWN or not ENTRIES[source].online or facts is not None:
-        yield gr.skip(), gr.skip(), None
-        return
-    task = Task(lambda progress: load_facts(source, SANDBOX, progress, Cache()))
-    try:
-        while not task.wait(POLL_SECONDS):
-            lines = [task.progress.text or "Asking for the set …", "Pick another set to stop."]
-            yield html.listed(lines), task, None
-    finally:
-        task.stop()
-    said = html.listed([str(task.error)], "bad") if task.error else gr.skip()
-    yield said, None, (source, task.result)
-
-
-def _arrived(source: str, fetched: tuple[str, FactSet | None] | None):
-    """What was fetched, if it is still what is wanted."""
-    if fetched is None or fetched[0] != source or fetched[1] is None:
-        return [gr.skip()] * 3
-    return fresh(fetched[1])
-
-
-def _redrawn(facts: FactSet | None):
-    """The strip, and whether to ask about unknown scores, of a set that changed."""
-    if facts is None:
-        return *drawn(figures.empty("appears with a set")), gr.Radio(visible=False)
-    return *drawn(figures.popularity_strip(facts.forget), texts.STRIP_TABLE), gr.Radio(
-        visible=bool(facts.unknown_scores)
-    )
-
-
 def _noted(facts: FactSet | None, anchors):
-    """The notes of a set; those of a missing one are told by who could not bring it."""
+    """The notes of a set. Where it is missing they stay: they say why."""
     return gr.skip() if facts is None else notes_of(facts, anchored(*anchors))
 
 
 def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], wanted: str):
+    """The table of the facts that match a search."""
     members = facts.forget if facts else ()
     label = table_label(len(found(members, wanted)), len(members))
     return gr.Dataframe(fact_table(facts, anchored(*anchors), recall, wanted), label=label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import gradio as gr
@@ -14,22 +15,33 @@ from adapop.facts.files import Table, guessed, read_facts, read_table
 from adapop.facts.retain import completed
 from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
-from adapop.popularity.base import given
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.download import served_folder
 from adapop.ui.session import Session
-from adapop.ui.wiring import IN_TURN, LAST_STAYS
+from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
 
 TEMPLATE_FACTS = 24
 PROBLEMS_SHOWN = 10
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
 NONE = "—"
-NO_FILE = DataError("No file yet.", "Upload a table of facts, or pick another set.")
 
 
-def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
-    """Lays out the upload, hidden. Returns its group and a function that wires it to what it fills."""
+@dataclass(frozen=True)
+class Upload:
+    """The components of an upload. group: all of them. columns: in the order of `FIELDS`, inside `mapping`."""
+
+    group: gr.Group
+    file: gr.File
+    template: gr.DownloadButton
+    mapping: gr.Accordion
+    columns: tuple[gr.Dropdown, ...]
+    retain: gr.Dropdown
+    retain_file: gr.File
+
+
+def build() -> Upload:
+    """Lays out the upload, hidden."""
     with gr.Group(visible=False) as own:
         file = gr.File(
             label="A table of facts", file_types=list(FORMATS), file_count="single", height=140, elem_id="upload"
@@ -38,7 +50,7 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
         with gr.Accordion("Which column is what", open=False, visible=False, elem_id="columns") as mapping:
             gr.Markdown(texts.MAPPING_ABOUT)
             with gr.Row():
-                columns = [gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS]
+                columns = tuple(gr.Dropdown([NONE], value=NONE, label=field, min_width=130) for field in FIELDS)
         retain = gr.Dropdown(texts.RETAIN_CHOICES, value="own", label="Facts to retain", info=texts.RETAIN_ABOUT)
         retain_file = gr.File(
             label="A table of facts to retain",
@@ -48,27 +60,89 @@ def build(session: Session) -> tuple[gr.Group, Callable[..., None]]:
             visible=False,
             elem_id="retain-upload",
         )
+    return Upload(own, file, template, mapping, columns, retain, retain_file)
 
-    def wire(notes: gr.HTML, reset: Sequence[gr.State], source: gr.Radio, choices: Sequence[gr.Component]) -> None:
-        quiet = {"api_visibility": "private", "show_progress": "hidden"}
-        at_once = quiet | {"trigger_mode": "multiple"}  # of a change's listeners only one may wait: tests/test_page.py
-        source.change(lambda value: _template() if value == "own" else gr.skip(), source, template, **at_once)
+
+@dataclass(frozen=True)
+class UploadEvents:
+    """What an upload does: it fills the session's set, and says in the notes why it cannot."""
+
+    own: Upload
+    notes: gr.HTML
+    session: Session
+
+    def wire(self, source: gr.Radio, choices: Sequence[gr.Component]) -> None:
+        """Wires the upload. source: where the set comes from. choices: those that are begun anew with another set."""
+        own, session = self.own, self.session
+        source.change(lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH)
         # a choice made for another set is not a choice for this one
-        gr.on([source.change, file.upload], lambda: ("error", ""), None, list(choices), **at_once)
-        shown = [notes, *reset]
-        last = quiet | LAST_STAYS | IN_TURN
-        arrived = [mapping, *columns, *shown]
-        gr.on([file.upload, file.clear], _arrived, [file, retain, retain_file], arrived, **last)
-        chosen = [file, retain, retain_file, *columns]
-        source.change(_chosen_again, [source, session.restored, *chosen], shown, **at_once, **IN_TURN)
-        for column in columns:
-            column.input(_read, chosen, shown, **last)
+        gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
+        shown = [self.notes, session.facts, session.scorings, session.known]
+        last = LAST_STAYS | IN_TURN
+        files = [own.file, own.retain, own.retain_file]
+        gr.on([own.file.upload, own.file.clear], self.arrived, files, [own.mapping, *own.columns, *shown], **last)
+        chosen = [*files, *own.columns]
+        # of a change's listeners only one may wait: tests/test_page.py
+        source.change(self.chosen_again, [source, session.restored, *chosen], shown, **(EACH | IN_TURN))
+        for column in own.columns:
+            column.input(self.read, chosen, shown, **last)
         again = [session.restored, *chosen]
-        retained = retain.input(_retained, retain, retain_file, **last)
-        retained.then(_retained_again, again, shown, **quiet, **IN_TURN)
-        gr.on([retain_file.upload, retain_file.clear], _retained_again, again, shown, **last)
+        second = own.retain.input(_second_table, own.retain, own.retain_file, **last)
+        second.then(self.retained_again, again, shown, **IN_TURN)
+        gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, shown, **last)
 
-    return own, wire
+    def arrived(self, file: str | None, retain: str, retain_file: str | None) -> dict:
+        """Updates for a new file: its columns, our guess of what they are, and its facts."""
+        try:
+            table = read_table(Path(file)) if file else None
+        except AdaPopError as error:
+            return {self.own.mapping: gr.Accordion(visible=False), **self._refused(error)}
+        names = table.columns if table else []
+        guess = guessed(names)
+        facts = self._read_into_session(lambda: facts_of_table(table, retain, retain_file, guess))
+        unsure = bool(file) and not {"question", "answer"} <= set(guess)
+        return {
+            self.own.mapping: gr.Accordion(visible=bool(names), open=unsure),
+            **{
+                column: gr.Dropdown([NONE, *names], value=guess.get(field, NONE))
+                for field, column in zip(FIELDS, self.own.columns)
+            },
+            **facts,
+        }
+
+    def read(self, *chosen) -> dict:
+        """Updates for another choice of columns. chosen: see `facts_chosen`."""
+        return self._read_into_session(lambda: facts_chosen(*chosen))
+
+    def chosen_again(self, source: str, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
+        """Updates when one comes back from another set: the file that is still there, or what was made of it before a
+        reload."""
+        if source != "own":
+            return gr.skip()
+        if file is None and restored and restored[0] == source:
+            return self.session.with_facts(restored[1])
+        return self.read(file, *chosen)
+
+    def retained_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
+        """Updates for other facts to retain. A set that a reload brought back stays as it is: its file is gone."""
+        if file is None and restored and restored[0] == "own":
+            return {self.notes: html.listed([texts.SET_RESTORED], "warn")}
+        return self.read(file, *chosen)
+
+    def _read_into_session(self, reading: Callable[[], FactSet]) -> dict:
+        try:
+            return self.session.with_facts(reading())
+        except AdaPopError as error:
+            return self._refused(error)
+
+    def _refused(self, error: AdaPopError) -> dict:
+        lines = [f"{error.message} {error.fix}", *problem_lines(getattr(error, "problems", ()))]
+        return {self.notes: html.listed(lines, "bad"), **self.session.with_facts(None)}
+
+
+def _second_table(retain: str) -> gr.File:
+    """The upload of facts to retain, there where they are chosen so."""
+    return gr.File(visible=retain == "upload")
 
 
 def problem_lines(problems: Sequence[Problem]) -> list[str]:
@@ -80,63 +154,31 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
     return lines + ([f"… and {hidden:,} more."] if hidden > 0 else [])
 
 
-def _arrived(file: str | None, retain: str, retain_file: str | None):
-    """A new file: its columns, our guess of what they are, and its facts."""
-    try:
-        table = read_table(Path(file)) if file else None
-    except AdaPopError as error:
-        return gr.Accordion(visible=False), *[gr.skip()] * len(FIELDS), *_refused(error)
-    names = table.columns if table else []
-    guess = guessed(names)
-    dropdowns = [gr.Dropdown([NONE, *names], value=guess.get(field, NONE)) for field in FIELDS]
-    unsure = table is not None and not {"question", "answer"} <= set(guess)
-    return (
-        gr.Accordion(visible=bool(names), open=unsure),
-        *dropdowns,
-        *(_made(table, guess, retain, retain_file) if table else _refused(NO_FILE)),
-    )
+def facts_chosen(file: str | None, retain: str, retain_file: str | None, *chosen: str) -> FactSet:
+    """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
+
+    Raises:
+        AdaPopError: as `facts_of_table`, or the file does not read.
+    """
+    table = read_table(Path(file)) if file else None
+    return facts_of_table(table, retain, retain_file, _columns(table.columns, chosen) if table else {})
 
 
-def _read(file: str | None, retain: str, retain_file: str | None, *chosen: str):
-    """The file's facts under the columns that the page shows."""
-    if file is None:
-        return _refused(NO_FILE)
-    try:
-        table = read_table(Path(file))
-    except AdaPopError as error:
-        return _refused(error)
-    return _made(table, _columns(table.columns, chosen), retain, retain_file)
+def facts_of_table(table: Table | None, retain: str, retain_file: str | None, columns: Mapping[str, str]) -> FactSet:
+    """The table's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
+    column of each field.
 
-
-def _made(table: Table, columns: Mapping[str, str], retain: str, retain_file: str | None):
-    """The file's facts, made complete. Returns notes and the session's states."""
-    try:
-        facts = table.facts(columns=columns)
-        if retain != "upload":
-            facts = completed(facts, SANDBOX, retain)
-        elif retain_file is None:
-            raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
-        else:
-            facts = completed(facts, SANDBOX, read_facts(Path(retain_file), Path(retain_file).stem, group="retain"))
-    except AdaPopError as error:
-        return _refused(error)
-    return gr.skip(), facts, (given(facts.forget),), {}
-
-
-def _chosen_again(source: str, restored: tuple[str, FactSet] | None, file: str | None, *chosen):
-    """The file that is still there when one comes back from another set, or what was made of it before a reload."""
-    if source != "own":
-        return [gr.skip()] * 4
-    if file is None and restored and restored[0] == source:
-        return gr.skip(), restored[1], (given(restored[1].forget),), {}
-    return _read(file, *chosen)
-
-
-def _retained_again(restored: tuple[str, FactSet] | None, file: str | None, *chosen):
-    """The file with other facts to retain. A set that a reload brought back stays as it is: its file is gone."""
-    if file is None and restored and restored[0] == "own":
-        return html.listed([texts.SET_RESTORED], "warn"), *[gr.skip()] * 3
-    return _read(file, *chosen)
+    Raises:
+        DataError: there is no table, or one holds no usable facts.
+    """
+    if table is None:
+        raise DataError("No file yet.", "Upload a table of facts, or pick another set.")
+    facts = table.facts(columns=columns)
+    if retain != "upload":
+        return completed(facts, SANDBOX, retain)
+    if retain_file is None:
+        raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
+    return completed(facts, SANDBOX, read_facts(Path(retain_file), Path(retain_file).stem, group="retain"))
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
@@ -148,15 +190,6 @@ def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
         return guess
     unlisted = {field: name for field, name in guess.items() if field not in FIELDS}
     return {**{field: name for field, name in unlisted.items() if name not in columns.values()}, **columns}
-
-
-def _refused(error: AdaPopError):
-    lines = [f"{error.message} {error.fix}", *problem_lines(getattr(error, "problems", ()))]
-    return html.listed(lines, "bad"), None, (), {}
-
-
-def _retained(retain: str):
-    return gr.File(visible=retain == "upload")
 
 
 def _template() -> str:

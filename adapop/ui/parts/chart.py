@@ -1,6 +1,8 @@
-"""A picture on the page with its text twin: one sentence, and the numbers as a real table for who cannot see it."""
+"""A picture on the page with its text twin: one sentence, and the numbers as a table for those who cannot see it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import gradio as gr
 
@@ -28,20 +30,33 @@ new MutationObserver(() => {
 CAPTION = "As a table"
 
 
-def chart(figure: figures.Figure, elem_id: str, words: str = "") -> tuple[gr.Plot, gr.HTML]:
-    """The plot and its twin, laid out one below the other. Whoever fills the plot fills the twin: see `drawn`."""
+@dataclass(frozen=True)
+class Chart:
+    """A plot and its text twin. words: what the picture shows, as the table's caption."""
+
+    plot: gr.Plot
+    twin: gr.HTML
+    words: str = ""
+
+    @property
+    def both(self) -> list[gr.Component]:
+        """What `drawn` changes."""
+        return [self.plot, self.twin]
+
+    def drawn(self, figure: figures.Figure) -> dict:
+        """Updates that show another figure and its numbers."""
+        return {self.plot: figure, self.twin: twin_of(figure, self.words)}
+
+
+def chart(figure: figures.Figure, elem_id: str, words: str = "") -> Chart:
+    """The plot and its twin, laid out one below the other."""
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
-    return plot, twin(figure, f"{elem_id}-twin", words)
+    return Chart(plot, twin(figure, f"{elem_id}-twin", words), words)
 
 
 def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "") -> gr.HTML:
     """The table alone, for a picture that is no plotly figure."""
     return gr.HTML(twin_of(picture, words), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
-
-
-def drawn(figure: figures.Figure, words: str = "") -> tuple[figures.Figure, dict]:
-    """New values for both components of a `chart`."""
-    return figure, twin_of(figure, words)
 
 
 def twin_of(picture: figures.Figure | figures.Numbers, words: str = "") -> dict:

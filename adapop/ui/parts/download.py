@@ -1,4 +1,4 @@
-"""Takes a run home: the report, the tables, the adapter and the command that makes it again, in one file."""
+"""The download of a run: the report, the tables, the adapter and the command that makes it again, in one file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from adapop.service.rates import JOB
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refused, shown_run
+from adapop.ui.wiring import EACH
 
 
 def archive_of(worker: Worker, run: Run) -> Path:
@@ -28,7 +29,7 @@ def archive_of(worker: Worker, run: Run) -> Path:
 
 
 def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
-    """Lays the section out; a run is taken home from more than one screen. name: what its buttons are called."""
+    """Lays the section out, on more than one screen. name: of its buttons' element ids."""
     gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
     with gr.Row():
         make = gr.Button("Make the report", min_width=140, elem_id=f"make-{name}")
@@ -44,8 +45,7 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
             raise refused(error) from error
 
     make.click(made, run_id, file, api_visibility="private")
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, trigger_mode="multiple", **quiet)
+    run_id.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 
 DELETE_EVERY, DELETE_AFTER = 600, 7200  # seconds: what a page was offered, and what was uploaded

@@ -1,10 +1,10 @@
-"""A table on the page: it scrolls inside itself, and its first column stays in sight."""
+"""A table on the page that scrolls inside itself; its first column stays in sight."""
 
 from __future__ import annotations
 
 import gradio as gr
 
-from adapop.report.tables import Table
+from adapop.report.table import Table
 from adapop.ui.parts import html
 
 GRID = """
@@ -23,10 +23,10 @@ def grid(elem_id: str, value: dict | None = None) -> gr.HTML:
     return gr.HTML(value or html.values({"empty": ""}), html_template=GRID, elem_id=elem_id)
 
 
-def grid_of(table: Table, label: str, caption: str = "", empty: str = "") -> dict:
-    """A table as values of `GRID`. label: what it is, for who hears it. empty: what is said when it has no rows."""
+def grid_of(table: Table, empty: str = "") -> dict:
+    """A table as values of `GRID`, its note above it. empty: the text for no rows."""
     rows = [{"name": name, "cells": [_cell(text) for text in cells]} for name, *cells in table.rows]
-    content = {"head": table.head, "rows": rows, "label": label, "caption": caption, "empty": empty}
+    content = {"head": table.head, "rows": rows, "label": table.title, "caption": table.note, "empty": empty}
     return html.values(content)
 
 

@@ -1,8 +1,8 @@
-"""The app's own HTML, as templates, and the one door through which text gets into them.
+"""The app's own HTML as templates, and `values`, the only way in which text gets into them.
 
 Gradio fills a template by Handlebars and then evaluates the result as a JavaScript template literal. Handlebars'
 own escaping leaves `${` and backslashes alone, which would run as code; so text is escaped here, by `values`, and
-put in unescaped by `{{{ }}}`. Nothing may reach a template except through `values`.
+put in unescaped by `{{{ }}}`.
 """
 
 from __future__ import annotations

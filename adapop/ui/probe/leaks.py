@@ -1,9 +1,10 @@
-"""All probes at once: every fact in every form to both models, what leaks where, and the verdict on each fact."""
+"""All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import gradio as gr
 import pandas as pd
@@ -19,14 +20,63 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.access import refused, run_to_control, shown_run
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart, drawn
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, failure_of, lines_until_done
+from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
 EMPTY_TABLE = pd.DataFrame(columns=["fact", "tier", "verdict", *KINDS, "id"])
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """The components that show a probing. found: what is hidden until there is something to see."""
+
+    said: gr.HTML
+    found: gr.Column
+    heatmap: Chart
+    intervals: Chart
+    table: gr.Dataframe
+    work: StartStop
+
+    @property
+    def pictures(self) -> list[gr.Component]:
+        """What `show` changes."""
+        return [self.said, self.found, *self.heatmap.both, *self.intervals.both, self.table]
+
+    def show(self, run: Run | None, group: str) -> dict:
+        """Updates that show what the run's last probing found of a group of facts."""
+        rows = run.probes() if run else None
+        if not rows:
+            return {self.said: html.listed([texts.LEAKS_EMPTY]), self.found: gr.Column(visible=False)}
+        matrix = leak_matrix(rows)
+        words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
+        names = {fact.id: fact.title for fact in getattr(run.facts, group)}
+        return {
+            self.said: html.listed(leak_lines(matrix, words, group)),
+            self.found: gr.Column(visible=True),
+            **self.heatmap.drawn(figures.leak_heatmap(matrix, group)),
+            **self.intervals.drawn(figures.recall_by_kind(matrix, group)),
+            self.table: _table(matrix, words, names, group),
+        }
+
+    def probe(self, worker: Worker, name: str, per_tier: int, group: str):
+        """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
+        stopped."""
+        run = run_to_control(worker, name)
+        if run is None or run.last_epoch is None:
+            raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+        plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
+        future, progress = worker.probe(run, plan)
+        for line in followed(future, progress):
+            yield {self.said: html.listed([line]), **self.work.busy(progress)}
+        yield {**self.show(run, group), **self.work.idle()}
+        error = failure_of(future)
+        stopped = isinstance(error, NetworkError) and run.probes() is not None  # what it found is on the screen
+        if error and not stopped:
+            raise refused(error)
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> None:
@@ -43,30 +93,29 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
     with gr.Column(visible=False) as found:
-        heatmap, intervals, table = _pictures()
+        pictures = _pictures()
     with gr.Accordion("The rules behind the verdicts", open=False):
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
-    at_work = gr.State(None)
+    work = StartStop(start, stop, gr.State(None))
+    leaks = Leaks(said, found, *pictures, work)
 
-    def probed(name: str, per_tier: int, wanted: str):
-        yield from _probed(worker, name, per_tier, wanted)
+    def probed(*values):
+        yield from leaks.probe(worker, *values)
 
     def shown(name: str, wanted: str):
-        return _shown(shown_run(worker, name), wanted)
+        return leaks.show(shown_run(worker, name), wanted)
 
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    pictures = [said, found, *heatmap, *intervals, table]
-    start.click(probed, [run_id, sample, group], [*pictures, start, stop, at_work], **quiet)
-    stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
-    tab.select(shown, [run_id, group], pictures, concurrency_limit=1, **quiet)
-    group.change(shown, [run_id, group], pictures, **quiet, **LAST_STAYS)
-    table.select(_chosen, group, [picked, fact], **quiet, **EACH_IN_TURN)
+    start.click(probed, [run_id, sample, group], [*leaks.pictures, *work.all], **QUIET)
+    work.wire_stop()
+    tab.select(shown, [run_id, group], leaks.pictures, concurrency_limit=1, **QUIET)
+    group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)
+    leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
 
 
-def _pictures() -> tuple[tuple[gr.Plot, gr.HTML], tuple[gr.Plot, gr.HTML], gr.Dataframe]:
-    """Heat map, the gap in each form, and the table: hidden by their column until there is something to see."""
-    heatmap = chart(figures.empty(texts.LEAKS_EMPTY), "leak-chart")
-    intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals")
+def _pictures() -> tuple[Chart, Chart, gr.Dataframe]:
+    """Heat map, recall in each form with its intervals, and the table of facts."""
+    heatmap = chart(figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_TABLE)
+    intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.KIND_TABLE)
     gr.Markdown(texts.LEAK_FACTS)
     table = gr.Dataframe(
         EMPTY_TABLE,
@@ -79,41 +128,6 @@ def _pictures() -> tuple[tuple[gr.Plot, gr.HTML], tuple[gr.Plot, gr.HTML], gr.Da
         elem_id="leak-table",
     )
     return heatmap, intervals, table
-
-
-def _probed(worker: Worker, name: str, per_tier: int, wanted: str):
-    """Probes the run when its turn comes, tells how far it is, and shows what was found, also when it was stopped."""
-    run = steered(worker, name)
-    if run is None or run.last_epoch is None:
-        raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
-    plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
-    future, progress = worker.probe(run, plan)
-    busy = (gr.Button(interactive=False), gr.Button(interactive=True), progress)
-    for line in lines_until_done(future, progress):
-        yield html.listed([line]), *[gr.skip()] * 6, *busy
-    idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
-    yield *_shown(run, wanted), *idle
-    error = failure_of(future)
-    stopped = isinstance(error, NetworkError) and run.probes() is not None  # what it found is on the screen
-    if error and not stopped:
-        raise refused(error)
-
-
-def _shown(run: Run | None, group: str):
-    """What the run's last probing found: sentences, heat map, the gap in each form with its intervals, and table."""
-    rows = run.probes() if run else None
-    if not rows:
-        return html.listed([texts.LEAKS_EMPTY]), gr.Column(visible=False), *[gr.skip()] * 5
-    matrix = leak_matrix(rows)
-    words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
-    names = {fact.id: fact.title for fact in getattr(run.facts, group)}
-    return (
-        html.listed(leak_lines(matrix, words, group)),
-        gr.Column(visible=True),
-        *drawn(figures.leak_heatmap(matrix, group), texts.LEAK_TABLE),
-        *drawn(figures.recall_by_kind(matrix, group), texts.KIND_TABLE),
-        _table(matrix, words, names, group),
-    )
 
 
 def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[str]:
@@ -161,7 +175,7 @@ def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], gro
     return pd.DataFrame(rows, columns=EMPTY_TABLE.columns)
 
 
-def _chosen(group: str, event: gr.SelectData):
-    """The fact of the row that was clicked, put into the screen's choice."""
+def _fact_clicked(group: str, event: gr.SelectData):
+    """Group and id of the fact whose row was clicked."""
     row = event.row_value
-    return (gr.skip(), gr.skip()) if not row else (group, row[-1])
+    return (group, row[-1]) if row else gr.skip()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gradio as gr
-import pandas as pd
 
 from adapop.probes.recovery.choice import RECOVERY, cost
+from adapop.report.recovery import recovery_table
+from adapop.report.table import Table
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, shown_run, steered
+from adapop.ui.access import refused, run_to_control, shown_run
 from adapop.ui.parts import html
-from adapop.ui.wiring import LAST_STAYS, failure_of, lines_until_done
+from adapop.ui.parts.grid import grid, grid_of
+from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
 
-HIDDEN_COLUMNS = ("original_rank", "unlearned_rank", "control_rank")
+NOTHING = Table("", (), ())
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
@@ -30,83 +32,37 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         gr.Markdown(cost_of_asking(LONG_SECONDS))
     about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
     said = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
-    table = gr.Dataframe(
-        pd.DataFrame(), show_label=False, interactive=False, max_height=320, visible=False, elem_id="recovery-table"
-    )
-    at_work = gr.State(None)
+    table = grid("recovery-table")
+    work = StartStop(start, stop, gr.State(None))
+
+    def found(run: Run | None, wanted: str) -> dict:
+        result = run.recovery().get(wanted) if run else None
+        if result is None:
+            return {said: html.listed(["Not tried yet."]), table: grid_of(NOTHING)}
+        return {said: html.listed([], "hidden"), table: grid_of(recovery_table(wanted, result))}
 
     def recovered(name: str, wanted: str):
-        yield from _recovered(worker, name, wanted)
+        run = run_to_control(worker, name)
+        if run is None or run.last_epoch is None:
+            raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+        future, progress = worker.recover(run, wanted)
+        for line in followed(future, progress):
+            yield {said: html.listed([line]), **work.busy(progress)}
+        yield {**found(run, wanted), **work.idle()}
+        if error := failure_of(future):
+            raise refused(error)
 
     def shown(name: str, wanted: str):
         run = shown_run(worker, name)
-        return (_about(run, wanted), *_shown(run, wanted))
+        return {about: _about(run, wanted), **found(run, wanted)}
 
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    start.click(recovered, [run_id, probe], [said, table, start, stop, at_work], **quiet)
-    stop.click(lambda progress: progress.stop() if progress else None, at_work, None, **quiet)
-    tab.select(shown, [run_id, probe], [about, said, table], concurrency_limit=1, **quiet)
-    probe.change(shown, [run_id, probe], [about, said, table], **quiet, **LAST_STAYS)
+    start.click(recovered, [run_id, probe], [said, table, *work.all], **QUIET)
+    work.wire_stop()
+    tab.select(shown, [run_id, probe], [about, said, table], concurrency_limit=1, **QUIET)
+    probe.change(shown, [run_id, probe], [about, said, table], **LAST_STAYS)
 
 
 def _about(run: Run | None, wanted: str) -> str:
     """What a probe does and, where there is a run, what it will cost."""
     priced = f" *It takes {cost(wanted, run.facts)}.*" if run else ""
     return texts.RECOVERY_DETAIL[wanted] + priced
-
-
-def _recovered(worker: Worker, name: str, wanted: str):
-    """Runs a recovery probe when its turn comes, and shows what it found."""
-    run = steered(worker, name)
-    if run is None or run.last_epoch is None:
-        raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
-    future, progress = worker.recover(run, wanted)
-    for line in lines_until_done(future, progress):
-        yield html.listed([line]), gr.skip(), gr.Button(interactive=False), gr.Button(interactive=True), progress
-    idle = (gr.Button(interactive=True), gr.Button(interactive=False), None)
-    yield *_shown(run, wanted), *idle
-    if error := failure_of(future):
-        raise refused(error)
-
-
-def _shown(run: Run | None, wanted: str):
-    result = run.recovery().get(wanted) if run else None
-    if result is None:
-        return html.listed(["Not tried yet."]), gr.Dataframe(visible=False)
-    frame = pd.DataFrame(result["rows"]).round(3)
-    frame = frame.drop(columns=[name for name in HIDDEN_COLUMNS if name in frame])
-    frame = frame.rename(columns=lambda name: name.replace("_", " "))
-    return html.listed(recovery_lines(wanted, result)), gr.Dataframe(frame, visible=True)
-
-
-def recovery_lines(name: str, result: dict) -> list[str]:
-    """What a recovery probe found, in sentences with its control."""
-    rows = [row for row in result["rows"] if row["tier"] == "all"]
-    if name == "relearn":
-        lines = [
-            f"Asked {row['form']}, {row['facts']} other facts: {row['before']:.2f} before, {row['after']:.2f} after "
-            f"training on {len(result['trained'])} forgotten facts, {row['control']:.2f} after training on as many "
-            "invented ones."
-            for row in rows
-        ]
-    elif name == "quantise":
-        lines = [
-            f"{row['bits']} bits, {row['group']}: {row['unlearned']:.2f} → {row['unlearned_rounded']:.2f} unlearned, "
-            f"{row['original']:.2f} → {row['original_rounded']:.2f} original."
-            for row in rows
-        ]
-    elif name == "sampling":
-        lines = [
-            f"Within {row['place']}: {row['unlearned']:.2f} unlearned, {row['original']:.2f} original"
-            + (f", a wrong answer {row['control']:.2f}." if row["control"] is not None else ".")
-            for row in rows
-        ]
-    else:
-        lines = [
-            f"After layer {row['layer']} the answer leads for {row['unlearned']:.2f} of the facts in the unlearned "
-            f"model, {row['original']:.2f} in the original."
-            for row in rows
-        ]
-    if "returned" in result:
-        lines.append(f"Facts that came back: {len(result['returned'])}.")
-    return [*lines, f"Took {result['seconds']:.1f} s."]

@@ -19,21 +19,23 @@ from adapop.probes.verdict import verdict
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
-from adapop.ui import texts as copy
-from adapop.ui.access import refused, shown_run, steered
+from adapop.ui import texts
+from adapop.ui.access import refused, run_to_control, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import leaks, recovery
+from adapop.ui.wiring import EACH, QUIET
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
+NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 WORD, BORDER = re.compile(r"\w+"), re.compile(r"(\W+)")
 
 
 @dataclass(frozen=True)
 class ProbeScreen:
-    """group, fact, form: which question. prompt, gold: the question and its answer. answers: of both models. filled:
-    (run, fact, form) that the prompt was filled in for; what the visitor has made of it since stays."""
+    """The components of one question. group, fact, form: which one. prompt, gold: the question and its answer. answers:
+    of both models. filled: (run, fact, form) that the prompt was filled in for; what the visitor typed since stays."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
@@ -43,10 +45,50 @@ class ProbeScreen:
     answers: gr.HTML
     filled: gr.State
 
+    def wire(self, worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
+        """Wires the choice of a fact and of a form, which fill the prompt in."""
+
+        def choices(name: str, wanted: str, current: str | None):
+            return fact_choices(worker, name, wanted, current)
+
+        def forms(name: str, wanted: str | None, text: str, filled: tuple):
+            return form_choices(worker, name, wanted, text, filled)
+
+        def fill(name: str, *values):
+            return self.fill(shown_run(worker, name), name, *values)
+
+        for event in (tab.select, self.group.change):
+            event(choices, [run_id, self.group, self.fact], self.fact, **QUIET)
+        self.fact.change(forms, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
+        asking = [run_id, self.fact, self.form, self.prompt, self.filled]
+        self.form.change(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **QUIET)
+        # what another run answered must not stand here; the tour brings its answers along with the run
+        run_id.change(
+            lambda name, filled: NO_ANSWERS if filled and filled[0] != name else gr.skip(),
+            [run_id, self.filled],
+            self.answers,
+            **EACH,
+        )
+
+    def fill(self, run: Run | None, name: str, wanted: str | None, form: str, text: str, filled: tuple) -> dict:
+        """Updates for another fact or form: its prompt and right answer, and no answers, which were to another
+        question. form: the prompt that was chosen, empty for one's own. text: what the prompt is now."""
+        now = name, wanted, form
+        if filled == now:
+            return gr.skip()
+        prompts = forms_of(run, wanted)
+        chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
+        typed = text and text not in {prompt.text for prompt in prompts}
+        if text == form or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
+            return {self.filled: now}
+        prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
+        gold = "" if chosen is None else chosen.gold
+        return {self.prompt: prompt, self.gold: gold, self.answers: NO_ANSWERS, self.filled: now}
+
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     """Lays the screen out inside the current tab."""
-    gr.Markdown(copy.PROBE_ABOUT)
+    gr.Markdown(texts.PROBE_ABOUT)
     with gr.Row():
         group = gr.Dropdown(
             [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")],
@@ -57,7 +99,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         )
         fact = gr.Dropdown([], label="Fact, rarest first", min_width=260, scale=3, elem_id="fact")
         form = gr.Dropdown(
-            [copy.DIRECT_FORM], value=copy.DIRECT_FORM, label="Asked as", min_width=220, scale=2, elem_id="form"
+            [texts.DIRECT_FORM], value=texts.DIRECT_FORM, label="Asked as", min_width=220, scale=2, elem_id="form"
         )
     with gr.Row():
         prompt = gr.Textbox(
@@ -69,52 +111,19 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
     if worker.is_lent:
         gr.Markdown(cost_of_asking(ASK_SECONDS))
-    answers = gr.HTML(html.values({"empty": copy.PROBE_EMPTY}), html_template=html.ANSWERS, elem_id="answers")
+    answers = gr.HTML(NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
 
-    def choices(name: str, wanted: str, current: str | None):
-        return fact_choices(worker, name, wanted, current)
-
-    def forms(name: str, wanted: str | None, text: str, done: tuple):
-        return form_choices(worker, name, wanted, text, done)
-
-    nothing = html.values({"empty": copy.PROBE_EMPTY})  # answers to another question must not stand below this one
-
-    def fill(name: str, wanted: str | None, asked: str, text: str, done: tuple):
-        now = name, wanted, asked
-        if done == now:
-            return [gr.skip()] * 4
-        prompts = forms_of(shown_run(worker, name), wanted)
-        chosen = next((prompt for prompt in prompts if asked and prompt.text == asked), None)
-        typed = text and text not in {prompt.text for prompt in prompts}
-        if text == asked or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
-            return *[gr.skip()] * 3, now
-        if chosen is None:
-            return gr.Textbox("", placeholder="Type a question"), "", nothing, now
-        return chosen.text, chosen.gold, nothing, now
+    screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
+    screen.wire(worker, run_id, tab)
 
     def ask(name: str, text: str, right: str):
-        return asked(worker, name, text, right)
+        return ask_both(worker, name, text, right)
 
-    tab.select(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
-    group.change(choices, [run_id, group, fact], fact, api_visibility="private", show_progress="hidden")
-    filled = gr.State(())
-    fact.change(forms, [run_id, fact, prompt, filled], form, api_visibility="private", show_progress="hidden")
-    asking = [run_id, fact, form, prompt, filled]
-    form.change(fill, asking, [prompt, gold, answers, filled], api_visibility="private", show_progress="hidden")
-    # what another run answered must not stand here; the tour brings its answers along with the run
-    run_id.change(
-        lambda name, done: nothing if done and done[0] != name else gr.skip(),
-        [run_id, filled],
-        answers,
-        trigger_mode="multiple",
-        api_visibility="private",
-        show_progress="hidden",
-    )
     gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
     leaks.build(worker, run_id, tab, fact, group)
     recovery.build(worker, run_id, tab)
     download.build(worker, run_id)
-    return ProbeScreen(group, fact, form, prompt, gold, answers, filled)
+    return screen
 
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
@@ -131,10 +140,10 @@ def form_choices(worker: Worker, name: str, wanted: str | None, text: str, fille
     """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already, or
     the prompt was filled in for it, as `ProbeScreen.filled` says."""
     prompts = forms_of(shown_run(worker, name), wanted)
-    texts = [prompt.text for prompt in prompts]
-    value = text if text in texts else texts[0] if texts else ""
+    asked = [prompt.text for prompt in prompts]
+    value = text if text in asked else asked[0] if asked else ""
     value = filled[2] if filled[:2] == (name, wanted) else value
-    return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (copy.OWN_FORM, "")], value=value)
+    return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value)
 
 
 def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
@@ -150,15 +159,15 @@ def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
 def _form(prompt: Prompt) -> str:
     """What a prompt is called in the list."""
     if prompt.kind == DIRECT:
-        return copy.DIRECT_FORM
+        return texts.DIRECT_FORM
     return f"{prompt.kind.capitalize()}: {prompt.text}" if prompt.kind == REWORDED else prompt.kind.capitalize()
 
 
-def asked(worker: Worker, name: str, text: str, right: str) -> dict:
-    """Both answers to a prompt, as values of the answer cards. Waits for the accelerator if a run holds it."""
-    run = steered(worker, name)
+def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
+    """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
+    run = run_to_control(worker, name)
     if run is None:
-        return html.values({"empty": copy.NO_RUN})
+        return html.values({"empty": texts.NO_RUN})
     if run.last_epoch is None:
         return html.values({"empty": "The run has not finished an epoch yet. Ask again in a moment."})
     text, right = (text or "").strip(), (right or "").strip()
@@ -191,6 +200,7 @@ def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
 
 
 def _side(name: str, mark: str, answer, right: str, word: str, kind: str) -> dict:
+    """One model's answer card. right: the right answer. word, kind: of the verdict."""
     known = answer.gold_rank is not None
     return {
         "name": name,

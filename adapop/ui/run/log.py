@@ -1,4 +1,4 @@
-"""A run in sentences, newest first: the event log, and the text twin of the charts."""
+"""The event log: a run in sentences, newest first, also for those who cannot see the charts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFaile
 def log_lines(events: Sequence[Event], config: RunConfig) -> list[str]:
     """What happened, one sentence an event worth telling, the newest first."""
     before = worked_before(events)
-    said = [line for event in events for line in _told(event, config, before)]
+    said = [line for event in events for line in _lines_of(event, config, before)]
     return said[::-1]
 
 
-def _told(event: Event, config: RunConfig, before: float) -> list[str]:
+def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunStarted):
         if event.resumed_from:
             return [f"Went on after epoch {event.resumed_from}."]

@@ -1,4 +1,4 @@
-"""The browser's own run, set aside while the page shows somebody's link, and the button that brings it back."""
+"""The browser's own run while the page shows another by its link, and the button that leads back to it."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import known_run
 from adapop.ui.run.screen import UNSEEN, Follower
+from adapop.ui.wiring import EACH, QUIET
 
 
 @dataclass(frozen=True)
-class Aside:
-    """own: the id of the run that the browser followed before it opened a link. back: to it."""
+class OwnRun:
+    """own: the id of the run that the browser followed before it opened a link. back: the button that leads to it."""
 
     own: gr.BrowserState
     back: gr.Button
 
 
-def build(secret: str) -> Aside:
+def build(secret: str) -> OwnRun:
     """The components, laid out where they are called. secret: seals what the browser keeps."""
     own = gr.BrowserState("", storage_key="adapop-own-run", secret=secret)
-    return Aside(own, gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run"))
+    back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
+    return OwnRun(own, back)
 
 
-def wire(aside: Aside, follower: Follower, page: gr.Blocks, worker: Worker) -> None:
-    """The button is there while the page shows no run of this browser, and the one set aside still exists."""
+def wire(own_run: OwnRun, follower: Follower, page: gr.Blocks, worker: Worker) -> None:
+    """Wires the button: it is there while the page shows no run of this browser, and its own still exists."""
 
     def offered(name: str, own: str):
         return gr.Button(visible=known_run(worker, name) is None and known_run(worker, own) is not None)
 
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    again = {"trigger_mode": "multiple", **quiet}
-    gr.on([page.load, follower.run_id.change], offered, [follower.run_id, aside.own], aside.back, **again)
+    events = [page.load, follower.run_id.change]
+    gr.on(events, offered, [follower.run_id, own_run.own], own_run.back, **EACH)
     followed = [follower.run_id, follower.seen, follower.timer]
-    aside.back.click(lambda own: (own, UNSEEN, gr.Timer(active=True)), aside.own, followed, **quiet)
+    own_run.back.click(lambda own: (own, UNSEEN, gr.Timer(active=True)), own_run.own, followed, **QUIET)

@@ -19,17 +19,18 @@ from adapop.service.worker import Worker
 from adapop.service.zerogpu import cost_of_run
 from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
-from adapop.ui.access import link_to, refused, shown_run, steered, steers, told
+from adapop.ui.access import link_to, may_control, public_words, refused, run_to_control, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run import charts
-from adapop.ui.run import settings as knobs
+from adapop.ui.run import settings as run_settings
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, RunView, view
 from adapop.ui.session import Session
+from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
 UNSEEN = ("", -1)
-# an answer about another run than the page's may come late, and stop the timer: then it has to look again
+# an answer about the run that the page showed before may come late and stop the timer, which then has to go on
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
 # the strip stays in sight above them
@@ -39,11 +40,12 @@ TO_CHARTS = """() => document.getElementById('charts').scrollIntoView(
 
 @dataclass(frozen=True)
 class Follower:
-    """What follows the page's run, on whatever tab: it must be laid out above the tabs, in a hidden one it would sleep.
+    """The components that follow the page's run on every tab. They are laid out above the tabs: a timer in a hidden tab
+    does not run.
 
-    run_id: the run this browser looks at. seen: the run that is shown, and how many of its events. timer: when to look
-    again; it is on whenever the strip shows what will not last.
-    readiness: empty, invalid or ready, of facts and settings. settings: the knobs' values, kept by the browser.
+    run_id: the run this browser looks at. seen: the run that is shown, and how many of its events. readiness: empty,
+    invalid or ready, of facts and settings. settings: their values, kept by the browser. timer: when to look again; on
+    while the run is under way.
     """
 
     run_id: gr.BrowserState
@@ -57,16 +59,54 @@ class Follower:
 
 @dataclass(frozen=True)
 class RunScreen:
-    """shown: the components that `show` fills, in order. knobs: the settings."""
+    """The components that show the page's run, and its settings."""
 
-    shown: list[gr.Component]
-    knobs: knobs.Knobs
+    follower: Follower
+    settings: run_settings.RunSettings
+    start: gr.Button
+    resume: gr.Button
+    link: gr.Button
+    charts: charts.RunCharts
+    log: gr.HTML
+
+    @property
+    def shown(self) -> list[gr.Component]:
+        """What `show` may change."""
+        follower = self.follower
+        above = [follower.strip, follower.stop, follower.seen, follower.timer]
+        return [*above, self.start, self.resume, self.link, *self.charts.all, self.log]
+
+    def show(
+        self, worker: Worker, name: str | None, seen: tuple[str | None, int] = UNSEEN, readiness: str = "ready"
+    ) -> dict:
+        """Updates for what is new of a run. seen: see `Follower`."""
+        now, run, events = seen_of(worker, name, readiness)
+        owned, last_seen = may_control(worker, name), seen[1] if seen[0] == name else -1
+        follower = self.follower
+        if run is not None and len(events) == last_seen and now.ticking:
+            return {follower.strip: strip_of(now)}
+        changes = {
+            follower.strip: strip_of(now),
+            follower.stop: gr.Button(interactive=now.can_stop and owned),
+            follower.timer: gr.Timer(active=run is not None and now.ticking),
+            self.start: gr.Button(interactive=now.can_start),
+            self.resume: gr.Button(visible=now.can_resume and owned),
+            self.link: gr.Button(visible=run is not None),
+        }
+        if run is None:
+            # nothing of another run may stay
+            blank = {**self.charts.drawn(None, [], last_seen), self.log: log_of([texts.NO_RUN], name)}
+            return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
+        if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
+            changes |= self.charts.drawn(run, events, last_seen)
+        lines = log_lines(events, run.config) or ["The run is about to begin."]
+        return changes | {self.log: log_of(lines, name), follower.seen: (name, len(events))}
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
     """Lays the screen out inside the current tab and wires it."""
     gr.Markdown(texts.RUN_ABOUT)
-    settings = knobs.build()
+    settings = run_settings.build()
     altered = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="altered")
     plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="preflight")
     with gr.Row():
@@ -78,32 +118,31 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     gr.Markdown("### What happened")
     log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
 
+    screen = RunScreen(follower, settings, start, resume, link, pictures, log)
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
-    shown = [follower.strip, stop, start, resume, link, *pictures, log, seen, timer]
 
     def checked(name: str, facts, missing_score, anchors, *values):
         return look(worker, name, facts, missing_score, anchors, *values)
 
     def started(*values):
-        return begin(worker, *values)
+        return start_run(worker, *values)
 
     def tick(name: str, shown_so_far: tuple[str, int], readiness: str):
-        return show(worker, name, shown_so_far, readiness)
+        return screen.show(worker, name, shown_so_far, readiness)
 
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
     chosen = [session.facts, missing, session.anchors, *settings.all]
-    told = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
+    looked_at = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
     # without triggers it runs when the page opens and whenever one of its inputs changes
-    gr.on(None, checked, [run_id, *chosen], told, trigger_mode="always_last", **quiet)
+    gr.on(None, checked, [run_id, *chosen], looked_at, trigger_mode="always_last", **QUIET)
     begun = start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
-    begun.success(None, None, None, js=TO_CHARTS, **quiet)
-    stop.click(lambda name: end(worker, name), run_id, None, **quiet)
-    resume.click(lambda name: again(worker, name), run_id, [seen, timer], api_visibility="private")
-    made = link.click(lambda name: link_to(worker, name), run_id, address, **quiet)
-    made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **quiet)
-    looked = timer.tick(tick, [run_id, seen, follower.readiness], shown, concurrency_limit=None, **quiet)
-    looked.then(None, [run_id, log], timer, js=LOOK_AGAIN, **quiet)
-    return RunScreen(shown, settings)
+    begun.success(None, None, None, js=TO_CHARTS, **QUIET)
+    stop.click(lambda name: stop_run(worker, name), run_id, None, **QUIET)
+    resume.click(lambda name: resume_run(worker, name), run_id, [seen, timer], api_visibility="private")
+    made = link.click(lambda name: link_to(worker, name), run_id, address, **QUIET)
+    made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
+    looked = timer.tick(tick, [run_id, seen, follower.readiness], screen.shown, concurrency_limit=None, **QUIET)
+    looked.then(None, [run_id, log], timer, js=LOOK_AGAIN, **QUIET)
+    return screen
 
 
 def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *values):
@@ -118,7 +157,7 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
         except AdaPopError as error:
             found = Preflight(problems=(str(error),))
         said, readiness = _plan(found), found.readiness
-    altered = knobs.changed(values)
+    altered = run_settings.changed(values)
     now, _, _ = seen_of(worker, name, readiness)
     return (
         said,
@@ -127,12 +166,12 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
         gr.Button(interactive=now.can_start),
         list(values),
         strip_of(now),
-        gr.Button(interactive=now.can_stop and steers(worker, name)),
+        gr.Button(interactive=now.can_stop and may_control(worker, name)),
         gr.Timer(active=True) if now.ticking else gr.skip(),
     )
 
 
-def begin(worker: Worker, facts: FactSet | None, missing, anchors, *values):
+def start_run(worker: Worker, facts: FactSet | None, missing, anchors, *values):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
@@ -148,7 +187,7 @@ def begin(worker: Worker, facts: FactSet | None, missing, anchors, *values):
 
 def _config(facts: FactSet, missing, anchors, values: Sequence) -> RunConfig:
     """The page's settings as a configuration."""
-    return at_anchors(knobs.config_of(values, facts=facts.name, missing_score=missing), anchors)
+    return at_anchors(run_settings.config_of(values, facts=facts.name, missing_score=missing), anchors)
 
 
 def at_anchors(config: RunConfig, anchors: Sequence[tuple[float, float]]) -> RunConfig:
@@ -156,18 +195,18 @@ def at_anchors(config: RunConfig, anchors: Sequence[tuple[float, float]]) -> Run
     return replace(config, beta=anchored(*anchors)) if follows_scores(config) else config
 
 
-def end(worker: Worker, name: str) -> None:
+def stop_run(worker: Worker, name: str) -> None:
     """Asks the page's run to stop."""
-    if run := steered(worker, name):
+    if run := run_to_control(worker, name):
         try:
             run.request_stop()
         except AdaPopError as error:
             raise refused(error) from error
 
 
-def again(worker: Worker, name: str):
+def resume_run(worker: Worker, name: str):
     """Queues the page's run again, to go on after its last saved epoch."""
-    if run := steered(worker, name):
+    if run := run_to_control(worker, name):
         if run.shared:
             raise refused(RunError(f"Run {run.id} is shown to every visitor.", "Start a run of your own."))
         try:
@@ -179,48 +218,19 @@ def again(worker: Worker, name: str):
 
 
 def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, Run | None, list[Event]]:
-    """The state of the page's run, the run if it is there and reads, and what it has said."""
+    """The state of the page's run, the run if it is there and reads, and its events."""
     run = shown_run(worker, name)
     if run is None:
         return view(None, readiness, expired=bool(name)), None, []
     try:
         events, _ = run.events(), run.config
     except AdaPopError as error:  # a run of another version
-        return RunView("failed", told(error), ready=readiness == "ready"), None, []
+        return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
     ahead, seconds = (wait.ahead, wait.seconds) if wait else (None, None)
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
     seen = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere)
     return view(seen, readiness), run, events
-
-
-def show(worker: Worker, name: str | None, seen: tuple[str | None, int] = UNSEEN, readiness: str = "ready"):
-    """Everything that shows a run, or nothing new. seen: see `Follower`."""
-    now, run, events = seen_of(worker, name, readiness)
-    ours, last_seen = steers(worker, name), seen[1] if seen[0] == name else -1
-    buttons = (
-        strip_of(now),
-        gr.Button(interactive=now.can_stop and ours),
-        gr.Button(interactive=now.can_start),
-        gr.Button(visible=now.can_resume and ours),
-        gr.Button(visible=run is not None),
-    )
-    if run is None and last_seen < 0:  # nothing of another run may stay
-        blank = charts.values(None, [], last_seen)
-        return *buttons, *blank, log_of([texts.NO_RUN], name), (name, 0), gr.Timer(active=False)
-    if run is None:
-        return *buttons, *[gr.skip()] * (charts.COUNT + 2), gr.Timer(active=False)
-    if len(events) == last_seen and now.ticking:
-        return strip_of(now), *[gr.skip()] * (len(buttons) + charts.COUNT + 2)
-    config = run.config
-    began = any(isinstance(event, RunStarted) for event in events)
-    return (
-        *buttons,
-        *(charts.values(run, events, last_seen) if began or last_seen < 0 else [gr.skip()] * charts.COUNT),
-        log_of(log_lines(events, config) or ["The run is about to begin."], name),
-        (name, len(events)),
-        gr.Timer(active=now.ticking),
-    )
 
 
 def strip_of(now: RunView) -> dict:

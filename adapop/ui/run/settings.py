@@ -40,8 +40,8 @@ VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 
 @dataclass(frozen=True)
-class Knobs:
-    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`. folded: what hides them."""
+class RunSettings:
+    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, inside `folded`."""
 
     visible: tuple[gr.Component, ...]
     advanced: tuple[gr.Component, ...]
@@ -53,8 +53,8 @@ class Knobs:
         return [*self.visible, *self.advanced]
 
 
-def build() -> Knobs:
-    """Lays the settings out and lets method, model and preset set the others."""
+def build() -> RunSettings:
+    """Lays the settings out. A choice of method, model or preset sets the others."""
     start = make_config()
     offered = public_models()[1:] if is_public() else MODELS
     with gr.Row():
@@ -93,18 +93,18 @@ def build() -> Knobs:
     with gr.Accordion(texts.ADVANCED, open=False, elem_id="advanced") as folded:
         gr.Markdown(texts.ADVANCED_ABOUT)
         with gr.Row():
-            advanced = tuple(_knob(field, start) for field in ADVANCED)
+            advanced = tuple(_advanced(field, start) for field in ADVANCED)
         reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
-    knobs = Knobs((model, method, preset, rate, epochs, seed), advanced, folded)
-    quiet = {"api_visibility": "private", "show_progress": "hidden"}
-    last = quiet | LAST_STAYS | {"concurrency_id": "knobs"}
-    gr.on([method.input, model.input], _suited, [model, method], [method, preset, rate, epochs, *advanced], **last)
-    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], [rate, epochs, *advanced], **last)
-    return knobs
+    settings = RunSettings((model, method, preset, rate, epochs, seed), advanced, folded)
+    last = LAST_STAYS | {"concurrency_id": "settings"}
+    values = [rate, epochs, *advanced]
+    gr.on([method.input, model.input], _method_values, [model, method], [method, preset, *values], **last)
+    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], values, **last)
+    return settings
 
 
 def config_of(values: Sequence, **settings) -> RunConfig:
-    """The configuration of the knobs' values, in the order of `Knobs.all`, with more settings on top.
+    """The configuration of the page's values, in the order of `RunSettings.all`, with more settings on top.
 
     Raises:
         ConfigError: a field is empty or out of range.
@@ -126,7 +126,11 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 
 def _check_public(chosen: dict) -> None:
-    """What strangers may ask of one machine."""
+    """Refuses what a public page does not allow.
+
+    Raises:
+        ConfigError: a model or a value is not allowed there.
+    """
     if chosen["model"] not in public_models():
         raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
     for field, most in PUBLIC_MOST.items():
@@ -135,17 +139,16 @@ def _check_public(chosen: dict) -> None:
             raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
 
 
-def restored(kept: object) -> list:
-    """What the browser kept of the settings; all are left as they are if this version cannot read it."""
-    untouched = [gr.skip()] * len((*VISIBLE, *ADVANCED))
-    if not isinstance(kept, list) or len(kept) != len(untouched):
-        return untouched
+def restored(kept: object):
+    """The settings as the browser kept them; all are left as they are if this version cannot read it."""
+    if not isinstance(kept, list) or len(kept) != len((*VISIBLE, *ADVANCED)):
+        return gr.skip()
     if not all(isinstance(value, (str, int, float)) for value in kept):
-        return untouched
+        return gr.skip()
     try:
         config = config_of(kept)
     except AdaPopError:
-        return untouched
+        return gr.skip()
     method, preset = _lists(config.model, config.method, config.preset)
     return [config.model, method, preset, *kept[3:]]
 
@@ -167,7 +170,8 @@ def changed(values: Sequence) -> list[str]:
     return said
 
 
-def _knob(field: str, start: RunConfig) -> gr.Component:
+def _advanced(field: str, start: RunConfig) -> gr.Component:
+    """The input of an advanced setting, with the paper's value beside it."""
     value, paper = getattr(start, field), getattr(make_config(model=REAL), field)
     info = f"paper {_shown(paper)}" + ("" if value == paper else f", sandbox {_shown(value)}")
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
@@ -176,8 +180,8 @@ def _knob(field: str, start: RunConfig) -> gr.Component:
     return gr.Number(precision=0 if field in WHOLE else None, **shared)
 
 
-def _suited(model: str, method: str):
-    """What a method starts from, and the presets that change something of it."""
+def _method_values(model: str, method: str):
+    """What a method starts from, and its presets."""
     config = _defaults(model, method, "paper")[0]
     lists = _lists(config.model, method, "paper")
     return *lists, config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
@@ -191,6 +195,7 @@ def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdo
 
 
 def _preset_values(model: str, method: str, preset: str):
+    """What a preset sets."""
     config = _defaults(model, method, preset)[0]
     return config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
 

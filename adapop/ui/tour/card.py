@@ -1,6 +1,6 @@
 """The three-minute tour: a card above the screens that drives their real controls, and puts everything back at the end.
 
-What its buttons do is in `guide`, what it says in `tour_cards`, and from which runs in `tour_runs`.
+What its buttons do is in `guide`, what it says in `text`, and from which runs in `runs`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.tour.controls import CardControls, Driven
 from adapop.ui.tour.guide import Guide
-from adapop.ui.wiring import IN_TURN
+from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
 SCRIPT = ASSETS / "tour.js"
 TICK_SECONDS = 1.0
-QUIET = {"api_visibility": "private", "show_progress": "hidden"}
 # to the button that opens it, once the card is gone and the button works again
 FOCUS = """() => {
   const opener = document.querySelector('#tour-open'), until = Date.now() + 3000;
@@ -50,7 +49,7 @@ def build(opener: gr.Button, secret: str) -> CardControls:
 
 
 def own_run(kept: object, name: str) -> str:
-    """The run that the page is to open with: the visitor's own, where the last page was left in the middle of a tour.
+    """The run to open the page with: the visitor's own, if the last page was left in the middle of a tour.
 
     kept: what the browser remembers of the tour, which may be anything. name: the run that the page showed.
     """
@@ -63,25 +62,24 @@ def wire(card: CardControls, driven: Driven, worker: Worker) -> None:
     guide = Guide(card, driven, worker)
     page = driven.session.page
     for name, tab in driven.open.items():
-        tab.select(partial(str, name), None, card.tab, **QUIET, **IN_TURN)
+        tab.select(partial(str, name), None, card.tab, **IN_TURN)
     held = [card.place, card.tab, card.kept, *driven.values]
     moving = [card.place, card.own, card.guess, driven.follower.run_id, card.kept]
     outputs = [
         *(card.opener, card.panel, card.text, card.guess, card.back, card.forward, card.place, card.own, card.asked),
-        *(card.kept, card.timer, card.tab, driven.tabs, driven.follower.timer, driven.session.lent),
+        *(card.kept, card.timer, card.tab, driven.tabs, driven.follower.timer, driven.session.touring),
         *(driven.facts.source, *driven.pressure.anchors, *driven.values),
     ]
     page.load(guide.opened, card.kept, [card.opener, card.kept], **QUIET)
-    card.opener.click(guide.enter, held, outputs, **QUIET, **IN_TURN).then(guide.prepare, None, None, **QUIET)
-    card.back.click(partial(guide.go, -1), moving, outputs, **QUIET, **IN_TURN)
+    card.opener.click(guide.enter, held, outputs, **IN_TURN).then(guide.prepare, None, None, **QUIET)
+    card.back.click(partial(guide.go, -1), moving, outputs, **IN_TURN)
     leaving = [card.place, card.own, card.kept, driven.session.facts, driven.follower.run_id]
-    onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **QUIET, **IN_TURN)
-    skipped = card.skip.click(guide.leave, leaving, outputs, **QUIET, **IN_TURN)
+    onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **IN_TURN)
+    skipped = card.skip.click(guide.leave, leaving, outputs, **IN_TURN)
     for left in (onward, skipped):
         left.then(None, None, None, js=FOCUS, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
-    # in turn as well: said late, the text of a card that was left would stand on the next one
-    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **QUIET, **IN_TURN)
-    said = QUIET | IN_TURN
-    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, trigger_mode="multiple", **said)
-    card.guess.input(guide.dragged, told[:3], card.text, **said)
+    # in turn as well: a late answer would put the text of the card before on the next one
+    card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **IN_TURN)
+    driven.pressure.confidence.change(guide.dragged, told[:3], card.text, **(EACH | IN_TURN))
+    card.guess.input(guide.dragged, told[:3], card.text, **IN_TURN)

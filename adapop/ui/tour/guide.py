@@ -1,7 +1,7 @@
 """What the tour's buttons do to the page.
 
 The visitor's facts, anchors and run are set aside in the page's own state when the tour begins. The browser keeps none
-of the tour's in their place (see `Session.lent`), so that a reload in the middle comes back to the visitor's own.
+of the tour's in their place (see `Session.touring`), so that a reload in the middle comes back to the visitor's own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOUR_SET = "pair"
 
 
 class Guide:
-    """What each button of the card does: values by component, for those that change."""
+    """The updates of each button of the card."""
 
     def __init__(self, card: CardControls, driven: Driven, worker: Worker) -> None:
         self.card, self.driven, self.worker = card, driven, worker
@@ -41,7 +41,7 @@ class Guide:
     def opened(self, kept: object) -> dict:
         """The button's words, and an end to a tour that a reload cut short."""
         finished = _finished(kept)
-        return {self.card.opener: gr.Button(_called(finished)), self.card.kept: _remembered(kept, None)}
+        return {self.card.opener: gr.Button(_opener_label(finished)), self.card.kept: _remembered(kept, None)}
 
     def enter(self, place: int, tab: str, kept: object, *values) -> dict:
         """Sets the visitor's values aside and shows the first card."""
@@ -58,7 +58,7 @@ class Guide:
             card.guess: gr.Radio(choices, value=None, visible=True),
             card.own: (tab, *values),
             card.kept: _remembered(kept, run),
-            session.lent: True,
+            session.touring: True,
             session.facts: pair,
             session.scorings: (given(pair.forget),),
             session.known: {},
@@ -101,20 +101,20 @@ class Guide:
         back[probe.form] = form_choices(self.worker, name, fact, form, back[probe.filled])
         back[probe.fact] = fact_choices(self.worker, name, back[probe.group], fact)
         anchored = self._anchored(back[session.anchors])
-        if not _lent(facts):
+        if not _is_tours(facts):
             for state in (session.facts, session.scorings, session.known, self.driven.facts.notes):
                 del back[state]
         return back | {
             **anchored,
             card.panel: gr.Row(visible=False),
-            card.opener: gr.Button(_called(finished), interactive=True),
+            card.opener: gr.Button(_opener_label(finished), interactive=True),
             card.text: {},
             card.place: -1,
             card.own: None,
             card.kept: _remembered(kept, None),
             card.timer: gr.Timer(active=False),
             self.driven.follower.timer: gr.Timer(active=True),
-            session.lent: False,
+            session.touring: False,
             self.driven.facts.source: gr.Radio(interactive=True, label=texts.SOURCE_LABEL),
             self.driven.tabs: gr.Tabs(selected=own[0]),
             card.tab: own[0],  # known at once: the page tells it only after it has turned there
@@ -223,11 +223,11 @@ def _remembered(kept: object, run: str | None) -> dict:
     return {"finished": _finished(kept), "run": run}
 
 
-def _lent(facts: FactSet | None) -> bool:
+def _is_tours(facts: FactSet | None) -> bool:
     """Whether these are the tour's facts, as they were or changed by hand: not a set that the visitor uploaded."""
     pair = load_facts(TOUR_SET)
     return facts is None or (facts.retain == pair.retain and asked_about(pair, facts))
 
 
-def _called(finished: bool) -> str:
+def _opener_label(finished: bool) -> str:
     return texts.TOUR_AGAIN if finished else texts.TOUR_OPEN

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.reliability.hostile import large, parquet, text
-from tests.reliability.hostile.file import Case
+from hostile import large, parquet, text
+from hostile.file import Case
 
 LARGE_EVERY = 20
 

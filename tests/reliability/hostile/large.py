@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from random import Random
 
-from tests.reliability.hostile.file import SUFFIXES, Case, of_rows, table
+from hostile.file import SUFFIXES, Case, of_rows, table
 
 MEGABYTE = 10**6
 SIZES = (4 * MEGABYTE, 16 * MEGABYTE, 60 * MEGABYTE, 70 * MEGABYTE)

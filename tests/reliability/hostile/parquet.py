@@ -11,7 +11,7 @@ from random import Random
 import pyarrow
 import pyarrow.parquet
 
-from tests.reliability.hostile.file import TEXTS, Case, said, table
+from hostile.file import TEXTS, Case, said, table
 
 NOW = datetime.datetime(2024, 2, 29, 12, 30, 15, 123456)
 INVALID = pyarrow.Array.from_buffers(  # text that is not UTF-8

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from tests.reliability.hostile.file import SUFFIXES, TEXTS, Case, of_rows, table, written
+from hostile.file import SUFFIXES, TEXTS, Case, of_rows, table, written
 
 ENCODINGS = (
     "utf-16",

@@ -1,12 +1,12 @@
-"""Small versions of `bench crashes` and `bench lifetime`: real processes, real kills, one process for many runs."""
+"""`crashes.py` and `lifetime.py` in small: real processes, real kills, one process for many runs."""
 
 import multiprocessing
 import os
 
 import pytest
 
-from tests.reliability.crashes import survived
-from tests.reliability.lifetime import lived
+from crashes import survived
+from lifetime import lived
 
 
 @pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs processes that fork")

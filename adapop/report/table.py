@@ -1,0 +1,79 @@
+"""A table of text, and the forms in which it is shown: plain text, Markdown, HTML and CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from itertools import zip_longest
+from textwrap import wrap
+
+from markupsafe import Markup
+
+from adapop.facts.tables import cell
+
+TEXT_WIDTH = 100  # characters of a line of a note
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a head; the first cell of a row names it. A cell may have several lines.
+
+    title: what the table shows. note: what one needs to know to read it, "" for nothing.
+    """
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    def as_text(self) -> str:
+        """The table for a terminal: the title, columns of equal width, the note below."""
+        cells = [line for row in (self.head, *self.rows) for line in zip_longest(*map(_lines, row), fillvalue="")]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = ["   ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+        return "\n".join([self.title, *lines, *wrap(self.note, TEXT_WIDTH)])
+
+    def as_markdown(self) -> str:
+        """The table as Markdown: the title as a heading, the note below the rows."""
+        lines = map(_markdown_row, (self.head, ["---"] * len(self.head), *self.rows))
+        return "\n".join([f"### {self.title}", "", *lines, *(["", self.note] if self.note else [])])
+
+    def as_html(self, kind: str = "") -> Markup:
+        """The table as HTML below its note, every text escaped. kind: the CSS class of the table."""
+        note = Markup('<p class="how">{}</p>\n').format(self.note) if self.note else ""
+        head = _joined('<th scope="col">{}</th>', self.head)
+        rows = Markup("\n").join(
+            Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, _joined("<td>{}</td>", cells))
+            for name, *cells in self.rows
+        )
+        start = Markup('<div class="scroll"><table class="{}" aria-label="{}">').format(kind, self.title)
+        return Markup("{}{}\n<thead><tr>{}</tr></thead>\n<tbody>\n{}\n</tbody></table></div>").format(
+            note, start, head, rows
+        )
+
+    def as_csv(self) -> str:
+        """Head and rows as CSV. No cell runs as a formula in a spreadsheet."""
+        written = StringIO()
+        csv.writer(written, lineterminator="\n").writerows([*map(cell, row)] for row in (self.head, *self.rows))
+        return written.getvalue()
+
+
+def number(value: float | None) -> str:
+    """A number as text: two decimals, none from 100 on, "" for what was not measured."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
+
+
+def _joined(form: str, cells: Sequence[str]) -> Markup:
+    return Markup("").join(Markup(form).format(text) for text in cells)
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|").replace("\n", "<br>") for text in cells) + " |"

@@ -1,0 +1,153 @@
+"""What a race shows: pictures, words, the paper's numbers beside them, and files to download."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gradio as gr
+
+from adapop.errors import AdaPopError
+from adapop.report import write_report
+from adapop.report.comparison import Comparison, comparison, settings_of, write_table
+from adapop.report.record import Record, read_record
+from adapop.runs.run import Run
+from adapop.service.rates import JOB
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import refused
+from adapop.ui.compare import published, race, recorded
+from adapop.ui.parts import html
+from adapop.ui.parts.download import served_folder
+from adapop.ui.parts.grid import grid, grid_of
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Two contestants, whose settings are set against each other, and the table of those."""
+
+    first: gr.Dropdown
+    second: gr.Dropdown
+    table: gr.HTML
+
+    def drawn(self, compared: Comparison, pair: Sequence[str | None]) -> dict:
+        """Updates for a race. The pair that was chosen stays while the race has it; at first it is the first two."""
+        marks = [one.mark for one in compared.contestants]
+        first, second = (mark if mark in marks else other for mark, other in zip(pair, (*marks, *marks, None, None)))
+        names = [(one.name, one.mark) for one in compared.contestants]
+        return {
+            self.first: gr.Dropdown(names, value=first),
+            self.second: gr.Dropdown(names, value=second),
+            self.table: settings_grid([one for one in compared.contestants if one.mark in (first, second)]),
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """What shows the results of a race. column: all of it. own: the part that is about the race alone. warnings,
+    findings, ranges: the race in words. report, file: to download."""
+
+    column: gr.Column
+    pictures: recorded.Pictures
+    own: gr.Column
+    warnings: gr.HTML
+    findings: gr.HTML
+    ranges: gr.HTML
+    differences: Differences
+    published: published.PublishedSection
+    report: gr.DownloadButton
+    file: gr.DownloadButton
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """What `drawn` may change."""
+        differences = self.differences
+        words = [self.warnings, self.findings, self.ranges]
+        pair = [differences.first, differences.second, differences.table]
+        return [self.column, *self.pictures.all, self.own, *words, *pair, self.published.table, self.report, self.file]
+
+    def drawn(self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]) -> dict:
+        """Updates that show these runs, and no file that was made before: it lacks a run."""
+        compared = comparison(records)
+        return {
+            **self.visible(compared, choice),
+            self.own: gr.Column(visible=bool(records)),
+            self.warnings: html.listed(compared.warnings, "warn" if compared.warnings else "hidden"),
+            self.findings: html.listed(compared.findings, "calm" if compared.findings else "hidden"),
+            self.ranges: html.listed(compared.intervals, "calm" if compared.intervals else "hidden"),
+            **self.differences.drawn(compared, pair),
+            self.published.table: published.rows(records, setting),
+            self.report: gr.DownloadButton(visible=False),
+            self.file: gr.DownloadButton(visible=False),
+        }
+
+    def visible(self, compared: Comparison, choice: str) -> dict:
+        """Updates for whether there is anything to see, and for the pictures of it. choice: of what was recorded. For
+        somebody who only opens the page, none is drawn."""
+        layer = recorded.layer_of(compared, choice)
+        if compared.outcomes or layer:
+            return {self.column: gr.Column(visible=True), **self.pictures.drawn(compared, choice)}
+        return {self.column: gr.Column(visible=False), self.pictures.said: recorded.words_of(compared, layer, choice)}
+
+
+def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> Results:
+    """Lays out the results, hidden until there are some. kept: see `race.Race`. said: what is said of the
+    recorded layer."""
+    with gr.Column(visible=False) as column:
+        warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")
+        found = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")
+        charts = recorded.charts()
+        gr.Markdown(f"### Every metric\n{texts.COMPARE_TABLE}")
+        ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
+        pictures = recorded.Pictures(said, *charts, grid("compare-table"))
+        with gr.Column(visible=False) as own:
+            gr.Markdown("### In what they differ")
+            with gr.Row():
+                first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
+                second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
+            differences = Differences(first, second, grid("compare-settings"))
+            beside = published.build()
+            report, file = _downloads(worker, kept)
+    return Results(column, pictures, own, warned, found, ranges, differences, beside, report, file)
+
+
+def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton, gr.DownloadButton]:
+    """Lays out the files of a race: a report, and a table."""
+    gr.Markdown(f"### Take it home\n{texts.COMPARE_DOWNLOAD}")
+    with gr.Row():
+        make = gr.Button("Make the report and the table", min_width=220, elem_id="make-comparison")
+        report = gr.DownloadButton("Report (HTML)", visible=False, min_width=140, elem_id="download-comparison")
+        table = gr.DownloadButton("Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table")
+
+    make.click(lambda value: requested_files(worker, value), kept, [report, table], api_visibility="private")
+    return report, table
+
+
+def requested_files(worker: Worker, kept: dict) -> tuple:
+    """`files_of` the race.
+
+    Raises:
+        gr.Error: this visitor took too many lately, or a run does not read.
+    """
+    try:
+        worker.admission.admit(JOB)
+        return files_of(race.standing(worker, kept).runs)
+    except AdaPopError as error:
+        raise refused(error) from error
+
+
+def files_of(runs: Sequence[Run]) -> tuple:
+    """The report on these runs and the table of their comparison, ready to download.
+
+    Raises:
+        RunError: there is none, or one does not read.
+    """
+    out = served_folder()
+    page = write_report(runs, out / "comparison.html")
+    table = write_table(comparison([read_record(run) for run in runs]), out / "comparison.csv")
+    return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(value=str(table), visible=True)
+
+
+def settings_grid(pair: Sequence) -> dict:
+    """The differences between contestants, or a sentence that there are none."""
+    return grid_of(settings_of(pair), texts.COMPARE_SAME)

@@ -1,0 +1,18 @@
+"""Components outside a page, for tests of what a screen's updates hold."""
+
+from dataclasses import is_dataclass
+from typing import TypeVar, get_type_hints
+
+import gradio as gr
+
+Kind = TypeVar("Kind")
+
+
+def stand_ins(kind: type[Kind], **given) -> Kind:
+    """A dataclass of components, each a `State` that stands for it. given: fields that are not stood in for."""
+    fields = {
+        name: stand_ins(hint) if is_dataclass(hint) else "" if hint is str else gr.State()
+        for name, hint in get_type_hints(kind).items()
+        if name not in given
+    }
+    return kind(**fields, **given)

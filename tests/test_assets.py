@@ -1,0 +1,122 @@
+"""The data under `assets/`: a file that does not fit is refused by name and place, and the shipped ones read well."""
+
+import json
+import re
+
+import pytest
+
+from adapop import assets
+from adapop.errors import DataError
+from adapop.facts.world.language import Relation
+from adapop.model.catalogue import Preset
+from adapop.paths import ASSETS
+from adapop.probes.translations import LANGUAGES, NAMES, QUESTIONS, Translations
+from adapop.report.published import Recall, Table
+
+RELATIONS = "sandbox/relations.json"
+SHIPPED = (RELATIONS, "models.json", "probes/wording.json", "probes/translations.json", "published/tables.json")
+HEAD = "method,setting,source,forget,retain,forget_sd"
+
+
+@pytest.fixture
+def refused(tmp_path, monkeypatch):
+    """What is said of a file with the given text."""
+    monkeypatch.setattr(assets, "ASSETS", tmp_path)
+
+    def read(text, kind):
+        (tmp_path / "file").write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"assets/file cannot be used") as caught:
+            (assets.read_csv if kind is Recall else assets.read_json)("file", kind)
+        assert "restore it from the repository" in caught.value.fix
+        return caught.value.message
+
+    return read
+
+
+def assert_said(message, said):
+    assert re.search(said, message), message
+
+
+def changed(name, change):
+    content = json.loads((ASSETS / name).read_text(encoding="utf-8"))
+    change(content)
+    return json.dumps(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda relations: relations["city"].pop("unseen"), "city > unseen: Field required"),
+        (lambda relations: relations["city"].update(unsen="?"), "city > unsen: Unexpected keyword"),
+        (lambda relations: relations["car"].update(kind=None), "car > kind: Input should be a valid string"),
+        (lambda relations: relations["car"]["paraphrases"].pop(), "car > paraphrases > 3: Field required"),
+        (lambda relations: relations["car"]["statements"].append("{s}"), "car > statements: .*at most 3 items"),
+    ],
+)
+def test_a_relation_that_is_not_whole_is_named(refused, change, said):
+    assert_said(refused(changed(RELATIONS, change), dict[str, Relation]), said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "Expecting"),
+        ("", "Expecting value"),
+        ("[]", "should be an object"),
+        ('{"a": 1, "a": 2}', "repeated key: a"),
+    ],
+)
+def test_what_is_not_the_json_we_mean(refused, text, said):
+    assert_said(refused(text, dict[str, int]), said)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("WGA,Llama DUET,main,.1", "line 3 > retain: Field required"),
+        ("WGA,Llama DUET,main,.1,", "line 3 > retain: Field required"),
+        ("WGA,Llama DUET,main,93.9,.2", "line 3 > forget: .*less than or equal to 1"),
+        ("WGA,Llama DUET,main,.1,high", "line 3 > retain: .*valid number"),
+        ("WGA,Llama DUET,main,.1,nan", "line 3 > retain"),
+        ("WGA,Llama TOFU,main,.1,.2", "line 3: .*'Llama TOFU' is none of"),
+        ("WGA,Llama DUET,main,.1,.2,.3,.4", "line 3 > beyond the header"),
+    ],
+)
+def test_a_published_number_that_cannot_be_is_named_with_its_line(refused, line, said):
+    assert_said(refused(f"{HEAD}\nGA,Llama DUET,main,.1,.2,.3\n{line}\n", Recall), said)
+
+
+def test_a_language_that_is_forgotten_is_named(refused):
+    text = changed("probes/translations.json", lambda content: content["names"][2]["translated"].pop("German"))
+    assert_said(refused(text, Translations), "Argentina needs a translation into Spanish, French, German")
+
+
+def test_a_model_without_its_sizes_is_named(refused):
+    text = changed("models.json", lambda models: models[3]["shape"].pop("hidden_size"))
+    assert_said(refused(text, list[Preset]), "3: .*shape needs whole numbers above 0 for .*hidden_size")
+
+
+def test_a_row_shorter_than_its_head_is_named(refused):
+    text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
+    assert_said(refused(text, list[Table]), "1: .*has 5 cells, the head 6")
+
+
+def test_a_file_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(assets, "ASSETS", tmp_path)
+    with pytest.raises(DataError, match=r"assets/none\.json cannot be used .No such file"):
+        assets.read_json("none.json", dict)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_files_are_written_for_people(name):
+    """Letters as themselves and not as \\u00e9, no tabs, one newline at the end."""
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    assert "\\u" not in text and "\t" not in text and "\r" not in text
+    assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 50
+
+
+def test_no_label_of_the_translations_stands_twice():
+    content = json.loads((ASSETS / "probes" / "translations.json").read_text(encoding="utf-8"))
+    for entries, table in ((content["questions"], QUESTIONS), (content["names"], NAMES)):
+        assert len(table) == sum(len(entry["english"]) for entry in entries)
+        assert all(len(row) == len(LANGUAGES) for row in table.values())

@@ -6,7 +6,8 @@
     ├── ModelError       a model that cannot be loaded or trained
     ├── RunError         a run folder, a checkpoint, a non-finite loss
     ├── LimitError       more than this app allows, at once or for now
-    └── NetworkError     a service that does not answer, answers nonsense, or was stopped
+    ├── NetworkError     a service that does not answer, or answers nonsense
+    └── Stopped          a person asked to stop
 
 Every message names what happened and where; `fix` says what to do next.
 """
@@ -49,6 +50,10 @@ class LimitError(AdaPopError):
 
 class NetworkError(AdaPopError):
     """A service that cannot be reached, refuses, or answers something else than it promised."""
+
+
+class Stopped(AdaPopError):
+    """A person asked to stop. What was found until then is kept."""
 
 
 SHOWN = 60

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from adapop.errors import NetworkError
+from adapop.errors import Stopped
 
 Result = TypeVar("Result")
 
@@ -27,7 +27,7 @@ class Progress:
         """Sets the line.
 
         Raises:
-            NetworkError: somebody asked to stop.
+            Stopped: somebody asked to stop.
         """
         self.text = text
         if self._told:
@@ -42,10 +42,10 @@ class Progress:
         """Waits, unless and until somebody asks to stop.
 
         Raises:
-            NetworkError: somebody asked to stop.
+            Stopped: somebody asked to stop.
         """
         if self._stop.wait(seconds) if seconds else self._stop.is_set():
-            raise NetworkError("Stopped.", "What was found is kept; start it again to go on.")
+            raise Stopped("Stopped.", "What was found is kept; start it again to go on.")
 
 
 def started(work: Callable[[Progress], Result]) -> tuple[Future[Result], Progress]:

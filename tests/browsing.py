@@ -84,7 +84,7 @@ def page(browser, address):
 
 
 @pytest.fixture(scope="session")
-def finished(browser, address):
+def visited(browser, address):
     """What a browser holds whose page shows a finished run of one epoch on the sandbox: another may begin with it."""
     with visit(browser, address) as page:
         start_run(page, epochs=1)
@@ -173,3 +173,12 @@ def write_table(path: Path, rows: list[list[str]]) -> Path:
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows(rows)
     return path
+
+
+def link_of(page) -> str:
+    """The address that the page's run is shown at to others."""
+    open_tab(page, "Run")
+    page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
+    page.click("#copy-link")
+    page.wait_for_function("window.copied")
+    return page.evaluate("window.copied")

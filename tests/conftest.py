@@ -15,13 +15,23 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.facts.world import sandbox_facts
-from browsing import address, browser, finished, page, runs_folder, wikidata  # noqa: F401
+from browsing import HOSTILE, address, browser, page, runs_folder, visited, wikidata  # noqa: F401
 from scripted import ScriptedServer
+from tiny_runs import RELEARNT, trained
+from waiting import wait_until
 
 
 def pytest_configure():
     """A shell lets what it starts in the background ignore Ctrl-C, and with it all that the tests start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items):
+    """Of two processes each takes whole files, since fixtures belong to a file, but one takes all that is a browser's:
+    one Chromium and one app for the run."""
+    for item in items:
+        name = "browser" if {"browser", "page"} & set(item.fixturenames) else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +64,53 @@ def small(sandbox):
         for group in ("forget", "retain", "holdout")
     }
     return replace(sandbox, **groups, utility=sandbox.utility[::20])
+
+
+@pytest.fixture(scope="session")
+def tiny(sandbox):
+    """4 facts a group, rare to popular, and three utility questions: for whatever is not about recall."""
+    groups = {
+        group: tuple(sorted(getattr(sandbox, group), key=lambda fact: fact.score)[::65])
+        for group in ("forget", "retain", "holdout")
+    }
+    return replace(sandbox, **groups, utility=sandbox.utility[::160])
+
+
+@pytest.fixture(scope="session")
+def finished(tiny, tmp_path_factory):
+    """One epoch of AdaPop on `tiny`, probed in every form, and relearnt. Who changes it copies its folder first."""
+    from adapop.probes.battery import battery
+    from adapop.probes.plan import Plan
+    from adapop.progress import Progress
+    from adapop.runs.execute import load_model
+
+    run = trained(tiny, tmp_path_factory.mktemp("finished"))
+    plan = Plan(per_tier=1, max_new_tokens=run.config.max_new_tokens)
+    run.save_probes(list(battery(load_model(run), tiny, plan, Progress())))
+    run.save_recovery("relearn", RELEARNT | {"returned": [tiny.forget[0].id]})
+    return run
+
+
+@pytest.fixture(scope="session")
+def other(tiny, tmp_path_factory):
+    """One epoch of WGA on `tiny`, not probed. Only to be read."""
+    return trained(tiny, tmp_path_factory.mktemp("other"), "wga")
+
+
+@pytest.fixture(scope="session")
+def raced(tiny, tmp_path_factory):
+    """(worker, what the page keeps of it): a finished race of three, two seeds of each; a fact's text is an attack."""
+    from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+    from adapop.service.worker import Worker
+    from adapop.ui.compare import race
+
+    worker = Worker(tmp_path_factory.mktemp("races"))
+    first, *others = tiny.forget
+    hostile = replace(tiny, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
+    chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
+    kept = race.begin(worker, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 1, 2)
+    wait_until(lambda: not race.standing(worker, kept).ticking)
+    return worker, kept
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
 from adapop.paths import ASSETS
 from adapop.probes.translations import LANGUAGES, NAMES, QUESTIONS, Translations
-from adapop.report.published import Recall, Table
+from adapop.report.published import Printed, Recall
 
 RELATIONS = "sandbox/relations.json"
 SHIPPED = (RELATIONS, "models.json", "probes/wording.json", "probes/translations.json", "published/tables.json")
@@ -98,7 +98,7 @@ def test_a_model_without_its_sizes_is_named(refused):
 
 def test_a_row_shorter_than_its_head_is_named(refused):
     text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
-    assert_said(refused(text, list[Table]), "1: .*has 5 cells, the head 6")
+    assert_said(refused(text, list[Printed]), "1: .*has 5 cells, the head 6")
 
 
 def test_a_file_that_is_not_there(tmp_path, monkeypatch):

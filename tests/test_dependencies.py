@@ -110,11 +110,13 @@ def went_out(code, tmp_path):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_guard_sees_what_goes_out(tmp_path):
     code = "\ntry:\n    socket.create_connection(('192.0.2.1', 9), 1)\nexcept OSError: pass\n"
     assert "WENT OUT socket.getaddrinfo 192.0.2.1" in went_out(code, tmp_path)
 
 
+@pytest.mark.slow
 def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
     """Also without HF_HUB_OFFLINE, which the other tests set."""
     paths = [path.relative_to(ROOT).with_suffix("") for path in sorted(ROOT.glob("adapop/**/*.py"))]
@@ -123,6 +125,7 @@ def test_nothing_goes_out_when_every_module_is_loaded(tmp_path):
     assert went_out(code, tmp_path) == "loaded\n"
 
 
+@pytest.mark.slow
 def test_nothing_goes_out_when_the_app_starts_and_its_engine_warms_up(tmp_path):
     """No analytics, no version check, no telemetry: the app serves on this machine, and answers there."""
     code = """

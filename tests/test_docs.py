@@ -4,7 +4,6 @@ import re
 from importlib import import_module
 
 import pytest
-from test_layers import ORDER
 
 import adapop
 from adapop.cli import parser
@@ -12,6 +11,7 @@ from adapop.cli.reference import commands, reference
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS
 from adapop.paths import ROOT
+from house import ORDER
 
 DOCS = ROOT / "assets" / "docs"
 PAGES = [ROOT / "README.md", ROOT / "assets/recorded/README.md", *sorted(DOCS.glob("*.md"))]
@@ -93,11 +93,11 @@ def examples() -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize(("page", "place", "block"), examples(), ids=lambda value: str(value).partition("\n")[0])
-def test_examples_run(page, place, block, small, tmp_path, monkeypatch, capsys):
+def test_examples_run(page, place, block, tiny, tmp_path, monkeypatch, capsys):
     """As a module of a user's own, on fewer facts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(adapop, "load_facts", lambda source: small)
+    monkeypatch.setattr(adapop, "load_facts", lambda source: tiny)
     name = f"example_{len(page)}_{place}"
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     import_module(name)

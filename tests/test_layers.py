@@ -7,13 +7,8 @@ import sys
 from pathlib import Path
 
 from adapop.paths import ROOT
+from house import ORDER
 
-# each line may import from all lines above it and never from its own; the README and `assets/docs/house.md` draw it
-ORDER = (
-    ("errors", "paths"), ("assets", "progress", "limits"), ("online",), ("facts",), ("popularity",), ("config",),
-    ("model",), ("objectives", "probes"), ("training", "sandbox"), ("runs",), ("report", "service"),
-    ("experiments", "ui"), ("cli",), ("__main__",),
-)  # fmt: skip
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 LIGHT_ROOMS = ("errors", "paths", "progress", "limits", "online", "facts", "popularity", "config", "report", "service")
 LIGHT_MODULES = (

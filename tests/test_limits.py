@@ -46,11 +46,11 @@ def test_every_limit_is_tighter_in_public_and_none_is_missing_there():
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-@pytest.mark.parametrize("text", ["0", "-1", "many", "inf", "nan", "1e999", "1.5.2"])
-def test_a_limit_is_a_number_above_0(monkeypatch, limit, text):
-    monkeypatch.setenv(limit.name, text)
-    with pytest.raises(ConfigError, match=f"{limit.name} is"):
-        limit.value()
+def test_a_limit_is_a_number_above_0(monkeypatch, limit):
+    for text in ("0", "-1", "many", "inf", "nan", "1e999", "1.5.2"):
+        monkeypatch.setenv(limit.name, text)
+        with pytest.raises(ConfigError, match=f"{limit.name} is"):
+            limit.value()
 
 
 def test_a_limit_of_ones_own_holds_in_public_too(monkeypatch):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import TIERS, FactSet, Problem
 from adapop.report.tables import recall_table
+from adapop.runs.pace import Left
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 
@@ -44,9 +45,10 @@ def event_text(event: Event) -> str | None:
     return None
 
 
-def step_text(event: StepDone, steps: int) -> str:
-    """The progress line of a step, to be overwritten by the next."""
-    return f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
+def step_text(event: StepDone, steps: int, left: Left | None = None) -> str:
+    """The progress line of a step, to be overwritten by the next. left: what the run still takes, None if unknown."""
+    said = f"epoch {event.epoch}  step {event.step}/{steps}  forget nll {event.nll_forget:.2f}"
+    return f"{said}  {left.text}" if left else said
 
 
 def result_text(run: Run) -> str:

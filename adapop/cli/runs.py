@@ -15,10 +15,11 @@ from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, RunError
 from adapop.facts.catalog import load_facts
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.calibration import calibrated
 from adapop.report.replication import beside
 from adapop.report.settings import FACTS_FILE
+from adapop.runs.pace import left_of
 from adapop.runs.run import Run, all_runs, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
@@ -38,10 +39,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _prepared(options: argparse.Namespace) -> Run:
     from adapop.runs.execute import prepare
+    from adapop.runs.preflight import costs_of_model
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
-    return prepare(config, facts, options.out)
+    run = prepare(config, facts, options.out)
+    if config.model != SANDBOX and not options.json:
+        print("\n".join(costs_of_model(run.facts, run.config)), file=sys.stderr, flush=True)
+    return run
 
 
 def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
@@ -161,15 +166,16 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
         for failure in failures if ranks.sharded else ():
             print(printing.event_text(failure), file=sys.stderr)
         return int(bool(failures))
-    failed, steps = False, 0
+    failed, steps, said = False, 0, run.events()
     for event in _until_interrupted(run, events):
         failed = failed or isinstance(event, RunFailed)
         steps = event.steps if isinstance(event, RunStarted) else steps
+        said.append(event)
         if as_json:
             print(to_json(event), flush=True)
         elif isinstance(event, StepDone):
             if sys.stdout.isatty():
-                print(f"\r{printing.step_text(event, steps)}\033[K\r", end="", flush=True)
+                print(f"\r{printing.step_text(event, steps, left_of(said))}\033[K\r", end="", flush=True)
         elif text := printing.event_text(event):
             print(text, flush=True)
     if not as_json and run.state == "stopped":

@@ -2,6 +2,6 @@
 
 Read `item` (a run), `plans` (which runs an experiment is made of), `trial` (an item done), `results` (rows on disk),
 `engine` and `cluster` (who does them), `statistics`, then `tables`, `sweep`, `series`, `reproduction` and `pictures`
-(what rows say), and `experiments`, which joins them. `speed`, `forecasts`, `visitors`, `crashes` and `lifetime`
+(what rows say), and `experiments`, which joins them. `speed`, `visitors`, `crashes` and `lifetime`
 stand alone.
 """

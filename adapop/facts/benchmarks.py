@@ -39,7 +39,8 @@ def duet(hub: Hub) -> FactSet:
     """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain, all with scores.
 
     Raises:
-        NetworkError: the rows cannot be downloaded, or lack a column; the message then names those that are there.
+        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        Stopped: somebody asked to stop.
     """
     problems: list[Problem] = []
 
@@ -63,7 +64,8 @@ def rwku(hub: Hub) -> FactSet:
     """RWKU: questions about 200 famous people to forget, neighbouring facts to retain, and attacks by kind.
 
     Raises:
-        NetworkError: the rows cannot be downloaded, or lack a column; the message then names those that are there.
+        NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
+        Stopped: somebody asked to stop.
     """
     problems: list[Problem] = []
 

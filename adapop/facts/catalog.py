@@ -86,7 +86,8 @@ def load_facts(
 
     Raises:
         DataError: no such set or file, an unusable file, or no retain rows for a model that is not the sandbox.
-        NetworkError: a download failed or was stopped.
+        NetworkError: a download failed.
+        Stopped: somebody asked to stop.
     """
     return completed(_brought(source, progress, cache), model, retain)
 

@@ -68,33 +68,26 @@ def footprint(
 def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of weights in the adapter."""
     blocks = model["num_hidden_layers"] if config.lora_layers is None else len(config.lora_layers)
-    adapted = adapted_shapes(linear_shapes(model), config)
+    adapted = _adapted_shapes(_linear_shapes(model), config)
     return blocks * sum(config.lora_rank * (inputs + outputs) for inputs, outputs in adapted.values())
 
 
 def operations(model: Mapping[str, Any], config: RunConfig, tokens: int, answers: int, backward: bool = True) -> float:
-    """Floating-point operations of all matrix products, see `products`."""
-    return sum(products(model, config, tokens, answers, backward))
-
-
-def products(
-    model: Mapping[str, Any], config: RunConfig, tokens: float, answers: float, backward: bool = True
-) -> tuple[float, float]:
-    """Floating-point operations of the matrix products of (base, adapter).
+    """Floating-point operations of all matrix products.
 
     tokens: how many are read. answers: how many of them are scored. Each weight of the frozen base takes part in two
     products per token: one forward, and one for the gradient of its input, down to the lowest adapter. The adapter has
     a third, for its own gradient. Attention between positions is left out: rows are short.
     """
-    linear = sum(inputs * outputs for inputs, outputs in linear_shapes(model).values())
+    linear = sum(inputs * outputs for inputs, outputs in _linear_shapes(model).values())
     block, head = linear * tokens, model["hidden_size"] * model["vocab_size"] * answers
     base = model["num_hidden_layers"] * block + head
     if backward:
-        base += backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
-    return 2.0 * base, 2.0 * adapter_size(model, config) * tokens * (3 if backward else 1)
+        base += _backward_blocks(model, config) * block + (0 if config.method in OF_A_BLOCK else head)
+    return 2.0 * (base + adapter_size(model, config) * tokens * (3 if backward else 1))
 
 
-def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
+def _backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
     """Number of blocks that the gradient passes through, from the loss down to the lowest adapter.
 
     For methods whose loss is of one block's output, the highest adapted block is that block.
@@ -107,7 +100,7 @@ def backward_blocks(model: Mapping[str, Any], config: RunConfig) -> int:
 
 def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
-    shapes = linear_shapes(model)
+    shapes = _linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
     norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
     biased = model.get("attention_bias") or model.get("model_type") in BIASED
@@ -124,8 +117,8 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     each where the base is in bfloat16, else one for all layers with the same input.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
-    shapes = linear_shapes(model)
-    adapted = adapted_shapes(shapes, config)
+    shapes = _linear_shapes(model)
+    adapted = _adapted_shapes(shapes, config)
     if width < FLOAT32:
         read = sum(inputs for inputs, _ in adapted.values())
     else:
@@ -134,7 +127,7 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
     return kept + FLOAT32 * config.lora_rank * len(adapted), width * 2 * inner + FLOAT32 * 4 * hidden
 
 
-def adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
+def _adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
     """The linear maps that get an adapter, as name -> (inputs, outputs)."""
     everything = config.lora_targets == (ALL_LINEAR,)
     return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
@@ -145,7 +138,7 @@ def _inner(model: Mapping[str, Any]) -> int:
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
-def linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+def _linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """(inputs, outputs) of each linear map of a block."""
     hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
     size = model.get("head_dim") or hidden // heads

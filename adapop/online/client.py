@@ -99,8 +99,8 @@ class Web:
         """The reply to a request, which is repeated up to `tries` times.
 
         Raises:
-            NetworkError: the host refuses, redirects, or gives no JSON value after all attempts; or the user stopped
-                the wait.
+            NetworkError: the host refuses, redirects, or does not give a JSON value after all tries.
+            Stopped: somebody asked to stop.
         """
         for attempt in range(1, self._tries + 1):
             try:
@@ -142,7 +142,7 @@ class Web:
         """A context in which this process sends no other request to the host; waits until that is so.
 
         Raises:
-            NetworkError: the user stopped the wait.
+            Stopped: somebody asked to stop.
         """
         while not self._turn.acquire(timeout=TURN_SECONDS):
             self._progress.wait(0)

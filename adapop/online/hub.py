@@ -47,7 +47,8 @@ class Hub:
 
         Raises:
             NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses, or has changed the
-                data set on the way; or somebody asked to stop.
+                data set on the way.
+            Stopped: somebody asked to stop.
         """
         commit, names = self._listed(dataset, config, split)
         paths = []
@@ -62,7 +63,7 @@ class Hub:
         """The name of the configuration that holds a split, asked once.
 
         Raises:
-            NetworkError: as `files`.
+            NetworkError, Stopped: as `files`.
         """
         _, names = self._listed(dataset, None, split)
         return names[0].partition("/")[0]

@@ -58,7 +58,7 @@ class Proxy(Protocol):
         """One score per fact, in any order, as they are found; facts it cannot score get one with value None.
 
         Raises:
-            NetworkError: the source failed or was stopped. Scores yielded before remain valid, and replies are cached,
-                so that the next call continues.
+            NetworkError: the source failed. Stopped: somebody asked to stop. What was yielded before stays true either
+                way, and what was learnt is cached, so that asking again goes on.
         """
         ...

@@ -78,8 +78,8 @@ class CorpusCounts:
         """One score per fact, after the whole text has been read.
 
         Raises:
-            DataError: the path is missing or unreadable, contains no text, or a file is not UTF-8.
-            NetworkError: it was stopped.
+            DataError: the path is missing or unreadable, holds no text, or a file is not UTF-8.
+            Stopped: somebody asked to stop.
         """
         names = [_names(fact) for fact in facts]
         tally = self._counted([*names, *self._others])

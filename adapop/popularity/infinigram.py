@@ -86,7 +86,8 @@ class InfiniGram:
         """One score per fact, in order.
 
         Raises:
-            NetworkError: infini-gram fails, replies with something else than a count, or was stopped.
+            NetworkError: infini-gram fails, or answers something else than a count.
+            Stopped: somebody asked to stop.
         """
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")

@@ -77,8 +77,9 @@ class Judge:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it gets no number.
 
         Raises:
-            NetworkError: the model cannot be reached, its reply has no valid format, or the user stopped.
-            ModelError: a local model cannot be loaded.
+            NetworkError: the model cannot be asked, or does not answer as such models do.
+            Stopped: somebody asked to stop.
+            ModelError: a local model that cannot be loaded.
         """
         passes: dict[str, list[Known]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()

@@ -88,7 +88,8 @@ class Wikidata:
         """One score per fact: first those decided by a statement, as they are found; the others at the end, by type.
 
         Raises:
-            NetworkError: Wikidata failed or sent an unexpected reply, or the user stopped.
+            NetworkError: Wikidata failed or answered something else than it promises.
+            Stopped: somebody asked to stop.
         """
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]

@@ -36,8 +36,8 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
     Rows stay valid if it ends early. The same model, facts and plan give the same rows.
 
     Raises:
-        NetworkError: the user stopped.
-        ModelError: the model's scores are not finite; or the plan wants cosines and the embedding model is missing.
+        Stopped: somebody asked to stop.
+        ModelError: the model's numbers are not finite; or the plan wants a cosine and the embedding model is missing.
         DataError: an answer has no token in this model.
     """
     progress.say("Probing: writing the prompts")

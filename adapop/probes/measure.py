@@ -82,7 +82,7 @@ def recall_by_fact(
     """Fact id -> recall of its trained question, by the model in its current state.
 
     Raises:
-        NetworkError: the user stopped.
+        Stopped: somebody asked to stop.
     """
     recall: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):

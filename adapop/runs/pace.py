@@ -1,9 +1,9 @@
-"""How long runs take, by what one that came to its end has shown. In three parts, because sets differ in size: a step,
-what follows the steps of an epoch, and the measurement at the end."""
+"""How long runs take, by nothing but the clock: a run's own steps while it is at work, and for those that have not
+begun, a run that came to its end. In three parts, because sets differ in size: a step, what follows the steps of an
+epoch, and the measurement at the end."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +11,11 @@ from math import ceil
 from statistics import fmean
 
 from adapop.runs.run import Run
-from adapop.training.events import Event, RunDone, RunStarted, Saved, StepDone
+from adapop.training.events import TERMINAL, Event, RunDone, RunStarted, Saved, StepDone
+
+FIRST_SAID = 3  # steps: the first also does what is done once, and one more is no mean yet
+WORDS = {"steps": "of training left", "epochs": "left until the final measurement", "all": "left"}
+MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 @dataclass(frozen=True)
@@ -31,19 +35,55 @@ class Pace:
         return self.seconds(run.config.epochs - (run.last_epoch or 0), _steps_an_epoch(run))
 
 
+@dataclass(frozen=True)
+class Left:
+    """What a run still takes. seconds: at least 0, counted from its last event. covers: what they are of, a key of
+    `WORDS`: the optimiser steps, the epochs with what follows their steps, or all of it, the last tables too."""
+
+    seconds: float
+    covers: str
+
+    @property
+    def text(self) -> str:
+        """In words, with what is left out."""
+        return f"about {duration(self.seconds)} {WORDS[self.covers]}"
+
+
+def left_of(events: Sequence[Event], usual: Pace | None = None, now: float = 0.0) -> Left | None:
+    """What a run at work still takes, by the steps that it did since it last began: neither a pause nor the speed of
+    another machine is in it. None before the third of them, where the run is over, and where nothing of what is left to
+    do was timed.
+
+    What follows an epoch's steps counts once it was seen, be it before the run was resumed: one that is done in slices
+    begins anew with each epoch, and how long it waits between them nobody knows. usual: the pace of runs that came to
+    their end, for the parts that this one has not come to yet. now: seconds since 1970; its last event's by default.
+    """
+    session = _session(events)
+    steps, gaps = [event for event in session if isinstance(event, StepDone)], _step_seconds(session)
+    if len(steps) < FIRST_SAID or not gaps or isinstance(session[-1], TERMINAL):
+        return None
+    start, last = session[0], steps[-1]
+    saved = max((event.epoch for event in session if isinstance(event, Saved)), default=start.resumed_from)
+    undone, epochs = (start.epochs - last.epoch + 1) * start.steps - last.step, start.epochs - saved
+    ends = _epoch_ends(session) or _epoch_ends(events) or ([usual.epoch] if usual else [])
+    timed = [event.time for event in session if isinstance(event, StepDone | Saved)]
+    spent = max(now, session[-1].time) - timed[-1]
+    parts = [undone * fmean(gaps)] if undone else []
+    if epochs and ends:
+        begun = saved < last.epoch and last.step == start.steps
+        parts += [(epochs - 1) * fmean(ends), max(0.0, fmean(ends) - spent * begun)]
+    if usual:
+        parts.append(usual.end if epochs else max(0.0, usual.end - spent))
+    return Left(sum(parts), "all" if usual else "epochs" if ends else "steps") if parts else None
+
+
 def pace_of(events: Sequence[Event]) -> Pace | None:
     """What a run's events show; None if it is not done, or too small to tell a step from the rest of an epoch."""
-    steps: dict[int, list[float]] = defaultdict(list)
-    for event in events:
-        if isinstance(event, StepDone):
-            steps[event.epoch].append(event.time)
-    saved = {event.epoch: event.time for event in events if isinstance(event, Saved)}
-    counted = sum(len(times) - 1 for times in steps.values())
-    if not counted or not isinstance(events[-1], RunDone):
+    gaps = _step_seconds(events)
+    if not gaps or not isinstance(events[-1], RunDone):
         return None
-    step = sum(times[-1] - times[0] for times in steps.values()) / counted
-    epoch = fmean(time - steps[number][-1] for number, time in saved.items() if number in steps)
-    return Pace(step, epoch, events[-1].time - max(saved.values()))
+    began = max(event.time for event in events if isinstance(event, RunStarted | Saved))
+    return Pace(fmean(gaps), fmean(_epoch_ends(events)), events[-1].time - began)
 
 
 def worked_before(events: Iterable[Event]) -> float:
@@ -54,6 +94,48 @@ def worked_before(events: Iterable[Event]) -> float:
             seconds, began = seconds + last - began, event.time
         last = event.time
     return seconds
+
+
+def duration(seconds: float) -> str:
+    """So many seconds, rounded as one would say them: 7 s, 45 s, 3 min, 2.5 hours, 3 days."""
+    if seconds < 100:
+        return f"{max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)} s"
+    if seconds < 100 * MINUTE:
+        return f"{round(seconds / MINUTE)} min"
+    return f"{round(2 * seconds / HOUR) / 2:g} hours" if seconds < 2 * DAY else f"{round(seconds / DAY)} days"
+
+
+def _session(events: Sequence[Event]) -> Sequence[Event]:
+    """What was said since the run last began, that it did so included."""
+    begun = [place for place, event in enumerate(events) if isinstance(event, RunStarted)]
+    return events[begun[-1] :] if begun else ()
+
+
+def _step_seconds(events: Iterable[Event]) -> list[float]:
+    """Seconds of each step that came right after another or after a saved epoch: what is done once at a start is not in
+    them."""
+    found, before, trained = [], None, False
+    for event in events:
+        if isinstance(event, StepDone):
+            found += [] if before is None else [event.time - before]
+            trained = True
+        elif isinstance(event, RunStarted):
+            trained = False
+        before = event.time if trained and isinstance(event, StepDone | Saved) else None
+    return found
+
+
+def _epoch_ends(events: Iterable[Event]) -> list[float]:
+    """Seconds from the last step of each epoch until it was saved."""
+    found, step = [], None
+    for event in events:
+        if isinstance(event, RunStarted):
+            step = None
+        elif isinstance(event, StepDone):
+            step = event
+        elif isinstance(event, Saved) and step and step.epoch == event.epoch:
+            found.append(event.time - step.time)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import ceil
@@ -17,8 +16,7 @@ from adapop.model.catalogue import preset_of, shape_of
 from adapop.model.footprint import SANDBOX_MODEL, Footprint, footprint
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.calibration import warnings_of
-from adapop.runs.forecast import Rates, forecast
-from adapop.runs.pace import Pace
+from adapop.runs.pace import Pace, duration
 from adapop.runs.run import Run
 
 SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
@@ -41,14 +39,9 @@ class Preflight:
         return "invalid" if self.problems else "ready"
 
 
-def preflight(
-    facts: FactSet,
-    config: RunConfig,
-    pace: Pace | None = None,
-    rates: Callable[[str], Rates | None] = lambda precision: None,
-) -> Preflight:
+def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
     """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
-    come to its end here. rates: what the device does in a second, by the run's precision, None if nobody measured."""
+    come to its end here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems, doubts = _of_facts(facts), _of_overlap(facts)
     plan = [
@@ -68,31 +61,24 @@ def preflight(
             )
         plan.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
     elif facts.forget:
-        plan += _of_model(facts, config, pace, rates)
+        plan += costs_of_model(facts, config, pace)
     return Preflight(tuple(problems), tuple(doubts), tuple(plan))
 
 
-def _of_model(facts: FactSet, config: RunConfig, pace: Pace | None, rates: Callable[[str], Rates | None]) -> list[str]:
-    """What is known of a real model before it is loaded."""
+def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> list[str]:
+    """What is known of a real model before it is loaded, in sentences: memory, time, licence. pace: see `preflight`."""
     shape, model = shape_of(config.model), preset_of(config.model)
-    if shape is None:
-        return ["Time and memory are known once the model is loaded."]
-    least, time = footprint(shape, config, ROW_TOKENS, rows=1).total, "the time is known after the first epoch"
-    steps = steps_of(facts, config) // config.epochs
+    said = ["Memory: known once the model is loaded.", "Time: known after the first steps."]
+    if shape is not None:
+        least = footprint(shape, config, ROW_TOKENS, rows=1).total
+        size = f"{least / 2**30:,.1f} GiB" if least >= 2**30 else f"{least / 2**20:,.0f} MiB"
+        said[0] = f"Memory: at least {size} of the GPU's, with one row of {ROW_TOKENS} tokens at a time."
     if pace:
-        time = f"about {_duration(pace.seconds(config.epochs, steps))}, going by the last run here"
-    elif found := rates(config.precision):
-        seconds = forecast(shape, config, facts, found).seconds(config.epochs, steps)
-        time = f"about {_duration(seconds)} here once it is loaded, by a rough estimate"
-    said = [f"At least {least / 2**30:,.1f} GiB of GPU memory, with one row of {ROW_TOKENS} tokens at a time; {time}."]
+        seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
+        said[1] = f"Time: about {duration(seconds)}, going by the last run here."
     if model and config.model == model.id and model.gated:
         said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
     return said + ([model.note] if model and model.note else [])
-
-
-def _duration(seconds: float) -> str:
-    """In minutes, or in hours where those are many."""
-    return f"{seconds / 3600:,.0f} hours" if seconds >= 2 * 3600 else f"{max(1, round(seconds / 60))} min"
 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:

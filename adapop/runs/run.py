@@ -22,7 +22,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.probes.prompts import NotApplicable, ProbeRow, Reply
 from adapop.runs import files, lock
+from adapop.runs.log import events_of
 from adapop.training.events import (
     TERMINAL,
     EpochDone,
@@ -41,8 +42,6 @@ from adapop.training.events import (
     RunFailed,
     RunStopped,
     StepDone,
-    current,
-    from_json,
     to_json,
 )
 
@@ -56,7 +55,7 @@ def runs_root() -> Path:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Nothing is kept in memory: every question is answered from the files."""
+    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files."""
 
     folder: Path
 
@@ -128,13 +127,12 @@ class Run:
         return self.folder / f"epoch-{epoch}"
 
     def events(self) -> list[Event]:
-        """Everything the run said, as one uninterrupted run would have said it. A torn last line is not yet said;
-        times never go back, even where the clock did.
+        """Everything the run said, as one uninterrupted run would have said it: see `adapop.runs.log`.
 
         Raises:
             RunError: a line does not read.
         """
-        return current(self._lines())
+        return list(events_of(self.folder / "events.jsonl"))
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the unlearned model (or of the original), None until the run is done."""
@@ -219,19 +217,6 @@ class Run:
             if self.last_epoch in (None, content["epoch"]):  # None: the run came without its checkpoints
                 found[path.stem.removeprefix("recovery-")] = content["result"]
         return found
-
-    def _lines(self) -> Iterator[Event]:
-        path = self.folder / "events.jsonl"
-        if path.exists():
-            *lines, _torn = path.read_bytes().split(b"\n")  # bytes: a line may be torn inside a character
-            latest = 0.0
-            for number, line in enumerate(lines, start=1):
-                try:
-                    event = from_json(line.decode())
-                except ValueError as error:
-                    raise RunError(f"{path}, line {number} does not read ({error}).", "Start the run again.") from None
-                latest = max(latest, event.time)
-                yield event if event.time == latest else replace(event, time=latest)  # the clock was put back
 
     def _text(self, name: str) -> str:
         path = self.folder / name

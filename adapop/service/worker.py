@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,8 +22,7 @@ from adapop.errors import AdaPopError, LimitError
 from adapop.facts.fact import Fact, FactSet
 from adapop.limits import QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.progress import Progress
-from adapop.runs.forecast import Rates
-from adapop.runs.pace import Pace, pace_of
+from adapop.runs.pace import Left, Pace, left_of, pace_of
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links
 from adapop.service.queue import TurnQueue
@@ -37,17 +36,17 @@ if TYPE_CHECKING:
     from adapop.probes.prompts import NotApplicable, ProbeRow
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
-RATES_SECONDS = 5  # an idle device is measured in fewer
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Wait:
     """ahead: how many runs are before this one; 0: it is being worked on. seconds: how long those will take, None if
-    unknown."""
+    unknown. at_least: a part of it was never timed here, and is not in the seconds."""
 
     ahead: int
     seconds: float | None
+    at_least: bool = False
 
 
 class Worker:
@@ -66,7 +65,6 @@ class Worker:
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
-        self._rates: dict[str, Future[Rates]] = {}
         self._began = 0.0
         self._train = on_accelerator(jobs.next_epoch if accelerated else jobs.whole_run, accelerated, LONG_SECONDS)
         self._ask = on_accelerator(jobs.ask_models, accelerated, ASK_SECONDS)
@@ -145,24 +143,14 @@ class Worker:
         if run.id not in names:
             return None
         before = names[: names.index(run.id)]
-        return Wait(len(before), self._seconds_of([Run(self.root / name) for name in before]))
+        left = [self._left_of(Run(self.root / name), first=name == names[0]) for name in before]
+        if None in left:
+            return Wait(len(before), None)
+        return Wait(len(before), sum(one.seconds for one in left), any(one.covers != "all" for one in left))
 
     def pace_of(self, model: str) -> Pace | None:
         """How long runs of a model take here, None if none has come to its end yet."""
         return self._paces.get(model)
-
-    def rates(self, precision: str) -> Rates | None:
-        """What the accelerator does in a second: measured once, in the line, for there nothing else works meanwhile.
-        None until then, and where the accelerator is lent."""
-        if self.is_lent:
-            return None
-        with self._lock:
-            measured = self._rates.get(precision)
-            if first := measured is None:
-                measured = self._rates[precision] = self._line.question(_rates, precision)
-        if first and not self._began:
-            wait([measured], RATES_SECONDS)
-        return measured.result() if measured.done() and not measured.exception() else None
 
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
@@ -230,16 +218,20 @@ class Worker:
             with self._lock:
                 del self._waiting[run.id]
 
-    def _seconds_of(self, runs: Sequence[Run]) -> float | None:
-        """How long the first runs of the queue will take, None if the pace of one is unknown."""
-        paces = [self.pace_of(run.config.model) for run in runs]
-        if None in paces:
+    def _left_of(self, run: Run, first: bool) -> Left | None:
+        """What a queued run will take from now on, None if unknown: by its own steps, or the pace of its model. first:
+        whether it is the one that is being worked on."""
+        pace, began, now = self.pace_of(run.config.model), self._began, time.time()
+        if not (first and began):
+            return Left(pace.left(run), "all") if pace else None
+        events = run.events()
+        if events and events[-1].time >= began and (left := left_of(events, pace, now)):
+            return left
+        if pace is None:
             return None
-        seconds = [pace.left(run) for pace, run in zip(paces, runs)]
-        if runs and self._began:  # the first is being worked on; what it has saved does not count as left
-            last = runs[0].checkpoint(runs[0].last_epoch or 0)
-            seconds[0] -= time.time() - max(self._began, last.stat().st_mtime if last.exists() else 0.0)
-        return sum(max(0.0, part) for part in seconds)
+        last = run.checkpoint(run.last_epoch or 0)  # what it has saved does not count as left
+        since = max(began, last.stat().st_mtime if last.exists() else 0.0)
+        return Left(max(0.0, pace.left(run) - (now - since)), "all")
 
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
         pause = threading.Event()
@@ -248,12 +240,6 @@ class Worker:
                 self.clean(seconds, most)
             except OSError as error:
                 log.error("old runs could not be deleted: %s", error)
-
-
-def _rates(precision: str) -> Rates:
-    from adapop.runs.device import device_rates
-
-    return device_rates(precision)
 
 
 @cache

@@ -28,6 +28,7 @@ from adapop.popularity.judge import judge_from_environment
 from adapop.popularity.wikidata import Wikidata
 from adapop.probes.verdict import verdict
 from adapop.progress import Progress
+from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.rates import JOB
@@ -156,17 +157,21 @@ class Api:
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.
 
-        run: its id, or its link. Gives {run, state, label, detail, percent, ahead, wait_seconds, epochs, recall,
-        measured}. state is queued, starting, running, measuring, stopping, elsewhere (another process of the machine
-        works on it), done, stopped, interrupted or failed; label and detail say it in words; percent is 0 to 100.
-        ahead: runs before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown.
-        epochs: a row an epoch with retain_loss (nats), drift, lam, alpha. recall: {epoch, rows} of the last finished
-        epoch, rows by group, form and tier, recall 0 to 1. measured: {before, after}, the full tables of the original
-        and the unlearned model, null until the run is done. Errors: no such run; a public Space deletes old ones.
+        run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead, wait_seconds, wait_at_least,
+        epochs, recall, measured}. state is queued, starting, running, measuring, stopping, elsewhere (another process
+        of the machine works on it), done, stopped, interrupted or failed; label and detail say it in words; percent is
+        0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third on, else null;
+        covers says what that is of: steps (training alone) or epochs (all but the full tables at the end). ahead: runs
+        before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown;
+        wait_at_least: whether a part of that is unknown and left out. epochs: a row an epoch with retain_loss (nats),
+        drift, lam, alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier, recall 0 to
+        1. measured: {before, after}, the full tables of the original and the unlearned model, null until the run is
+        done. Errors: no such run; a public Space deletes old ones.
         """
         found = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
         waiting = self.worker.wait_of(found)
+        left = left_of(events) if now.state in ("running", "elsewhere") else None
         quick = [event for event in events if isinstance(event, Measured) and not event.full]
         full = [event for event in events if isinstance(event, Measured) and event.full]
         return {
@@ -175,8 +180,10 @@ class Api:
             "label": now.label,
             "detail": now.detail,
             "percent": now.percent,
+            "left": {**asdict(left), "text": left.text} if left else None,
             "ahead": waiting.ahead if waiting else None,
             "wait_seconds": waiting.seconds if waiting else None,
+            "wait_at_least": waiting.at_least if waiting else False,
             "epochs": [asdict(event.row) for event in events if isinstance(event, EpochDone)],
             "recall": {"epoch": quick[-1].epoch, "rows": list(quick[-1].rows)} if quick else None,
             "measured": {"before": list(full[0].rows), "after": list(full[-1].rows)} if len(full) > 1 else None,

@@ -1,11 +1,13 @@
 """A read-only link in two real browsers: the owner copies it, a stranger looks and can do no more."""
 
-from test_browser_run import link_of
+import pytest
 
-from browsing import open_tab, run_ids, start_run, state_is, visit
+from browsing import link_of, open_tab, run_ids, start_run, state_is, visit
+
+pytestmark = pytest.mark.slow
 
 
-def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder, finished):
+def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, address, runs_folder, visited):
     before = run_ids(runs_folder)
     start_run(page, epochs=1)
     state_is(page, "done")
@@ -28,7 +30,7 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
         stranger.reload()
         state_is(stranger, "done")
         assert stranger.locator("#own-run").is_hidden()
-    with visit(browser, address, "?" + link.partition("?")[2], storage_state=finished) as stranger:
+    with visit(browser, address, "?" + link.partition("?")[2], storage_state=visited) as stranger:
         state_is(stranger, "done")
         stranger.reload()
         stranger.click("#own-run")

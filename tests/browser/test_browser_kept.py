@@ -1,6 +1,10 @@
 """What outlives the page, in a real browser: an uploaded set, edited scores, anchors, and a run on another device."""
 
+import pytest
+
 from browsing import HOSTILE, open_tab, remembered, run_ids, start_run, state_is, visit, write_table
+
+pytestmark = pytest.mark.slow
 
 
 def notes(page, text: str) -> None:

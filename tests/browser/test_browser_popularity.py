@@ -8,13 +8,15 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
-from test_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 
 from adapop.service.worker import Worker
 from adapop.ui import pressure
 from adapop.ui.facts import upload
 from browsing import HOSTILE, PATIENCE, SECOND, launched, open_tab, says, visit, write_table
+from little_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from scripted import Reply
+
+pytestmark = pytest.mark.slow
 
 LYON = Item("Q456", "Lyon", links={"P31": (CITY,), "P17": ("Q142",)}, sitelinks=5)
 CELL = "#fact-table [data-testid='cell-{}-{}']"

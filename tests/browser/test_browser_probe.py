@@ -4,11 +4,13 @@ import pytest
 
 from browsing import PROMPT, open_tab, says, state_is, visit
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
-def probed(browser, address, finished):
+def probed(browser, address, visited):
     """A page with a finished run of one epoch, on the Probe screen."""
-    with visit(browser, address, storage_state=finished) as page:
+    with visit(browser, address, storage_state=visited) as page:
         state_is(page, "done")
         open_tab(page, "Probe")
         page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")

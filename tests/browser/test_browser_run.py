@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from browsing import PATIENCE, PROMPT, SECOND, open_tab, run_ids, start_run, state_is, stop_run, visit
+from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, start_run, state_is, stop_run, visit
+
+pytestmark = pytest.mark.slow
 
 KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
@@ -17,15 +19,6 @@ DRAWN = {
     "Probe": "#fact input",
     "Compare": "#race-empty",
 }
-
-
-def link_of(page) -> str:
-    """The address that the page's run is shown at to others."""
-    open_tab(page, "Run")
-    page.evaluate("navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
-    page.click("#copy-link")
-    page.wait_for_function("window.copied")
-    return page.evaluate("window.copied")
 
 
 def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
@@ -144,8 +137,8 @@ def test_a_slash_goes_to_the_question_box(page):
     assert page.input_value(PROMPT) == "a/b"
 
 
-def test_every_chart_has_its_numbers_as_a_table(browser, address, finished):
-    with visit(browser, address, storage_state=finished) as page:
+def test_every_chart_has_its_numbers_as_a_table(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
         state_is(page, "done")
         open_tab(page, "Run")
         for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):
@@ -163,11 +156,11 @@ def _color(element, kind):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_screen_is_wider_than_the_window(browser, address, finished, tmp_path, width):
+def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path, width):
     """Pictures of every screen are kept in $ADAPOP_SCREENSHOTS, if it is set."""
     kept = Path(os.environ.get("ADAPOP_SCREENSHOTS") or tmp_path)
     kept.mkdir(parents=True, exist_ok=True)
-    with visit(browser, address, viewport={"width": width, "height": 900}, storage_state=finished) as page:
+    with visit(browser, address, viewport={"width": width, "height": 900}, storage_state=visited) as page:
         state_is(page, "done")
         for name, last in DRAWN.items():
             open_tab(page, name)

@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 from browsing import PROMPT, SECOND, open_tab, remembered, says, start_run, state_is, visit, write_table
 
+pytestmark = pytest.mark.slow
+
 LONG = 360 * SECOND  # two runs of five epochs and every question in every form
 TYPED = "Who wrote Hamlet, please?"
 QUESTION = "Who directed the film A Clockwork Orange?"

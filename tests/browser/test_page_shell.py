@@ -8,6 +8,8 @@ import pytest
 
 from browsing import HOSTILE, PROMPT, SECOND, open_tab, says, start_run, state_is, stop_run, visit, write_table
 
+pytestmark = pytest.mark.slow
+
 KEPT = re.compile(r"Epoch (\d+) of 10 is kept")
 
 

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from adapop.cli import main
-from adapop.training.events import from_json
+from adapop.cli.printing import step_text
+from adapop.runs.pace import Left
+from adapop.training.events import StepDone, from_json
 
 
 def lines(capsys) -> list[dict]:
@@ -34,6 +36,36 @@ def test_beta_prints_a_line_a_fact(capsys):
     assert {"id", "score", "beta", "regime"} == set(rows[0])
     rarest = min(rows, key=lambda row: row["score"])
     assert (rarest["beta"], rarest["regime"]) == (pytest.approx(1.995, abs=1e-3), "self-limiting")
+
+
+@pytest.mark.parametrize("model", ["some/unknown-model", "google/gemma-7b-it", "sandbox"])
+def test_before_a_run_of_a_real_model_its_memory_is_said_and_that_its_time_is_not_known(
+    small_file, tmp_path, capsys, monkeypatch, model
+):
+    monkeypatch.setattr("adapop.runs.execute.execute", lambda run, ranks: iter([]))
+    assert main(["run", "--facts", str(small_file), "--model", model, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().err
+    assert ("Memory: " in said, "Time: known after the first steps." in said) == (model != "sandbox",) * 2
+    assert main(["run", "--facts", str(small_file), "--model", model, "--out", str(tmp_path), "--json"]) == 0
+    assert "Memory" not in capsys.readouterr().err
+
+
+def test_the_line_of_a_step_says_what_is_left():
+    step = StepDone(
+        run="r", epoch=2, step=3, forget_loss=0.0, nll_forget=1.0, nll_by_tier={}, nll_retain=None, gradient_norm=0.0,
+        learning_rate=0.1,
+    )  # fmt: skip
+    assert step_text(step, 16) == "epoch 2  step 3/16  forget nll 1.00"
+    assert step_text(step, 16, Left(200, "steps")).endswith("forget nll 1.00  about 3 min of training left")
+
+
+def test_a_terminal_is_told_what_is_left_from_the_third_step_on(small_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    options = ["--preset", "stress", "--epochs", "5", "--out", str(tmp_path)]
+    assert main(["run", "--facts", str(small_file), *options]) == 0
+    steps = [line for line in capsys.readouterr().out.replace("\n", "\r").split("\r") if "  step " in line]
+    told = ["left" in line for line in steps]
+    assert len(steps) > 2 and told == [False] * 2 + [True] * (len(steps) - 2), steps
 
 
 def test_run_resume_probe_and_list(small_file, tmp_path, capsys, monkeypatch):

@@ -5,7 +5,6 @@ import json
 from functools import partial
 
 import pytest
-from test_benchmarks import duet_tables
 
 from adapop.cli import main, runs
 from adapop.config.presets import make_config
@@ -13,6 +12,7 @@ from adapop.config.run import ALL_LINEAR
 from adapop.facts import catalog
 from adapop.facts.benchmarks import SYSTEM
 from adapop.runs.run import find_run
+from duet_rows import duet_tables
 from families import NETWORKS, saved
 from scripted_hub import serve
 
@@ -58,7 +58,9 @@ def called(capsys, *arguments):
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("family", NETWORKS)
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=() if name == "llama" else pytest.mark.slow) for name in NETWORKS]
+)
 def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, family):
     targets = ("--targets", ALL_LINEAR) if family == "neox" else ()
     lines = called(

@@ -7,22 +7,18 @@ import zipfile
 import pytest
 
 from adapop.cli import main
-from adapop.config.presets import make_config
-from adapop.runs.execute import execute, prepare
 from adapop.runs.run import Run
+from tiny_runs import copied
 
 
-@pytest.fixture(scope="module")
-def finished(small, tmp_path_factory) -> Run:
-    """A run of one epoch over 32 facts."""
-    run = prepare(make_config(epochs=1), small, tmp_path_factory.mktemp("runs"))
-    for _ in execute(run):
-        pass
-    return run
+@pytest.fixture
+def run(finished, tmp_path) -> Run:
+    """A finished run of this test's own."""
+    return copied(finished, tmp_path)
 
 
-def test_probes_and_recovery_are_printed_and_kept(finished, capsys):
-    arguments = ["probe", str(finished.folder), "--kinds", "direct,multiple choice", "--per-tier", "2"]
+def test_probes_and_recovery_are_printed_and_kept(run, capsys):
+    arguments = ["probe", str(run.folder), "--kinds", "direct,multiple choice", "--per-tier", "2"]
     assert main([*arguments, "--recovery", "lens"]) == 0
     said = capsys.readouterr().out
     tables = {table.split("\n")[0]: table for table in said.strip().split("\n\n")}
@@ -32,13 +28,13 @@ def test_probes_and_recovery_are_printed_and_kept(finished, capsys):
         assert re.search(r"^direct +1\.00 → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
     assert re.search(r"^Retained +2 ", tables["Verdicts, facts retained"], re.MULTILINE)
-    assert re.search(r"^4, all +32 +\d", tables["Looking through the layers"], re.MULTILINE)
-    assert {row.kind for row in finished.probes()} == {"direct", "multiple choice"}
-    assert set(finished.recovery()) == {"lens"}
+    assert re.search(r"^4, all +\d+ +\d", tables["Looking through the layers"], re.MULTILINE)
+    assert {row.kind for row in run.probes()} == {"direct", "multiple choice"}
+    assert set(run.recovery()) == {"relearn", "lens"}
 
 
-def test_json_lines_hold_every_row(finished, capsys):
-    assert main(["probe", str(finished.folder), "--kinds", "direct,reverse query", "--per-tier", "1", "--json"]) == 0
+def test_json_lines_hold_every_row(run, capsys):
+    assert main(["probe", str(run.folder), "--kinds", "direct,reverse query", "--per-tier", "1", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kinds = {(row["row"], row.get("kind")) for row in rows}
     assert {("probe", "direct"), ("not_applicable", "reverse query")} <= kinds
@@ -54,19 +50,19 @@ def test_json_lines_hold_every_row(finished, capsys):
         (["--recovery", "prayer"], "no recovery probe 'prayer'"),
     ],
 )
-def test_what_does_not_exist_is_named(finished, arguments, said, capsys):
-    assert main(["probe", str(finished.folder), *arguments]) == 2
+def test_what_does_not_exist_is_named(run, arguments, said, capsys):
+    assert main(["probe", str(run.folder), *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_reports_are_written(finished, tmp_path, capsys):
+def test_reports_are_written(run, tmp_path, capsys):
     page, archive = tmp_path / "report.html", tmp_path / "run.zip"
-    assert main(["report", str(finished.folder), str(finished.folder), "--out", str(page)]) == 0
+    assert main(["report", str(run.folder), str(run.folder), "--out", str(page)]) == 0
     written = page.read_text(encoding="utf-8")
     assert "2 runs compared" in written
-    assert finished.id not in written, "who has the report would have the run"
-    assert main(["report", str(finished.folder), "--out", str(archive)]) == 0
+    assert run.id not in written, "who has the report would have the run"
+    assert main(["report", str(run.folder), "--out", str(archive)]) == 0
     with zipfile.ZipFile(archive) as file:
         assert {"report.html", "facts.csv", "config.json", "adapter/adapter_model.safetensors"} <= set(file.namelist())
-    assert main(["report", str(finished.folder), "nothing", "--out", str(page)]) == 2
+    assert main(["report", str(run.folder), "nothing", "--out", str(page)]) == 2
     assert "no run 'nothing'" in capsys.readouterr().err

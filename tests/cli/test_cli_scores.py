@@ -4,7 +4,6 @@ import csv
 import json
 
 import pytest
-from test_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 
 from adapop.cli import main
 from adapop.facts.fact import Fact, FactSet
@@ -16,6 +15,7 @@ from adapop.popularity import wikidata
 from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
+from little_wikidata import FRANCE, PARIS, PRINCE, STATES, TEXAS, LittleWikidata
 from scripted import Reply
 
 HOSTILE = "=cmd|' /C calc'!A0"
@@ -86,6 +86,7 @@ def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, caps
     assert {row["score_reason"] for row in rows if row["group"] == "forget" and row["score"] is None} == {"not reached"}
 
 
+@pytest.mark.slow
 def test_corpus_counts_of_the_sandbox_are_its_exposures(tmp_path, capsys):
     corpus = tmp_path / "corpus.txt"
     assert main(["sandbox", "corpus", "--out", str(corpus)]) == 0

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from test_objectives import FACTS, LENGTHS, gradient
 from torch.nn.functional import cosine_similarity
 
 from adapop.config.presets import make_config
@@ -26,6 +25,7 @@ from adapop.objectives.undial import Undial
 from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
+from few_facts import FACTS, LENGTHS, gradient
 
 
 def batch_of(model, method, facts=FACTS, epoch=1, **changes):

@@ -16,6 +16,7 @@ from adapop.paths import ROOT
 from bench_work import doubled, fussy, mortal, slow, temporary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_every_item_is_done_once_by_long_lived_workers(processes):
     done = list(finished(range(7), doubled, processes))
@@ -25,6 +26,7 @@ def test_every_item_is_done_once_by_long_lived_workers(processes):
     assert 1 <= len(workers) <= processes and os.getpid() not in workers
 
 
+@pytest.mark.slow
 def test_an_item_whose_process_was_killed_is_done_again(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -32,6 +34,7 @@ def test_an_item_whose_process_was_killed_is_done_again(tmp_path):
     assert [one.result for one in done.values()] == ["done after 0", "done after 2"]
 
 
+@pytest.mark.slow
 def test_an_item_that_kills_its_process_three_times_is_named_and_the_others_go_on(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -42,12 +45,14 @@ def test_an_item_that_kills_its_process_three_times_is_named_and_the_others_go_o
     assert done[items[1]].result == "done after 0"
 
 
+@pytest.mark.slow
 def test_an_exception_is_its_items_alone():
     done = {one.item: one for one in finished(range(4), fussy, 2)}
     assert done[2].error == "ValueError: not this one" and done[2].result is None
     assert [done[item].result for item in (0, 1, 3)] == [0, 1, 3]
 
 
+@pytest.mark.slow
 def test_closing_it_ends_the_workers_at_once():
     work = finished(range(20), slow, 2)
     next(work)
@@ -56,6 +61,7 @@ def test_closing_it_ends_the_workers_at_once():
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_what_killed_workers_leave_behind_goes_with_the_parent():
     (one,) = finished([0], temporary, 1)
     assert "adapop-bench-" in one.result and not Path(one.result).exists()
@@ -65,6 +71,7 @@ def test_nothing_to_do_starts_nobody():
     assert list(finished([], doubled, 4)) == []
 
 
+@pytest.mark.slow
 def test_the_parent_loads_no_torch():
     code = "import sys, adapop.experiments.run, adapop.cli; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -95,6 +102,7 @@ print(json.dumps([[one.item[1], one.result, one.error] for one in finished_on_ra
 """
 
 
+@pytest.mark.slow
 def test_ray_does_the_same_and_survives_a_killed_worker(tmp_path):
     pytest.importorskip("ray", reason="Ray is an optional extra")
     items = []

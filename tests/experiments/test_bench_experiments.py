@@ -45,6 +45,7 @@ def two(processes):
     return partial(finished, processes=processes)
 
 
+@pytest.mark.slow
 def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice(tiny, tmp_path):
     one, other = (Place("tiny", tmp_path / name, (0,), quick=True) for name in "ab")
     told = []
@@ -63,6 +64,7 @@ def test_rows_do_not_depend_on_the_number_of_processes_and_nothing_is_done_twice
     assert one.file(".md").exists() and one.file("-table.csv").exists() and one.file(".html").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_only_its_item(tiny, tmp_path):
     place, killed = Place("tiny", tmp_path, (0,), quick=True), []
 
@@ -76,6 +78,7 @@ def test_a_killed_worker_loses_only_its_item(tiny, tmp_path):
     assert killed and len(place.results.rows()) == 2
 
 
+@pytest.mark.slow
 def test_after_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
     command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
     stored = tmp_path / "ablation-quick.csv"
@@ -97,6 +100,7 @@ def test_after_a_kill_of_everything_it_goes_on_where_it_was(tmp_path):
     assert "AdaPop, α fixed, β = 0.1" in again.stdout and "min left" in again.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done(tmp_path):
     command = [sys.executable, "-m", "adapop", "bench", "ablation", "--quick", "--processes", "1", "--out", tmp_path]
     stored = tmp_path / "ablation-quick.csv"
@@ -240,6 +244,7 @@ def test_exposures_spread_around_the_middle(per_score, spread, shown):
     assert tuple(exposures_of(end(levels), per_score, spread) for end in (min, max)) == shown
 
 
+@pytest.mark.slow
 def test_a_small_sandbox_is_built_once_and_used(tmp_path, monkeypatch):
     corpus = pretrain.corpus
     monkeypatch.setattr(pretrain, "corpus", lambda *arguments: corpus(*arguments)[:2000])

@@ -1,10 +1,10 @@
 """Recorded rows against others: which cells are outside, by hand, and which differences turn."""
 
 import pytest
-from test_bench_tables import SEEN, recalls, row
 
 from adapop.experiments import reproduction
 from adapop.probes.intervals import summary
+from bench_rows import SEEN, recalls, row
 
 
 def test_cells_outside_by_hand():

@@ -9,34 +9,12 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES
 from adapop.experiments import pictures, series, sweep, tables
-from adapop.experiments.results import COLUMNS, EPOCHS, LISTS
+from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import Point, chosen, crossing
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
 from adapop.report.figures.experiments import difference_panels, line_panels
-
-
-def row(seed=0, method="adapop", failed="", **cells):
-    """A row with nothing measured but the cells given."""
-    empty = {name: [] if name in LISTS else None for name in COLUMNS}
-    texts = {"failed": failed, "method": method, "config": "{}", "commit": "c1", "seconds": 2.0, "peak_mb": 600.0}
-    return {**empty, **texts, "seed": float(seed), "rate": 2e-3, **cells}
-
-
-def recalls(rare, popular, holdout, **more):
-    cells = {"forget_reworded_rare": rare, "forget_reworded_middle": (rare + popular) / 2}
-    cells |= {"forget_reworded_popular": popular, "forget_reworded_all": (rare + popular) / 2}
-    return {**cells, "holdout_direct_all": holdout, "retain_direct_all": 1.0, "utility": 0.9, **more}
-
-
-SEEN = {
-    "AdaPop": [row(0, **recalls(0.4, 0.5, 0.8)), row(1, **recalls(0.6, 0.5, 0.7)), row(2, **recalls(0.5, 0.2, 0.9))],
-    "WGA": [
-        row(1, "wga", **recalls(0.2, 0.8, 0.9)),
-        row(0, "wga", **recalls(0.1, 0.9, 1.0)),
-        row(2, "wga", "The loss is not finite."),
-    ],
-}
+from bench_rows import SEEN, recalls, row
 
 
 def cells(table, name):

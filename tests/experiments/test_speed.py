@@ -8,6 +8,8 @@ from adapop.experiments.speed import waiting
 from adapop.experiments.speed.table import UNMEASURED, _measured, _medians, _shown
 from adapop.experiments.speed.throughput import Case
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found():

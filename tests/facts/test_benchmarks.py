@@ -8,58 +8,23 @@ import pytest
 import scripted_hub
 from adapop.errors import NetworkError
 from adapop.facts import benchmarks
-from adapop.facts.benchmarks import DUET, RWKU, duet, rwku
+from adapop.facts.benchmarks import RWKU, duet, rwku
 from adapop.facts.fact import split_holdout
 from adapop.facts.files import read_facts
 from adapop.facts.parquet import lines_of, unpacked
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
+from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, rewordings
 from scripted_hub import serve
 
 REAL = ROOT.parent / "shared" / "data"
 real_rows = pytest.mark.skipif(not REAL.is_dir(), reason="the benchmarks' own rows are not at hand")
-RARE, POPULAR, RETAIN = "city_forget_rare_5", "city_forget_popular_5", "city_fast_retain_500"
 
 
 @pytest.fixture(autouse=True)
 def read_here(monkeypatch):
     """Without a process for each file, which `test_catalog` and `test_a_damaged_file_is_named` start."""
     monkeypatch.setattr(benchmarks, "lines_of", lambda path, most: unpacked(path))
-
-
-def city(name: str, answer: str, score: float | None, **changes) -> dict:
-    row = {
-        "source_csv": "places_city.csv",
-        "subjectLabel": name,
-        "relation": "country",
-        "objectLabel": answer,
-        "subject_qid": f"Q-{name}",
-        "object_qid": f"Q-{answer}",
-        "question": f"What is the country of {name}?",
-        "answer": answer,
-        "pop_sum": score,
-    }
-    return {**row, **changes}
-
-
-def rewordings(rows: list[dict]) -> list[dict]:
-    return [
-        {**row, "paraphrases": [f"Where is {row['subjectLabel']}?", f"In which land is {row['subjectLabel']}?"]}
-        for row in rows
-    ]
-
-
-def duet_tables(**splits) -> dict:
-    rare = [city("Ruhango", "Ruhango District", 72.0), city("Moyamba", "Sierra Leone", 141.0)]
-    popular = [city("Delhi", "India", 2453.0), city("Pune", "India", 2364.0), city("Perth", "Australia", 2500.0)]
-    tables = {
-        RARE: rare,
-        POPULAR: popular,
-        RETAIN: [city(name, "France", 900.0) for name in "ABCDEFGHIJ"],
-        f"paraphrases_{RARE}": rewordings(rare),
-        f"paraphrases_{POPULAR}": rewordings(popular),
-    }
-    return {(DUET, "default", split): rows for split, rows in {**tables, **splits}.items()}
 
 
 def test_duet_is_two_groups_with_scores_and_stable_ids(server):

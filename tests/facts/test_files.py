@@ -527,6 +527,7 @@ def test_a_bomb_of_equal_rows(tmp_path, text, count, message):
     assert message in refusal(path).message
 
 
+@pytest.mark.slow
 def test_a_reader_that_runs_out_of_memory_takes_only_its_file_with_it(tmp_path):
     count = 3 * 10**8
     zeros = pyarrow.Array.from_buffers(pyarrow.int8(), count, [None, pyarrow.py_buffer(bytes(count))])

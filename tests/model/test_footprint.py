@@ -1,45 +1,41 @@
 """The estimate against what a process really takes, for a model of a few MB made on the spot."""
 
-import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 from transformers import AutoConfig
 
 from adapop.config.presets import make_config
+from adapop.experiments.speed.shapes import random_model
 from adapop.model.adapted import AdaptedModel
 from adapop.model.footprint import SANDBOX_MODEL, adapter_size, footprint, operations
-from adapop.paths import ROOT
+from adapop.model.tokens import Row, collate
 
 SHAPE = {
     "model_type": "llama", "vocab_size": 2000, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 6,
     "num_attention_heads": 8, "num_key_value_heads": 4, "tie_word_embeddings": False,
 }  # fmt: skip
-KEPT = """
-import json, sys
-import torch
-from adapop.experiments.speed.shapes import random_model
-from adapop.config.presets import make_config
-from adapop.model.tokens import Row, collate
-shape, recomputed = json.loads(sys.argv[1])
-model = random_model(shape, make_config("gd", model="x", precision="float32"), "cpu")
-model.network.train()
-if recomputed:
-    model.recompute()
-kept = {}
-def keep(tensor):
-    kept[tensor.untyped_storage().data_ptr()] = tensor, tensor.untyped_storage().nbytes()
-    return tensor
-rows = [Row(tuple(range(10, 71 - i % 2)), (5, 6, 7)[: 2 + i % 2], i) for i in range(16)]
-with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-    loss = model.score(collate(rows, 0)).nll.sum()
-own = {weight.untyped_storage().data_ptr() for weight in model.network.parameters()}
-print(sum(weight.numel() * 4 for name, weight in model.network.named_parameters() if "lora" not in name))
-print(sum(weight.numel() for name, weight in model.network.named_parameters() if "lora" in name))
-print(sum(size for place, (_, size) in kept.items() if place not in own))
-"""
+
+
+def kept_by(shape) -> tuple[int, int, int]:
+    """Of a model of the shape: bytes of its base, weights of its adapter, bytes that a step keeps beside both."""
+    model = random_model(shape, make_config("gd", model="x", precision="float32"), "cpu")
+    model.network.train()
+    kept = {}
+
+    def keep(tensor):
+        kept[tensor.untyped_storage().data_ptr()] = tensor, tensor.untyped_storage().nbytes()
+        return tensor
+
+    rows = [Row(tuple(range(10, 71 - i % 2)), (5, 6, 7)[: 2 + i % 2], i) for i in range(16)]
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = model.score(collate(rows, 0)).nll.sum()
+    assert loss.requires_grad
+    own = {weight.untyped_storage().data_ptr() for weight in model.network.parameters()}
+    base = sum(weight.numel() * 4 for name, weight in model.network.named_parameters() if "lora" not in name)
+    adapter = sum(weight.numel() for name, weight in model.network.named_parameters() if "lora" in name)
+    return base, adapter, sum(size for place, (_, size) in kept.items() if place not in own)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +43,7 @@ print(sum(size for place, (_, size) in kept.items() if place not in own))
 )
 def test_estimate_is_what_a_step_keeps(kind):
     shape, config = {**SHAPE, **kind}, make_config("gd", model="x", precision="float32")
-    printed = subprocess.run(
-        [sys.executable, "-c", KEPT, json.dumps([shape, False])],
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    weights, adapter, kept = map(int, printed.split())
+    weights, adapter, kept = kept_by(shape)
     estimate = footprint(shape, config, 63, rows=16, answer=3)
     assert estimate.weights == weights
     assert adapter_size(shape, config) == adapter

@@ -7,7 +7,6 @@ from torch.nn.functional import cosine_similarity
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
-from adapop.facts.fact import Fact
 from adapop.model.adapted import Scored
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
@@ -17,17 +16,9 @@ from adapop.objectives.npo import NegativePreference
 from adapop.objectives.objective import USES
 from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.forget_set import ForgetSet
+from few_facts import FACTS, LENGTHS, gradient
 
-FACTS = (
-    Fact("one", "Who wrote the book Emma?", "Austen", alternates=("Dickens", "Tolstoy")),
-    Fact("three", "What is one plus two?", "three four five", alternates=("five four",)),
-    Fact(
-        "two", "Who wrote Emma and when and why and for whom?", "Austen of Dickens", alternates=("Kafka of four six",)
-    ),
-    Fact("tail", "What comes after Monday?", "Tuesday", alternates=("Friday",)),
-)
 BETAS = torch.tensor([1.7, 0.3, 1.0, 0.05])
-LENGTHS = [1, 3, 3, 1]
 
 
 def as_configured(name):
@@ -55,12 +46,6 @@ def make_batch(model, rows):
         return sets[key].batch([rows[i] for i in which or range(len(rows))], epoch)
 
     return make
-
-
-def gradient(model, loss):
-    """The adapter's gradient as one vector, without leaving anything in the shared model."""
-    grads = torch.autograd.grad(loss.sum(), model.parameters, allow_unused=True)
-    return torch.cat([torch.zeros(0) if part is None else part.flatten() for part in grads])
 
 
 @pytest.fixture(params=OBJECTIVES, ids=lambda objective: objective.name)

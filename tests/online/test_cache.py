@@ -78,6 +78,7 @@ def test_two_objects_see_what_the_other_learns(folder):
     assert first.get("key").value == 2
 
 
+@pytest.mark.slow
 def test_processes_can_write_at_once(folder):
     code = (
         "import sys; from pathlib import Path; from adapop.online.cache import Cache; cache = Cache(Path(sys.argv[1]));"

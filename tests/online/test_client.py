@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 import requests
 
-from adapop.errors import ConfigError, NetworkError
+from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.online import client as web
 from adapop.online.client import Web
 from adapop.progress import Progress
@@ -132,7 +132,7 @@ def test_a_wait_is_told_and_can_be_stopped(server):
     progress = Progress(told.append)
     threading.Timer(0.3, progress.stop).start()
     began = time.monotonic()
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         Web(server.url, "The service", progress).get("/")
     assert time.monotonic() - began < 5
     assert "waiting 100 s" in told[0]
@@ -301,7 +301,7 @@ def test_another_host_does_not_wait(server, slow):
 def test_a_stop_is_heard_while_another_request_is_at_work(server, slow):
     thread, progress = slow(), Progress()
     progress.stop()
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         Web(server.url, "The service", progress).get("/")
     assert thread.is_alive() and len(server.asked) == 1
     thread.join()

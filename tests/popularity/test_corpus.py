@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from adapop.errors import ConfigError, DataError, NetworkError
+from adapop.errors import ConfigError, DataError, Stopped
 from adapop.facts.fact import Fact
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, world
 from adapop.popularity import corpus
@@ -216,7 +216,7 @@ def test_progress_is_told_and_can_be_stopped(tmp_path):
     list(CorpusCounts(Progress(told.append), tmp_path).scores([PARIS]))
     assert told[0] == "Corpus: 1 of 6 MB" and told[-1] == "Corpus: 6 of 6 MB"
     stopped = Progress(lambda text: stopped.stop())
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         list(CorpusCounts(stopped, tmp_path).scores([PARIS]))
     assert stopped.text == "Corpus: 1 of 6 MB"
 

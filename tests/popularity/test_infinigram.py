@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from adapop.errors import ConfigError, NetworkError
+from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.popularity.corpus import COMBINE
@@ -176,7 +176,7 @@ def test_an_interrupted_run_goes_on(server):
     progress = Progress(lambda text: progress.stop() if "1 of 2" in text else None)
     scores = InfiniGram(progress, Cache(), base=server.url).scores(facts)
     assert next(scores).value == 5900
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         next(scores)
     assert len(server.asked) == 3
     assert [score.value for score in proxy(server).scores(facts)] == [5900, 3]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, NetworkError
+from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.popularity.judge import BATCH, SEEDS, judge_from_environment, local_judge, numbers, prompt
@@ -292,7 +292,7 @@ def test_the_second_run_asks_nothing_not_even_what_went_wrong(judge, server):
 
 def test_an_interrupted_run_goes_on(judge, server):
     progress = Hurried(lambda text: progress.stop() if text == "Judge: pass 2 of 3, 8 of 16 facts" else None)
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         list(judge(progress).scores(facts(16)))
     assert len(server.asked) == 3
     assert len(list(judge().scores(facts(16)))) == 16
@@ -307,7 +307,7 @@ def test_a_stop_is_heard_between_two_questions(judge, server):
         return says("no")
 
     server.answer = stops
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         list(judge(progress).scores(facts(8)))
     assert len(server.asked) == 1
 

@@ -9,7 +9,6 @@ import os
 import random
 import sqlite3
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -23,100 +22,23 @@ from adapop.popularity import wikidata as module
 from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
+from little_wikidata import (
+    CITY,
+    COUNTRY,
+    FRANCE,
+    HUMAN,
+    NOVEL,
+    PARIS,
+    PRINCE,
+    STATES,
+    TEXAS,
+    Item,
+    LittleWikidata,
+    row,
+    statement,
+)
 from scripted import Asked, Reply
 
-CITY, COUNTRY, HUMAN, NOVEL = "Q515", "Q6256", "Q5", "Q8261"
-PROPERTIES = {"P17": ("country",), "P1376": ("capital of",), "P50": ("author", "written by")}
-
-
-@dataclass(frozen=True)
-class Item:
-    """An item of the little Wikidata. links: item-valued statements by property; identifiers, strings: other ones."""
-
-    qid: str
-    label: str
-    aliases: tuple[str, ...] = ()
-    links: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    sitelinks: int = 1
-    identifiers: int = 0
-    strings: int = 0
-    deprecated: bool = False
-
-
-def statement(property_: str, datatype: str, value: object, rank: str = "normal") -> dict:
-    kind = "wikibase-entityid" if datatype == "wikibase-item" else "string"
-    content = {"datavalue": {"value": value, "type": kind}}
-    snak = {"snaktype": "value", "property": property_, "datatype": datatype, **content}
-    return {"mainsnak": snak, "type": "statement", "id": "Q1$1", "rank": rank}
-
-
-def row(item: Item) -> dict:
-    """An item as `wbgetentities` sends it."""
-    rank = "deprecated" if item.deprecated else "normal"
-    claims = {
-        pid: [
-            statement(pid, "wikibase-item", {"entity-type": "item", "numeric-id": int(qid[1:]), "id": qid}, rank)
-            for qid in qids
-        ]
-        for pid, qids in item.links.items()
-    }
-    claims["P214"] = [statement("P214", "external-id", str(i)) for i in range(item.identifiers)]
-    claims["P1448"] = [statement("P1448", "string", str(i)) for i in range(item.strings)]
-    childless = {"snaktype": "novalue", "property": "P40", "datatype": "wikibase-item"}
-    claims["P40"] = [{"mainsnak": childless, "type": "statement", "id": "Q1$2", "rank": "normal"}]
-    sites = {f"w{i}": {"site": f"w{i}", "title": item.label, "badges": []} for i in range(item.sitelinks)}
-    return {
-        "type": "item",
-        "id": item.qid,
-        "labels": {"en": {"language": "en", "value": item.label}},
-        "descriptions": {"en": {"language": "en", "value": f"about {item.qid}"}},
-        "aliases": {"en": [{"language": "en", "value": name} for name in item.aliases]} if item.aliases else [],
-        "claims": {pid: group for pid, group in claims.items() if group},
-        "sitelinks": sites or [],
-    }
-
-
-class LittleWikidata:
-    """Searches by prefix, in the order of its items, and sends entities; `redirects` are merged items.
-
-    room: entities that fit in a reply; the others are left out, as MediaWiki does when a reply grows too large.
-    """
-
-    def __init__(self, *items: Item, redirects: dict[str, str] | None = None, room: int = 50) -> None:
-        self.items = {item.qid: item for item in items}
-        self.redirects = redirects or {}
-        self.room = room
-
-    def __call__(self, asked: Asked) -> object:
-        if asked.query["action"] == "wbsearchentities":
-            return self.search(asked.query["search"], asked.query["type"], int(asked.query["limit"]))
-        return {"entities": self.entities(asked.query["ids"].split("|")), "success": 1}
-
-    def search(self, text: str, kind: str, limit: int) -> dict:
-        items = {item.qid: (item.label, *item.aliases) for item in self.items.values()}
-        hits = []
-        for id_, names in (PROPERTIES if kind == "property" else items).items():
-            match = next((name for name in names if name.casefold().startswith(text.casefold())), None)
-            if match is not None:
-                how = {"type": "label" if match == names[0] else "alias", "language": "en", "text": match}
-                hits.append({"id": id_, "title": id_, "label": names[0], "match": how})
-        return {"searchinfo": {"search": text}, "search": hits[:limit], "success": 1}
-
-    def entities(self, ids: list[str]) -> dict:
-        rows = {}
-        for qid in ids[: self.room]:
-            target = self.redirects.get(qid, qid)
-            rows[qid] = row(self.items[target]) if target in self.items else {"id": qid, "missing": ""}
-            if target != qid:
-                rows[qid]["redirects"] = {"from": qid, "to": target}
-        return rows
-
-
-PRINCE = Item("Q167646", "Paris", links={"P31": (HUMAN,)}, sitelinks=60)
-PARIS = Item("Q90", "Paris", ("City of Light",), {"P31": (CITY,), "P17": ("Q142",)}, 3, identifiers=4, strings=5)
-TEXAS = Item("Q830149", "Paris", links={"P31": (CITY,), "P17": ("Q30",)}, sitelinks=2)
-FRANCE = Item("Q142", "France", ("French Republic",), {"P31": (COUNTRY,), "P36": ("Q90",)}, 7, identifiers=1)
-STATES = Item("Q30", "United States", ("USA",), {"P31": (COUNTRY,)}, sitelinks=8)
 SMALL = (PRINCE, PARIS, TEXAS, FRANCE, STATES)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.errors import ConfigError, ModelError, NetworkError, RunError
+from adapop.errors import ConfigError, ModelError, RunError, Stopped
 from adapop.facts.fact import Fact, FactSet
 from adapop.probes import battery as under_test
 from adapop.probes import measure
@@ -281,7 +281,7 @@ def test_progress_counts_the_prompts_of_each_kind(model, few, monkeypatch):
 def test_what_was_found_before_a_stop_stays(model, few, found):
     progress = Progress(lambda line: progress.stop() if line.startswith("Probing: multiple choice") else None)
     kept = []
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         for result in battery(model, few, PLAN, progress):
             kept.append(result)
     assert kept == found[: len(kept)]
@@ -343,13 +343,13 @@ def test_worker_keeps_what_was_found_when_stopped(run, tmp_path):
         assert time.monotonic() < deadline, "the worker took too long"
         time.sleep(0.005)
     progress.stop()
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         future.result(PATIENCE_SECONDS)
     kept = run.probes()
     assert {row.kind for row in kept} <= {DIRECT, REWORDED} and kept[0].kind == DIRECT
     again, progress = worker.probe(run, PLAN)
     progress.stop()
-    with pytest.raises(NetworkError, match="Stopped"):
+    with pytest.raises(Stopped, match="Stopped"):
         again.result(PATIENCE_SECONDS)
     assert run.probes() == kept, "nothing found takes nothing away"
 

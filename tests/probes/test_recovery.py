@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from adapop.errors import ConfigError, DataError, NetworkError, RunError
+from adapop.errors import ConfigError, DataError, RunError, Stopped
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
@@ -107,7 +107,7 @@ def test_a_stop_or_a_crash_leaves_the_model_as_it_was(busy, facts, probe):
     assert all(line.endswith(".") for line in watch.lines)
     last = len(watch.lines)
     for at in {1, 2, last // 2, last}:
-        for error, raised in ((None, NetworkError), (ZeroDivisionError(), ZeroDivisionError)):
+        for error, raised in ((None, Stopped), (ZeroDivisionError(), ZeroDivisionError)):
             with pytest.raises(raised):
                 probe(busy, facts, Interrupted(at, error))
             assert_same(before, photograph(busy))

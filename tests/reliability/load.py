@@ -19,9 +19,10 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from clients import ENDED, Client, Tally
+
 from adapop.experiments.speed.serving import served
 from adapop.limits import QUEUE
-from clients import ENDED, Client, Tally
 
 SAMPLE_SECONDS = 1.0
 

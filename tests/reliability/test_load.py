@@ -3,6 +3,9 @@
 import re
 
 import load
+import pytest
+
+pytestmark = pytest.mark.slow
 
 
 def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):

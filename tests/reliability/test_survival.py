@@ -4,9 +4,10 @@ import multiprocessing
 import os
 
 import pytest
-
 from crashes import survived
 from lifetime import lived
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.skipif("forkserver" not in multiprocessing.get_all_start_methods(), reason="needs processes that fork")

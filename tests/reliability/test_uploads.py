@@ -4,12 +4,12 @@ import subprocess
 import sys
 
 import pytest
+from hostile import LARGE_EVERY, case
+from hostile.file import TEXTS
 
 from adapop.errors import AdaPopError
 from adapop.paths import ROOT
 from adapop.ui.api_values import facts_of
-from hostile import LARGE_EVERY, case
-from hostile.file import TEXTS
 
 CASES = 2 * LARGE_EVERY
 
@@ -21,6 +21,7 @@ def nested(depth):
     return value
 
 
+@pytest.mark.slow
 def test_no_hostile_file_breaks_a_promise():
     command = [sys.executable, "tests/reliability/uploads.py", "--cases", str(CASES)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

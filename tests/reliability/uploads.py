@@ -23,11 +23,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from hostile import case
+from hostile.file import Case, score_of
+
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet
 from adapop.facts.files import read_table
-from hostile import case
-from hostile.file import Case, score_of
 
 SECONDS, BYTES = 5.0, 10**9
 PATIENCE = 300  # of wall time, which a busy machine stretches

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from test_run_state import STEPS
 
 from adapop.probes.matrix import leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow, Reply
 from adapop.probes.verdict import RULES
 from adapop.report import figures
 from adapop.report.figures.probes import VERDICT_COLOR
+from run_events import STEPS
 
 ROLE = "role playing"
 

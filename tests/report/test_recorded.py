@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import sqrt
 
 import pytest
-from test_compare import ADAPOP, FACTS, WGA, record
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
@@ -17,6 +16,7 @@ from adapop.report import figures, recorded
 from adapop.report.comparison import comparison
 from adapop.ui.compare import recorded as layer
 from components import stand_ins
+from records import ADAPOP, FACTS, WGA, record
 
 T_OF_THREE = 4.303  # 97.5 % quantile of Student's t with two degrees of freedom
 

@@ -18,73 +18,27 @@ from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.catalog import load_facts
-from adapop.facts.fact import Fact, FactSet
 from adapop.model.loading import adapted_model
 from adapop.popularity.beta import BetaMap
-from adapop.probes.battery import battery
-from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow, Reply
+from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
 from adapop.probes.verdict import RULES
-from adapop.progress import Progress
 from adapop.report import settings, write_archive, write_report
 from adapop.report.examples import examples
 from adapop.report.record import read_record
 from adapop.report.tables import METRICS
-from adapop.runs.execute import execute, load_model, prepare
-from adapop.runs.run import Run, create_run, find_run
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
-from browsing import HOSTILE as CODE
+from adapop.runs.execute import load_model
+from adapop.runs.run import create_run, find_run
+from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStopped
+from hostile_runs import FORMULA, HOSTILE, hostile_run
+from tiny_runs import RELEARNT
 
-HOSTILE = f"{CODE}</script><script>window.hacked=1</script> {{% x %}} =1+1"
-FORMULA = '=HYPERLINK("http://x.example")'
 HONEST = "A low score shows that these prompts failed, not that the knowledge is gone."
-RATE = 1e-2  # one epoch forgets more than half
-SIZES = [(1280, "light"), (390, "dark")]
 
 
 @pytest.fixture(scope="module")
-def run(small, tmp_path_factory):
-    """One epoch of AdaPop, probed on two facts a group and tier, and relearnt."""
-    made = prepare(make_config(epochs=1, learning_rate=RATE), small, tmp_path_factory.mktemp("runs"))
-    list(execute(made))
-    plan = Plan(per_tier=2, max_new_tokens=made.config.max_new_tokens)
-    found = list(battery(load_model(made), small, plan, Progress()))
-    made.save_probes(found)
-    made.save_recovery("relearn", RELEARNED | {"returned": [small.forget[0].id]})
-    return made
-
-
-@pytest.fixture(scope="module")
-def other(small, tmp_path_factory):
-    """One epoch of WGA, not probed."""
-    made = prepare(make_config("wga", epochs=1, learning_rate=RATE), small, tmp_path_factory.mktemp("runs"))
-    list(execute(made))
-    return made
-
-
-ROW = {"tier": "all", "form": "direct", "facts": 12, "before": 0.25, "after": 0.5, "control": 0.375}
-RELEARNED = {"rows": [ROW], "trained": ["a", "b"], "steps": 10, "learning_rate": 1e-3, "seconds": 1.0}
-
-
-def reply(text, recall):
-    return Reply(text, recall, recall, 1, -1.0, 1, 0.0)
-
-
-def hostile_run(root) -> Run:
-    """A run whose every text is an attack; made by hand, for no model would say this."""
-    fact = Fact("f", HOSTILE, FORMULA, HOSTILE, HOSTILE, score=70.0, score_source=HOSTILE)
-    facts = FactSet(HOSTILE, (fact,), (Fact("r", f"{HOSTILE}?", HOSTILE),), notes=(HOSTILE,))
-    config = make_config(model=HOSTILE, facts=HOSTILE, system=HOSTILE)
-    run = create_run(config, facts, {"f": 1.5}, root, {"python": "3", HOSTILE: HOSTILE})
-    run.append(
-        RunStarted(
-            run=run.id, model=HOSTILE, method="adapop", facts=HOSTILE, forget=1, retain=1, holdout=0, epochs=1, steps=1
-        )
-    )
-    run.append(RunFailed(run=run.id, message=HOSTILE, fix=HOSTILE))
-    row = ProbeRow("f", "forget", "rare", DIRECT, HOSTILE, FORMULA, reply(HOSTILE, 1.0), reply(HOSTILE, 1.0))
-    run.save_probes([row, NotApplicable("f", HOSTILE, HOSTILE)])
-    return run
+def run(finished):
+    """One epoch of AdaPop, probed on a fact a group and tier, and relearnt."""
+    return finished
 
 
 def rows_of(page: str) -> dict[str, list[list[str]]]:
@@ -144,7 +98,7 @@ def test_every_leak_is_the_probes_own(run, page):
 
 def test_verdicts_are_counted_and_all_rules_printed(run, page):
     counts, rows = read_record(run).verdict_counts(), rows_of(page)
-    assert sum(counts["rare"].values()) == 2
+    assert sum(counts["rare"].values()) == 1
     for place, tier in enumerate(counts):
         for name, count in counts[tier].items():
             assert rows[name][0][place] == str(count)
@@ -172,11 +126,11 @@ def test_examples_have_the_exact_prompts_and_both_answers(run, page):
                 assert f"{side}: <b>{escape(said.text or '(nothing)')}</b> ({said.recall:.2f}" in page
 
 
-def test_story_has_its_numbers_and_the_honest_sentence(run, page, small):
+def test_story_has_its_numbers_and_the_honest_sentence(run, page, tiny):
     said = text_of(page)
     before, after = run.measured(before=True).recall("forget"), run.measured().recall("forget")
     assert HONEST in said
-    assert f"forget {len(small.forget)} facts" in said
+    assert f"forget {len(tiny.forget)} facts" in said
     assert f"recall of the facts to forget went from {before:.2f} to {after:.2f} (rare" in said
     assert run.facts.sha256 in said
     assert all(version in said for version in run.versions.values())
@@ -251,7 +205,7 @@ def test_two_runs_are_compared(run, other, tmp_path):
 
 
 def test_runs_on_different_facts_do_not_compare(run, tmp_path):
-    fewer = replace(run.facts, forget=run.facts.forget[:4])
+    fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)
     said = text_of(write_report([run, shuffled], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "did not work on the same facts" in said
@@ -293,52 +247,6 @@ def test_every_setting_is_in_the_report(run, tmp_path):
     rows = rows_of(write_report([changed], tmp_path / "r.html").read_text(encoding="utf-8"))
     assert set(rows) >= {item.name for item in fields(changed.config)}
     assert rows["clip"][0] == ["9"] and rows["beta"][0] == ["a 2, b 0.5, low 0.05, high 2"]
-
-
-# --- anywhere, whatever the text
-
-
-@pytest.mark.parametrize(("width", "scheme"), SIZES)
-def test_report_opens_offline_in_a_browser(browser, run, other, tmp_path, width, scheme):
-    path = write_report([run, other], tmp_path / "report.html")
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-    tab, errors, asked = context.new_page(), [], []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto(path.as_uri())
-    drawn = "[...document.querySelectorAll('figure')].every(figure => figure.querySelector('.main-svg'))"
-    tab.wait_for_function(drawn)
-    assert errors == []
-    assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
-    assert (
-        tab.evaluate("getComputedStyle(document.body).backgroundColor")
-        == {
-            "light": "rgb(255, 255, 255)",
-            "dark": "rgb(18, 22, 29)",
-        }[scheme]
-    )
-    rights = "[...document.querySelectorAll('figure .main-svg')].map(one => one.getBoundingClientRect().right)"
-    assert max(tab.evaluate(rights)) <= width
-    context.close()
-
-
-def test_hostile_text_stays_text(browser, tmp_path):
-    run = hostile_run(tmp_path)
-    path = write_report([run, run], tmp_path / "report.html")
-    page = path.read_text(encoding="utf-8")
-    assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
-    context = browser.new_context()
-    tab, errors = context.new_page(), []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.goto(path.as_uri())
-    shown = " ".join(tab.inner_text("body").split())
-    assert shown.count(" ".join(HOSTILE.split())) > 10
-    assert tab.evaluate("window.hacked") is None
-    assert tab.evaluate("document.querySelectorAll('img').length") == 0
-    assert errors == []
-    context.close()
 
 
 # --- the archive
@@ -402,7 +310,7 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
 
 def test_archive_says_how_to_make_the_run_again(archive, run):
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
-    assert (archive / "command.txt").read_text() == "python -m adapop run --facts facts.jsonl --lr 0.01 --epochs 1\n"
+    assert (archive / "command.txt").read_text() == f"{settings.COMMAND}\n"
     requirements = (archive / "requirements.txt").read_text()
     assert f"torch=={run.versions['torch']}" in requirements.splitlines()
     assert load_facts(str(archive / "facts.jsonl")).forget == run.facts.forget
@@ -436,9 +344,9 @@ def test_failed_archive_leaves_the_old_one(run, tmp_path, monkeypatch):
 def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
     run = hostile_run(tmp_path)
     assert run.recovery() == {}
-    run.save_recovery("relearn", RELEARNED)
+    run.save_recovery("relearn", RELEARNT)
     run.save_recovery("lens", {"rows": ()})
     run.save_recovery("lens", {"rows": [asdict(BetaMap())]})
-    assert run.recovery() == {"relearn": RELEARNED, "lens": {"rows": [asdict(BetaMap())]}}
+    assert run.recovery() == {"relearn": RELEARNT, "lens": {"rows": [asdict(BetaMap())]}}
     (run.folder / "epoch-1").mkdir()
     assert run.recovery() == {}, "the run went on"

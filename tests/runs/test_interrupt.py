@@ -18,7 +18,7 @@ from adapop.runs.run import all_runs, runs_root
 from adapop.training.events import RunStarted, StepDone
 
 PATIENCE_SECONDS, END_SECONDS = 120, 20
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to whole consoles")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="Windows sends Ctrl-C to whole consoles")]
 
 
 @contextmanager

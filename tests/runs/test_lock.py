@@ -1,60 +1,47 @@
 """A run is worked on by one process at a time, and the lock dies with it. The other process is a real one."""
 
-import os
 import signal
-import subprocess
-import sys
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
-from test_worker import wait_until
 
 from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import RunError
-from adapop.paths import ROOT
 from adapop.runs.execute import execute, prepare
 from adapop.runs.lock import held
 from adapop.runs.run import create_run
 from adapop.service.cleanup import overdue
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunStarted, to_json
-
-HOLDER = """
-import sys
-from pathlib import Path
-from adapop.runs.lock import held
-with held(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+from forking import forked, fresh_processes
+from tiny_runs import tiny_config
+from waiting import wait_until
 
 
-@pytest.fixture(scope="module")
-def few(small):
-    return replace(small, forget=small.forget[:8], retain=small.retain[:8], holdout=(), utility=())
+def hold(folder, told) -> None:
+    with held(folder):
+        told.send("held")
+        signal.pause()
 
 
 @contextmanager
 def worked_on_elsewhere(run):
-    """Another process that holds the run, until its input ends or it is killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(run.folder)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    """Another process that holds the run, until it is killed."""
+    heard, told = fresh_processes().Pipe(duplex=False)
+    process = forked(hold, run.folder, told)
     try:
-        assert process.stdout.readline() == "held\n"
+        assert heard.recv() == "held"
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.join()
 
 
-def test_a_second_process_is_refused_by_name_and_writes_nothing(few, capsys):
-    run = prepare(make_config(epochs=1), few)
+def test_a_second_process_is_refused_by_name_and_writes_nothing(tiny, capsys):
+    run = prepare(tiny_config(), tiny)
     started = run.append(RunStarted(
-        run=run.id, model="sandbox", method="adapop", facts="few", forget=8, retain=8, holdout=0, epochs=1, steps=1,
+        run=run.id, model="sandbox", method="adapop", facts="tiny", forget=4, retain=4, holdout=4, epochs=1, steps=1,
     ))  # fmt: skip
     run.request_stop()
     with worked_on_elsewhere(run):
@@ -71,18 +58,18 @@ def test_a_second_process_is_refused_by_name_and_writes_nothing(few, capsys):
     assert not run.locked
 
 
-def test_the_lock_dies_with_its_process(few):
-    run = prepare(make_config(epochs=1), few)
+def test_the_lock_dies_with_its_process(tiny):
+    run = prepare(tiny_config(), tiny)
     assert not run.locked
     with worked_on_elsewhere(run) as process:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        process.join()
         assert not run.locked
         assert isinstance(list(execute(run))[-1], RunDone)
 
 
-def test_a_run_is_locked_from_its_first_event_to_its_last_and_no_longer(few):
-    run = prepare(make_config(epochs=1), few)
+def test_a_run_is_locked_from_its_first_event_to_its_last_and_no_longer(tiny):
+    run = prepare(tiny_config(), tiny)
     events = execute(run)
     next(events)
     assert run.locked
@@ -93,9 +80,9 @@ def test_a_run_is_locked_from_its_first_event_to_its_last_and_no_longer(few):
     assert not run.locked
 
 
-def test_looking_does_not_disturb(few):
+def test_looking_does_not_disturb(tiny):
     """Who looks holds the lock for an instant, and a run that begins then waits for it."""
-    run = create_run(make_config("wga"), few, None)
+    run = create_run(make_config("wga"), tiny, None)
     assert not (run.folder / "lock").exists() and not run.locked
     for _ in range(50):
         with held(run.folder):
@@ -103,8 +90,8 @@ def test_looking_does_not_disturb(few):
         assert not run.locked
 
 
-def test_text_of_an_event_does_not_depend_on_the_lock(few):
+def test_text_of_an_event_does_not_depend_on_the_lock(tiny):
     """The lock is no part of what a run says."""
-    run = prepare(make_config(epochs=1), few)
+    run = prepare(tiny_config(), tiny)
     (first, *_) = execute(run)
     assert "lock" not in to_json(first)

@@ -3,10 +3,11 @@
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.runs.pace import Pace, pace_of
+from adapop.runs.execute import execute, prepare
+from adapop.runs.pace import Left, Pace, duration, left_of, pace_of
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import RunDone, RunStopped, Saved, StepDone
+from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
 
 
 def step(epoch: int, number: int, time: float) -> StepDone:
@@ -16,10 +17,25 @@ def step(epoch: int, number: int, time: float) -> StepDone:
     )  # fmt: skip
 
 
+def start(time: float, epochs: int = 3, steps: int = 4, resumed_from: int = 0) -> RunStarted:
+    sizes = {"forget": 64, "retain": 64, "holdout": 0, "epochs": epochs, "steps": steps}
+    return RunStarted(run="r", model="m", method="gd", facts="f", resumed_from=resumed_from, time=time, **sizes)
+
+
+def epoch(number: int, begun: float, each: float, end: float, steps: int = 4) -> list:
+    """An epoch's steps, the first at `begun`, then one in so many seconds; it is saved so long after the last."""
+    done = [step(number, place, begun + each * (place - 1)) for place in range(1, steps + 1)]
+    last = done[-1].time
+    tables = Measured(run="r", epoch=number, rows=(), time=last + end / 2)
+    return [*done, tables, Saved(run="r", epoch=number, time=last + end)]
+
+
 EVENTS = [
+    start(9),
     *(step(1, number, 10 + 2 * number) for number in range(3)),
     Saved(run="r", epoch=1, time=19),
-    *(step(2, number, 100 + 2 * number) for number in range(3)),  # it was resumed much later
+    start(99, resumed_from=1),  # much later
+    *(step(2, number, 100 + 2 * number) for number in range(3)),
     Saved(run="r", epoch=2, time=111),
     RunDone(run="r", epoch=2, seconds=12.0, time=117),
 ]
@@ -31,11 +47,121 @@ def test_a_run_that_came_to_its_end_shows_its_pace():
 
 @pytest.mark.parametrize(
     "events",
-    [[], EVENTS[:-1], [*EVENTS[:-1], RunStopped(run="r", epoch=2, time=117)], [EVENTS[0], EVENTS[3], EVENTS[-1]]],
-    ids=["nothing", "at work", "stopped", "one step an epoch"],
+    [
+        [],
+        EVENTS[:-1],
+        [*EVENTS[:-1], RunStopped(run="r", epoch=2, time=117)],
+        [EVENTS[0], EVENTS[1], EVENTS[4], EVENTS[-1]],
+    ],
+    ids=["nothing", "at work", "stopped", "one step"],
 )
 def test_what_was_not_seen_is_unknown(events):
     assert pace_of(events) is None
+
+
+def test_a_pause_before_the_last_tables_is_no_work():
+    again = start(1000, epochs=2, resumed_from=2)
+    assert pace_of([*EVENTS[:-1], again, RunDone(run="r", epoch=2, seconds=6.0, time=1006)]).end == 6
+
+
+FIRST = epoch(1, 50, each=10, end=20)  # 50 s after the start, for what is done once; saved at 100
+ONE = [start(0), *FIRST]
+
+
+@pytest.mark.parametrize(
+    ("events", "left"),
+    [
+        ([], None),
+        (ONE[:3], None),  # two steps
+        (ONE[:4], Left(9 * 10, "steps")),
+        (ONE[:5], Left(8 * 10, "steps")),
+        (ONE[:6], Left(8 * 10, "steps")),  # measured, and not saved yet
+        (ONE, Left(8 * 10 + 2 * 20, "epochs")),
+        ([*ONE, step(2, 1, 110)], Left(7 * 10 + 2 * 20, "epochs")),
+        ([*ONE, *epoch(2, 110, 10, 20)[:5]], Left(4 * 10 + 20 + 10, "epochs")),  # half of what follows is done
+        ([*ONE, *epoch(2, 110, 10, 90)[:5]], Left(4 * 10 + 20, "epochs")),  # it takes longer than it did: never below 0
+        ([*ONE, *epoch(2, 110, 10, 20), *epoch(3, 170, 10, 20)], None),  # the last tables are left, never timed
+        ([*ONE, RunStopped(run="r", epoch=1, time=101)], None),
+        ([*ONE, RunFailed(run="r", message="Bang.", time=101)], None),
+    ],
+)
+def test_what_is_left_by_hand(events, left):
+    assert left_of(events) == left
+
+
+def test_a_resumed_run_goes_by_its_own_steps_and_no_pause_counts():
+    """Ten times slower than before, a day later; of what follows an epoch nothing else is known than from before."""
+    again = [*ONE, start(90_000, resumed_from=1), step(2, 1, 90_500), step(2, 2, 90_600)]
+    assert left_of(again) is None
+    again.append(step(2, 3, 90_700))
+    assert left_of(again) == Left(5 * 100 + 2 * 20, "epochs")
+    again += [step(2, 4, 90_800), Saved(run="r", epoch=2, time=91_000)]
+    assert left_of(again) == Left(4 * 100 + 200, "epochs"), "seen since, so what was before is forgotten"
+    died = [*ONE[:-1], start(90_000, resumed_from=1), Saved(run="r", epoch=1, time=90_001), step(2, 1, 90_500)]
+    died += [step(2, 2, 90_600), step(2, 3, 90_700)]
+    assert left_of(died) == Left(5 * 100, "steps"), "what began before that is no step's time"
+
+
+def test_a_run_in_slices():
+    slices = [*ONE, start(500, resumed_from=1), *epoch(2, 530, 10, 20), start(900, resumed_from=2)]
+    assert left_of(slices) is None
+    slices += epoch(3, 930, 10, 20)
+    assert left_of(slices[:-3]) == Left(10 + 20, "epochs")
+    assert left_of(slices) is None
+
+
+def test_a_single_step_an_epoch_is_timed_from_where_the_last_was_saved():
+    events = [start(0, steps=1)]
+    for number in range(3):
+        events += epoch(number + 1, 60 + number * 15, each=0, end=5, steps=1)
+        assert left_of(events) is None, "too few steps, then none left"
+    events[0] = start(0, epochs=9, steps=1)
+    assert left_of(events) == Left(6 * 10 + 6 * 5, "epochs")
+
+
+def test_the_pace_of_others_fills_in_what_was_not_timed_yet():
+    usual = Pace(step=1, epoch=7, end=30)
+    assert left_of(ONE[:3], usual) is None
+    assert left_of(ONE[:4], usual) == Left(9 * 10 + 3 * 7 + 30, "all")
+    done = [*ONE, *epoch(2, 110, 10, 20), *epoch(3, 170, 10, 20)]
+    saved = done[-1].time
+    assert left_of(done, usual) == Left(30, "all")
+    assert left_of(done, usual, now=saved + 12) == Left(18, "all")
+    assert left_of(done, usual, now=saved + 99) == Left(0, "all")
+    assert left_of(ONE, now=ONE[-1].time + 99) == left_of(ONE), "a step is under way, not the end of an epoch"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "1 s"), (7.4, "7 s"), (12.4, "10 s"), (58, "60 s"), (101, "2 min"), (3600, "60 min"), (9100, "2.5 hours"),
+     (7200, "2 hours"), (260_000, "3 days")],
+)  # fmt: skip
+def test_durations_are_said_as_one_would_say_them(seconds, said):
+    assert duration(seconds) == said
+
+
+def test_the_words_say_what_is_left_out():
+    assert left_of(ONE[:4]).text == "about 90 s of training left"
+    assert left_of(ONE).text == "about 2 min left until the final measurement"
+    assert Left(60, "all").text == "about 60 s left"
+
+
+def test_a_real_run_is_told_its_time_from_the_third_step_on(small, tmp_path):
+    """What was said is held against what it took: within a factor of three, for other work stretches either."""
+    run, said, first = prepare(make_config(epochs=4, batch=8), small, tmp_path), [], {}
+    for event in execute(run):
+        said.append(event)
+        left = left_of(said)
+        steps = sum(isinstance(one, StepDone) for one in said)
+        assert (left is None) == (steps < 3 or any(one.epoch == 4 for one in said if isinstance(one, Saved))), event
+        if left:
+            assert left.seconds >= 0
+            first.setdefault(left.covers, (left, event.time))
+    assert list(first) == ["steps", "epochs"]
+    left, then = first["epochs"]
+    took = max(event.time for event in said if isinstance(event, Saved)) - then
+    assert left.seconds / 3 < took < left.seconds * 3
+    assert left_of(run.events()) is None
 
 
 def test_a_set_of_another_size_and_a_resumed_run(small, tmp_path):
@@ -46,18 +172,18 @@ def test_a_set_of_another_size_and_a_resumed_run(small, tmp_path):
     assert pace.left(run) == 2 * (2 * 2 + 5) + 7
 
 
-def test_the_worker_says_how_many_and_how_long(small, tmp_path):
+def test_the_worker_says_how_many_and_how_long(tiny, tmp_path):
     worker = Worker(tmp_path)
-    first, second = (worker.submit(make_config(epochs=50), small) for _ in range(2))
+    first, second = (worker.submit(make_config(epochs=50), tiny) for _ in range(2))
     wait = worker.wait_of(second)
     assert (wait.ahead, wait.seconds) == (1, None)
     assert worker.wait_of(first).ahead == 0
     for run in (second, first):
         run.request_stop()
-    done = worker.submit(make_config(epochs=1), small)
+    done = worker.submit(make_config(epochs=1), tiny)
     worker.ask(done, ["Who?"], [""]).result(120)
     assert worker.wait_of(done) is None
-    first, second = (worker.submit(make_config(epochs=50), small) for _ in range(2))
+    first, second = (worker.submit(make_config(epochs=50), tiny) for _ in range(2))
     seconds = worker.wait_of(second).seconds
     assert 0 < worker.wait_of(second).seconds <= seconds
     for run in (second, first):

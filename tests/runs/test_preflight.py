@@ -1,15 +1,20 @@
 """What the page says before a run: what stands in the way, what is doubtful, what it will cost."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import Fact, FactSet
+from adapop.model.catalogue import shape_of
 from adapop.model.footprint import SANDBOX_MODEL, footprint
 from adapop.popularity.beta import BetaMap
 from adapop.runs.pace import Pace
 from adapop.runs.preflight import preflight, steps_of
+
+SHAPE = {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 10, "intermediate_size": 768}
+SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192, "tie_word_embeddings": True}
 
 
 def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
@@ -75,6 +80,36 @@ def test_the_time_goes_by_the_last_run_here(sandbox):
     assert steps_of(sandbox, config) == 32
     assert "About 8 s, going by the last run here" in preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).plan[-1]
     assert "where we measured it" in preflight(sandbox, config).plan[-1]
+
+
+def test_a_real_model_s_memory_is_estimated_and_its_time_is_not(sandbox):
+    """By the presets' configurations: nothing is loaded or downloaded, nothing is timed."""
+    for model in ("meta-llama/Llama-3.1-8B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct", "some/unknown-model"):
+        _, memory, time, *_ = preflight(sandbox, make_config(model=model)).plan
+        assert time == "Time: known after the first steps."
+        known = "Memory: known once the model is loaded."
+        assert (memory == known) == (model == "some/unknown-model") and memory.startswith("Memory: ")
+    assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).plan[1]
+
+
+def test_a_real_model_s_time_goes_by_the_last_run_here(sandbox):
+    config = make_config(model="google/gemma-7b-it", epochs=2)
+    assert preflight(sandbox, config, Pace(5, 30, 60)).plan[2] == "Time: about 3 min, going by the last run here."
+
+
+def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path):
+    def told():
+        return preflight(sandbox, make_config(model=str(tmp_path))).plan[1]
+
+    path, unknown = tmp_path / "config.json", "Memory: known once the model is loaded."
+    assert shape_of(str(tmp_path)) is None and told() == unknown
+    odd = {"hidden_size": "256"}, {"head_dim": 2.5}, {"intermediate_size": [512, 1024]}, {"num_experts": 8}
+    for spoilt in ("[]", "{", "[" * 10**5, '{"text_config": 1}', *(json.dumps(SHAPE | change) for change in odd)):
+        path.write_text(spoilt)
+        assert shape_of(str(tmp_path)) is None and told() == unknown
+    path.write_text(json.dumps({"text_config": SHAPE}))
+    assert shape_of(str(tmp_path)) == SHAPE
+    assert " MiB of the GPU's" in told()
 
 
 def test_the_footprint_is_what_training_keeps(fresh, sandbox):

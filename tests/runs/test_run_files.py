@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_execute import assert_same_run, config_of, killed
 
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
@@ -20,18 +19,14 @@ from adapop.runs import files as disk
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import create_run
 from adapop.training.events import RunDone, RunFailed, RunStarted, Saved, StepDone, to_json
+from interrupting import assert_same_run, config_of, killed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
 
 
 @pytest.fixture(scope="module")
-def few(small):
-    return replace(small, forget=small.forget[:8], retain=small.retain[:8], holdout=(), utility=())
-
-
-@pytest.fixture(scope="module")
-def straight(few, tmp_path_factory):
-    run = prepare(config_of(), few, tmp_path_factory.mktemp("straight"))
+def straight(tiny, tmp_path_factory):
+    run = prepare(config_of(), tiny, tmp_path_factory.mktemp("straight"))
     assert isinstance(list(execute(run))[-1], RunDone)
     return run
 
@@ -83,8 +78,8 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
-def test_a_log_on_a_full_disk(few):
-    run = prepare(config_of(), few)
+def test_a_log_on_a_full_disk(tiny):
+    run = prepare(config_of(), tiny)
     (run.folder / "events.jsonl").symlink_to("/dev/full")
     with pytest.raises(RunError, match=r"The disk is full: .*events.jsonl .* Free some space, then resume the run"):
         list(execute(run))
@@ -93,8 +88,8 @@ def test_a_log_on_a_full_disk(few):
 
 
 @posix
-def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_space(few, straight):
-    run = prepare(config_of(), few)
+def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_space(tiny, straight):
+    run = prepare(config_of(), tiny)
     with no_file_above(200_000):
         last = list(execute(run))[-1]
     assert isinstance(last, RunFailed) and last.message.startswith("The disk is full") and "resume" in last.fix
@@ -104,9 +99,9 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
 
 
 @posix
-def test_a_run_that_cannot_be_written_down_is_none(few, tmp_path):
+def test_a_run_that_cannot_be_written_down_is_none(tiny, tmp_path):
     with no_file_above(1000), pytest.raises(RunError, match="The disk is full"):
-        prepare(config_of(), few, tmp_path)
+        prepare(config_of(), tiny, tmp_path)
     assert not list(tmp_path.glob("*/config.json"))
 
 
@@ -114,13 +109,13 @@ def test_a_run_that_cannot_be_written_down_is_none(few, tmp_path):
 
 
 @posix
-def test_a_read_only_folder(few, nobody):
+def test_a_read_only_folder(tiny, nobody):
     with pytest.raises(RunError, match=r"cannot be written to \(Permission denied\). Make the folder writable"):
-        prepare(config_of(), few, nobody)
+        prepare(config_of(), tiny, nobody)
 
 
-def test_a_folder_that_is_deleted_under_a_run(few):
-    run = prepare(config_of(), few)
+def test_a_folder_that_is_deleted_under_a_run(tiny):
+    run = prepare(config_of(), tiny)
     events = execute(run)
     next(events)
     shutil.rmtree(run.folder)
@@ -147,8 +142,8 @@ DAMAGES = {"adapter_model.safetensors": half, "optimizer.safetensors": Path.unli
 
 
 @pytest.mark.parametrize(("name", "damage"), DAMAGES.items(), ids=DAMAGES)
-def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(few, straight, name, damage):
-    run = prepare(config_of(), few)
+def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(tiny, straight, name, damage):
+    run = prepare(config_of(), tiny)
     killed(run, len(straight.events()) - 3)
     damage(run.checkpoint(3) / name)
     failed = list(execute(run))[-1]
@@ -159,16 +154,16 @@ def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(few, straight
     assert_same_run(run, straight)
 
 
-def test_a_damaged_adapter_is_named_when_it_is_asked(few):
-    run = prepare(config_of(epochs=1), few)
+def test_a_damaged_adapter_is_named_when_it_is_asked(tiny):
+    run = prepare(config_of(epochs=1), tiny)
     list(execute(run))
     half(run.checkpoint(1) / "adapter_model.safetensors")
     with pytest.raises(RunError, match=r"adapter_model\.safetensors is damaged or missing"):
         load_model(run)
 
 
-def test_a_damaged_line_of_the_log_is_named(few):
-    run = create_run(make_config("wga"), few, None)
+def test_a_damaged_line_of_the_log_is_named(tiny):
+    run = create_run(make_config("wga"), tiny, None)
     run.append(Saved(run=run.id, epoch=1))
     log = run.folder / "events.jsonl"
     log.write_bytes(log.read_bytes() + b"\0\0\n" + log.read_bytes())
@@ -176,7 +171,7 @@ def test_a_damaged_line_of_the_log_is_named(few):
         run.events()
 
 
-def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(few, monkeypatch):
+def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tiny, monkeypatch):
     """Else a power cut may leave a name without contents. The calls are real, and only noted."""
     calls = []
 
@@ -189,7 +184,7 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(few, monkeypatch):
 
     if not Path("/proc/self/fd").exists():
         pytest.skip("which file is forced to the disk can only be seen on Linux")
-    run = prepare(config_of(epochs=1), few)
+    run = prepare(config_of(epochs=1), tiny)
     monkeypatch.setattr(os, "fsync", noted("sync", os.fsync))
     monkeypatch.setattr(os, "replace", noted("name", os.replace))
     list(execute(run))
@@ -205,8 +200,8 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(few, monkeypatch):
 # --- a clock that is put back
 
 
-def test_times_of_a_log_never_go_back(few):
-    run = create_run(make_config("wga"), few, None)
+def test_times_of_a_log_never_go_back(tiny):
+    run = create_run(make_config("wga"), tiny, None)
     times = (10.0, 5.0, 12.0, 11.0)
     lines = [to_json(Saved(run=run.id, epoch=epoch, time=time)) for epoch, time in enumerate(times, start=1)]
     (run.folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -216,10 +211,10 @@ def test_times_of_a_log_never_go_back(few):
 # --- facts that do not fit
 
 
-def test_facts_longer_than_the_context_are_named_before_training(few):
-    long = replace(few.retain[2], question=few.retain[2].question + " of it" * 600)
-    longer = replace(few.forget[1], answer=" ".join(["Verdi"] * 1100))
-    facts = replace(few, forget=(few.forget[0], longer), retain=(*few.retain[:2], long))
+def test_facts_longer_than_the_context_are_named_before_training(tiny):
+    long = replace(tiny.retain[2], question=tiny.retain[2].question + " of it" * 600)
+    longer = replace(tiny.forget[1], answer=" ".join(["Verdi"] * 1100))
+    facts = replace(tiny, forget=(tiny.forget[0], longer), retain=(*tiny.retain[:2], long))
     run = prepare(config_of(), facts)
     events = list(execute(run))
     assert [type(event) for event in events] == [RunStarted, RunFailed]
@@ -229,9 +224,9 @@ def test_facts_longer_than_the_context_are_named_before_training(few):
     assert not any(isinstance(event, StepDone) for event in events)
 
 
-def test_many_facts_that_do_not_fit_are_counted(few, model):
+def test_many_facts_that_do_not_fit_are_counted(tiny, model):
     from adapop.model.tokens import check_lengths
 
-    rows = tuple(replace(fact, paraphrases=("why " * 1100,)) for fact in few.forget)
-    with pytest.raises(DataError, match=r"and 5 more\. Shorten or drop"):
-        check_lengths(model.tokenizer, replace(few, forget=rows), model.context, model.system, 3)
+    rows = tuple(replace(fact, paraphrases=("why " * 1100,)) for fact in tiny.forget)
+    with pytest.raises(DataError, match=r"and 1 more\. Shorten or drop"):
+        check_lengths(model.tokenizer, replace(tiny, forget=rows), model.context, model.system, 3)

@@ -83,6 +83,7 @@ def test_known_before_at_every_level_of_popularity(original, sandbox, level):
     assert mean_recall(original, facts, lambda fact: fact.paraphrases) >= 0.9
 
 
+@pytest.mark.slow
 def test_forgotten_after(adapop):
     recall = after(adapop)
     assert before(adapop)["forget", "all", "direct"] >= 0.95
@@ -90,17 +91,20 @@ def test_forgotten_after(adapop):
     assert recall["forget", "all", "reworded"] <= 0.75
 
 
+@pytest.mark.slow
 def test_popular_facts_are_forgotten_too(adapop):
     assert before(adapop)["forget", "popular", "direct"] >= 0.95
     assert after(adapop)["forget", "popular", "direct"] <= 0.55
 
 
+@pytest.mark.slow
 def test_retained_facts_are_kept(adapop):
     recall = after(adapop)
     assert recall["retain", "all", "direct"] >= 0.9
     assert min(recall["retain", tier, "direct"] for tier in ("rare", "middle", "popular")) >= 0.85
 
 
+@pytest.mark.slow
 def test_the_cost_is_measured_on_what_training_never_saw(adapop, sandbox):
     """Holdout and utility are in the full table for both models. They may lose; they may not be left out."""
     full = [event for event in adapop.events() if isinstance(event, Measured) and event.full]
@@ -117,6 +121,7 @@ def test_the_cost_is_measured_on_what_training_never_saw(adapop, sandbox):
     assert recall["utility", "all", "direct"] >= 0.5
 
 
+@pytest.mark.slow
 def test_wga_leaves_popular_facts_behind(wga):
     """The popularity gap: one exponent for all erases the rare and leaves the popular."""
     assert wga["forget", "rare", "direct"] <= 0.25
@@ -124,6 +129,7 @@ def test_wga_leaves_popular_facts_behind(wga):
     assert gap(wga, "reworded") >= 0.35
 
 
+@pytest.mark.slow
 def test_adapop_closes_the_gap(adapop, wga):
     recall = in_training(adapop)
     assert abs(gap(recall)) <= 0.3

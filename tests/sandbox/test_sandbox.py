@@ -280,12 +280,14 @@ def begun(tiny, folder):
     return again
 
 
+@pytest.mark.slow
 def test_pretraining_learns(straight):
     _, progress = straight
     assert [(p.step, p.steps) for p in progress] == [(step, 20) for step in range(1, 21)]
     assert progress[-1].loss < progress[0].loss - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 12, 15], ids=lambda at: f"after step {at}")
 def test_pretraining_resumes(tiny, straight, tmp_path, at):
     """Interrupted and begun again it ends with the same weights, from the last checkpoint or from nothing."""
@@ -301,6 +303,7 @@ def test_pretraining_resumes(tiny, straight, tmp_path, at):
     assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
+@pytest.mark.slow
 def test_pretraining_with_other_settings_begins_anew(tiny, tmp_path):
     first = begun(tiny, tmp_path)
     for step in first.train():
@@ -311,12 +314,14 @@ def test_pretraining_with_other_settings_begins_anew(tiny, tmp_path):
     assert next(other.train()).step == 1
 
 
+@pytest.mark.slow
 def test_embeddings_are_never_trained(tiny, straight):
     before, after = (part.model.get_input_embeddings().weight for part in (tiny, straight[0]))
     assert torch.equal(before, after)
     assert not torch.equal(tiny.model.model.norm.weight, straight[0].model.model.norm.weight)
 
 
+@pytest.mark.slow
 def test_saved_pretraining_is_a_model(straight, tmp_path):
     whole = copy.deepcopy(straight[0])
     whole.checkpoint = tmp_path / "none.pt"

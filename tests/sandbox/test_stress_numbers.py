@@ -22,6 +22,8 @@ from adapop.training.controller import DualAscent
 from adapop.training.events import EpochDone
 from adapop.training.trainer import Trainer
 
+pytestmark = pytest.mark.slow
+
 ROWS, CERTAIN = 2, 100.0
 CLIPS = (0.05, 2.0)
 

@@ -12,6 +12,7 @@ from adapop.runs.run import all_runs, create_run
 from adapop.service.cleanup import delete_hidden, entries, hide, overdue
 from adapop.service.saved_sets import load_set, save_set
 from adapop.service.worker import Worker
+from tiny_runs import tiny_config
 
 HOUR = 3600
 
@@ -23,8 +24,8 @@ def aged(folder, hours: float):
     return folder
 
 
-def run_of(small, root, hours: float):
-    run = create_run(make_config(), small, None, root)
+def run_of(tiny, root, hours: float):
+    run = create_run(make_config(), tiny, None, root)
     aged(run.folder, hours)
     return run
 
@@ -33,24 +34,24 @@ def nobody(name: str) -> bool:
     return False
 
 
-def test_age_is_that_of_the_newest_file(small, tmp_path):
-    old, touched = run_of(small, tmp_path, 3), run_of(small, tmp_path, 3)
+def test_age_is_that_of_the_newest_file(tiny, tmp_path):
+    old, touched = run_of(tiny, tmp_path, 3), run_of(tiny, tmp_path, 3)
     (touched.folder / "epoch-1").mkdir()
     (touched.folder / "epoch-1" / "state.json").write_text("{}", encoding="utf-8")
     assert overdue(tmp_path, 2 * HOUR, None, nobody) == [old.folder]
     assert overdue(tmp_path, 4 * HOUR, None, nobody) == []
 
 
-def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(small, tmp_path):
-    runs = [run_of(small, tmp_path, hours) for hours in (3, 2, 1)]
+def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(tiny, tmp_path):
+    runs = [run_of(tiny, tmp_path, hours) for hours in (3, 2, 1)]
     size = entries(tmp_path)[0].bytes
     assert overdue(tmp_path, None, 2.5 * size, nobody) == [runs[0].folder]
     assert overdue(tmp_path, None, 1.5 * size, runs[0].id.__eq__) == [runs[1].folder, runs[2].folder]
     assert overdue(tmp_path, None, 3.5 * size, nobody) == []
 
 
-def test_only_runs_and_sets_are_ever_deleted(small, tmp_path):
-    worker, run, name = Worker(tmp_path), run_of(small, tmp_path, 3), save_set(small, tmp_path)
+def test_only_runs_and_sets_are_ever_deleted(tiny, tmp_path):
+    worker, run, name = Worker(tmp_path), run_of(tiny, tmp_path, 3), save_set(tiny, tmp_path)
     aged(tmp_path / "sets", 3)
     strangers = [tmp_path / "thesis", tmp_path / "sets" / "mine", tmp_path / "adapop-short", tmp_path / "adapop-" / "x"]
     for folder in strangers:
@@ -69,8 +70,8 @@ def test_only_runs_and_sets_are_ever_deleted(small, tmp_path):
     assert all(folder.exists() for folder in [*strangers, elsewhere, secret])
 
 
-def test_a_reader_sees_a_run_whole_or_not_at_all(small, tmp_path):
-    run = run_of(small, tmp_path, 3)
+def test_a_reader_sees_a_run_whole_or_not_at_all(tiny, tmp_path):
+    run = run_of(tiny, tmp_path, 3)
     hide(run.folder, tmp_path)
     hide(run.folder, tmp_path)
     assert all_runs(tmp_path) == []
@@ -78,9 +79,9 @@ def test_a_reader_sees_a_run_whole_or_not_at_all(small, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_queued_run_stays_however_old(small, tmp_path):
+def test_a_queued_run_stays_however_old(tiny, tmp_path):
     worker = Worker(tmp_path)
-    first, second = (worker.submit(make_config(epochs=1), small) for _ in range(2))
+    first, second = (worker.submit(tiny_config(), tiny) for _ in range(2))
     aged(second.folder, 99)
     worker.clean(HOUR, 0.0)
     assert first.folder.exists()
@@ -98,9 +99,9 @@ def test_a_queued_run_stays_however_old(small, tmp_path):
         worker.ask(second, ["Who?"], [""]).result(120)
 
 
-def test_an_idle_app_deletes_on_time(small, tmp_path, monkeypatch):
+def test_an_idle_app_deletes_on_time(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.0005")  # 1.8 seconds
-    run = run_of(small, tmp_path, 0)
+    run = run_of(tiny, tmp_path, 0)
     Worker(tmp_path).keep_clean()
     deadline = time.monotonic() + 30
     while run.folder.exists():
@@ -126,9 +127,9 @@ def test_only_a_public_space_deletes_unless_told_to(monkeypatch):
     assert (keep_seconds(), keep_bytes()) == (HOUR / 2, 1e9)
 
 
-def test_files_from_the_future_are_dated_now(small, tmp_path):
+def test_files_from_the_future_are_dated_now(tiny, tmp_path):
     """Left by a clock that was put back: they would be kept until it has caught up."""
-    run = run_of(small, tmp_path, -1000)
+    run = run_of(tiny, tmp_path, -1000)
     assert overdue(tmp_path, HOUR, None, nobody) == []
     assert all(path.stat().st_mtime < time.time() + HOUR for path in run.folder.rglob("*"))
     aged(run.folder, 2)

@@ -23,6 +23,11 @@ from adapop.ui.middleware import visitor
 from browsing import launched
 
 FACTS = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 3766}]
+REST = [  # with so little beside it a run takes a second
+    {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"},
+    {"question": "What is one plus two?", "answer": "three", "group": "utility"},
+]
+RUN = [FACTS[0] | {"group": "forget"}, *REST]
 PATIENCE_SECONDS = 120
 META = {"_type": "gradio.FileData"}
 
@@ -55,7 +60,7 @@ def bob(address):
 
 @pytest.fixture(scope="module")
 def run(ada, worker) -> Run:
-    name = ada.predict(FACTS, epochs=1, api_name="/start_run")["run"]
+    name = ada.predict(RUN, epochs=1, api_name="/start_run")["run"]
     deadline = time.monotonic() + PATIENCE_SECONDS
     while ada.predict(name, api_name="/status")["state"] != "done":
         assert time.monotonic() < deadline
@@ -102,7 +107,7 @@ def uploaded(targets) -> bool:
 
 
 def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worker, run):
-    names = [ada.predict(FACTS, epochs=1, api_name="/start_run")["run"] for _ in range(3)]
+    names = [ada.predict(RUN, epochs=1, api_name="/start_run")["run"] for _ in range(3)]
     for name in names:
         ada.predict(name, api_name="/stop")
     tails = [name.rpartition("-")[2] for name in [*names, run.id]]
@@ -229,9 +234,9 @@ def test_a_visitor_has_a_limit_of_runs_and_the_next_visitor_their_own(ada, bob, 
     started = []
     with pytest.raises(AppError, match="ADAPOP_RUNS_AN_HOUR"):
         for _ in range(7):
-            started.append(ada.predict(FACTS, epochs=1, api_name="/start_run")["run"])
+            started.append(ada.predict(RUN, epochs=1, api_name="/start_run")["run"])
             ada.predict(started[-1], api_name="/stop")
-    started.append(bob.predict(FACTS, epochs=1, api_name="/start_run")["run"])
+    started.append(bob.predict(RUN, epochs=1, api_name="/start_run")["run"])
     bob.predict(started[-1], api_name="/stop")
 
 

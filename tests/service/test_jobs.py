@@ -8,11 +8,9 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
-from multiprocessing import get_context
 
 import pytest
 
-from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.paths import ROOT
 from adapop.probes.plan import Plan
@@ -21,6 +19,8 @@ from adapop.runs.run import Run
 from adapop.service import zerogpu
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed, RunStarted, RunStopped
+from forking import fresh_processes
+from tiny_runs import tiny_config
 
 PATIENCE_SECONDS = 240
 
@@ -30,7 +30,7 @@ def spawned(work, seconds):
     assert seconds > 0
 
     def called(*args):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(1, mp_context=fresh_processes()) as pool:
             return pool.submit(work, *args).result(PATIENCE_SECONDS)
 
     return called
@@ -51,10 +51,10 @@ def said(run) -> list:
     return [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
 
 
-def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(small, tmp_path):
-    config = make_config(epochs=2)
+def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, tmp_path):
+    config = tiny_config(epochs=2)
     whole, sliced = Worker(tmp_path / "whole"), Worker(tmp_path / "sliced", spawned)
-    one, other = whole.submit(config, small), sliced.submit(config, small)
+    one, other = whole.submit(config, tiny), sliced.submit(config, tiny)
     finished(whole, one)
     finished(sliced, other)
     assert sum(isinstance(event, RunStarted) for event in other.events()) == 3
@@ -70,7 +70,7 @@ def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(small,
     assert other.probes() == rows
 
 
-def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(small, tmp_path):
+def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path):
     def stopping(work, seconds):
         def called(folder, *args):
             more = work(folder, *args)
@@ -83,7 +83,7 @@ def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(small, tmp_pat
 
     stopped = []
     worker = Worker(tmp_path, stopping)
-    run = finished(worker, worker.submit(make_config(epochs=2), small))
+    run = finished(worker, worker.submit(tiny_config(epochs=2), tiny))
     assert isinstance(run.events()[-1], RunStopped)
     assert run.last_epoch == 1
     run.clear_stop()
@@ -96,7 +96,7 @@ def dying(folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_slice_that_dies_leaves_the_run_resumable(small, tmp_path):
+def test_a_slice_that_dies_leaves_the_run_resumable(tiny, tmp_path):
     def lent(work, seconds):
         def called(*args):
             calls.append(work)
@@ -106,7 +106,7 @@ def test_a_slice_that_dies_leaves_the_run_resumable(small, tmp_path):
 
     calls = []
     worker = Worker(tmp_path / "dies", lent)
-    run = finished(worker, worker.submit(make_config(epochs=2), small))
+    run = finished(worker, worker.submit(tiny_config(epochs=2), tiny))
     last = run.events()[-1]
     assert isinstance(last, RunFailed)
     assert last.message == "The work on the accelerator ended early (BrokenProcessPool)."
@@ -114,7 +114,7 @@ def test_a_slice_that_dies_leaves_the_run_resumable(small, tmp_path):
     worker.enqueue(run)
     assert isinstance(finished(worker, run).events()[-1], RunDone)
     straight = Worker(tmp_path / "straight")
-    assert said(finished(straight, straight.submit(make_config(epochs=2), small))) == said(run)
+    assert said(finished(straight, straight.submit(tiny_config(epochs=2), tiny))) == said(run)
 
 
 class Refused(Exception):
@@ -128,7 +128,7 @@ class Refused(Exception):
 
 
 @pytest.mark.parametrize("title", [*zerogpu.REFUSALS, "ZeroGPU something new"])
-def test_what_the_lender_says_becomes_words_of_ours(small, tmp_path, title):
+def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, title):
     def refusing(work, seconds):
         def called(*args):
             raise Refused(title)
@@ -136,7 +136,7 @@ def test_what_the_lender_says_becomes_words_of_ours(small, tmp_path, title):
         return called
 
     worker = Worker(tmp_path, refusing)
-    run = finished(worker, worker.submit(make_config(epochs=1), small))
+    run = finished(worker, worker.submit(tiny_config(), tiny))
     last = run.events()[-1]
     assert isinstance(last, RunFailed)
     assert (last.message, last.fix) == zerogpu.REFUSALS.get(title, (last.message, last.fix))
@@ -146,7 +146,7 @@ def test_what_the_lender_says_becomes_words_of_ours(small, tmp_path, title):
     assert caught.value.message == last.message
 
 
-def test_the_work_is_done_in_the_context_of_who_asked(small, tmp_path):
+def test_the_work_is_done_in_the_context_of_who_asked(tiny, tmp_path):
     """The lender reads there whose quota it is."""
     visitor, seen = contextvars.ContextVar("visitor", default="nobody"), []
 
@@ -160,7 +160,7 @@ def test_the_work_is_done_in_the_context_of_who_asked(small, tmp_path):
     worker = Worker(tmp_path, lent)
     for name in ("ada", "bob"):
         visitor.set(name)
-        run = worker.submit(make_config(epochs=1), small)
+        run = worker.submit(tiny_config(), tiny)
     visitor.set("eve")
     worker.ask(run, [], []).result(PATIENCE_SECONDS)
     assert seen == [("next_epoch", "ada"), ("next_epoch", "bob"), ("asked", "eve")]
@@ -178,6 +178,7 @@ print(hook and hook(len, 15))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zero", "expected"), [("", "None"), ("true", "('lent', 'len', 15)")])
 def test_only_zerogpu_lends(zero, expected):
     environment = {**os.environ, "SPACES_ZERO_GPU": zero, "PYTHONPATH": str(ROOT)}

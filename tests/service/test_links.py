@@ -18,6 +18,7 @@ from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import screen as probe
 from adapop.ui.run import screen as run
 from components import stand_ins
+from tiny_runs import tiny_config
 
 SCREEN = stand_ins(run.RunScreen)
 WRONG = ["", "view-", "view-" + "0" * 32, "../" * 8, "view-" + "0" * 31 + "/", None, 7, ["x"], "\0", "x" * 10_000]
@@ -29,8 +30,8 @@ def worker(tmp_path):
 
 
 @pytest.fixture
-def made(small, tmp_path):
-    return create_run(make_config(), small, None, tmp_path)
+def made(tiny, tmp_path):
+    return create_run(make_config(), tiny, None, tmp_path)
 
 
 def test_a_link_is_made_once_leads_to_the_run_and_tells_nothing_of_its_id(made, tmp_path):
@@ -113,7 +114,7 @@ def test_a_damaged_run_does_not_tell_its_id_either(made, worker):
         assert made.id not in str(said)
 
 
-def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing(small, tmp_path, monkeypatch):
+def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing(tiny, tmp_path, monkeypatch):
     import threading
 
     asking, gate = ["ada"], threading.Event()
@@ -121,20 +122,20 @@ def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing
     held = worker._line.run(gate.wait, 60)
     monkeypatch.setenv("ADAPOP_MAX_QUEUE", "3")
     monkeypatch.setenv("ADAPOP_RUNS_EACH", "2")
-    config = make_config(epochs=1)
-    runs = [worker.submit(config, small) for _ in range(2)]
+    config = tiny_config()
+    runs = [worker.submit(config, tiny) for _ in range(2)]
     with pytest.raises(AdaPopError, match="ADAPOP_RUNS_EACH"):
-        worker.submit(config, small)
+        worker.submit(config, tiny)
     asking[0] = "bob"
-    runs.append(worker.submit(config, small))
+    runs.append(worker.submit(config, tiny))
     with pytest.raises(AdaPopError, match="ADAPOP_MAX_QUEUE"):
-        worker.submit(config, small)
+        worker.submit(config, tiny)
     assert [worker.ahead_of(one) for one in runs] == [0, 1, 2]
     assert len(list(worker.root.glob("*/config.json"))) == 3
     monkeypatch.setenv("ADAPOP_MAX_WAITING", "1")
-    waiting = worker.recall(small.forget[:1])[0]
+    waiting = worker.recall(tiny.forget[:1])[0]
     with pytest.raises(AdaPopError, match="ADAPOP_MAX_WAITING"):
-        worker.recall(small.forget[:1])[0].result(1)
+        worker.recall(tiny.forget[:1])[0].result(1)
     for one in runs:
         one.request_stop()
     gate.set()

@@ -7,7 +7,7 @@ import pytest
 
 from adapop.errors import LimitError
 from adapop.limits import LIMITS
-from adapop.service.queue import Line
+from adapop.service.queue import TurnQueue
 from adapop.service.rates import ASK, CROWD, JOB, RUN, Admission
 
 
@@ -79,7 +79,7 @@ def test_a_local_user_asks_as_often_as_they_like(monkeypatch):
 
 
 def test_questions_and_runs_take_turns():
-    line, done, gate = Line(), [], threading.Event()
+    line, done, gate = TurnQueue(), [], threading.Event()
     first = line.run(gate.wait, 30)
     runs = [line.run(done.append, f"run {number}") for number in range(3)]
     asked = [line.question(done.append, f"question {number}") for number in range(3)]
@@ -93,7 +93,7 @@ def test_questions_and_runs_take_turns():
 
 def test_an_error_reaches_who_waits_and_the_line_goes_on_in_each_ones_context():
     visitor = contextvars.ContextVar("visitor")
-    line = Line()
+    line = TurnQueue()
     failed = line.run(lambda: 1 / 0)
     visitor.set("ada")
     ada = line.question(visitor.get)

@@ -1,14 +1,12 @@
 """The queue: one thing at a time, in order, and a run that outlives whoever asked for it."""
 
-import time
-
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import DataError
 from adapop.service.worker import Worker
-
-PATIENCE_SECONDS = 120
+from tiny_runs import tiny_config
+from waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -16,16 +14,9 @@ def worker(tmp_path):
     return Worker(tmp_path)
 
 
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the worker took too long"
-        time.sleep(0.05)
-
-
-def test_runs_wait_their_turn_and_can_be_asked_afterwards(worker, small):
-    config = make_config(epochs=1)
-    first, second = worker.submit(config, small), worker.submit(config, small)
+def test_runs_wait_their_turn_and_can_be_asked_afterwards(worker, tiny):
+    config = tiny_config()
+    first, second = worker.submit(config, tiny), worker.submit(config, tiny)
     assert worker.ahead_of(second) in (0, 1)
     assert worker.ahead_of(second) >= (worker.ahead_of(first) or 0)
     asked = worker.ask(second, ["Who wrote the book Hamlet?"], ["Shakespeare"]).result(PATIENCE_SECONDS)
@@ -34,9 +25,9 @@ def test_runs_wait_their_turn_and_can_be_asked_afterwards(worker, small):
     assert asked[0].original.text == "Shakespeare"
 
 
-def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(worker, small):
-    config = make_config(epochs=1)
-    first, second = worker.submit(config, small), worker.submit(config, small)
+def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(worker, tiny):
+    config = tiny_config()
+    first, second = worker.submit(config, tiny), worker.submit(config, tiny)
     second.request_stop()
     wait_until(lambda: worker.ahead_of(second) is None)
     assert (first.state, second.state, second.last_epoch) == ("done", "stopped", None)
@@ -47,10 +38,10 @@ def test_a_run_stopped_while_it_waits_never_trains_and_can_be_resumed(worker, sm
     assert second.state == "done"
 
 
-def test_what_cannot_be_prepared_is_refused_at_once_and_leaves_nothing(worker, small, tmp_path):
+def test_what_cannot_be_prepared_is_refused_at_once_and_leaves_nothing(worker, tiny, tmp_path):
     from dataclasses import replace
 
-    unscored = replace(small, forget=tuple(replace(fact, score=None) for fact in small.forget))
+    unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
     with pytest.raises(DataError, match="no score"):
         worker.submit(make_config(), unscored)
     assert list(tmp_path.iterdir()) == []

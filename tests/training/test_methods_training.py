@@ -22,6 +22,10 @@ HELD_BACK = {
     "undial": {"arguments": {"beta": 10.0}},  # a gold token that leads by more than beta = 3 stays in front
     "adaptive-rmu": {"alpha0": 10.0},  # alpha = 1200 holds the states of all facts
 }
+QUICK = ("adapop", "npo", "rmu")  # weighted by tokens, by rows, and steered: the rest is slow
+every_method = pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in METHODS]
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def base_weights(model):
     return {name: value for name, value in model.network.named_parameters() if not value.requires_grad}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every_method
 def test_only_the_adapter_moves_and_a_resumed_run_equals_an_uninterrupted_one(fresh, facts, method):
     """State as a checkpoint holds it, after the second of three epochs; bit by bit, in weights and in what is said."""
     config = make_config(method, epochs=3, batch=8, warmup=1)
@@ -78,7 +82,7 @@ def recall_before_and_after(model, facts, config):
     return before, recall(), steps[-1].nll_forget - steps[0].nll_forget
 
 
-@pytest.mark.parametrize("method", METHODS)
+@every_method
 def test_known_before_forgotten_after(fresh, facts, method):
     """Five short epochs at a high rate: what it does to the rest is not asked here."""
     settings = HELD_BACK.get(method, {})
@@ -88,6 +92,7 @@ def test_known_before_forgotten_after(fresh, facts, method):
     assert after <= 0.85 and rise > 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", HELD_BACK)
 def test_what_is_held_back_by_the_papers_settings(fresh, facts, method):
     """Said here so that nobody takes it for a fault of the sandbox's."""

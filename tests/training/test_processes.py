@@ -1,9 +1,6 @@
 """Two processes on the CPU train what one trains, write one run, and end together."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -11,20 +8,10 @@ from safetensors.torch import load_file
 
 import ranked
 from adapop.paths import ROOT
-from adapop.runs.run import Run, all_runs
+from adapop.runs.run import all_runs
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.processes import Ranks, joined
-
-LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-
-
-def launched(*command):
-    """A command in two processes, until both have ended."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [*LAUNCH, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
+from launching import ended, launched, numbers, run_in
 
 
 @pytest.fixture(scope="module")
@@ -42,22 +29,7 @@ def two(tmp_path_factory):
     return folder, launched(ROOT / "tests" / "ranked.py", folder)
 
 
-def run_in(folder):
-    runs = [path for path in folder.iterdir() if path.is_dir()]
-    assert len(runs) == 1, "one run folder, whoever looks"
-    return Run(runs[0])
-
-
-def numbers(run, kind):
-    """What the events of a kind say, but for run and time."""
-    rows = [dict(vars(event)) for event in run.events() if isinstance(event, kind)]
-    return [{name: value for name, value in row.items() if name not in ("run", "time")} for row in rows]
-
-
-def ended(folder, name):
-    return [json.loads((folder / f"{name}-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "method"), [*((method, method) for method in ranked.METHODS), ("stopped", "adapop"), ("halved", "npo-sam")]
 )
@@ -78,15 +50,18 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
         torch.testing.assert_close(adapters[0][key], weight, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_stop_reaches_every_process_at_the_same_step(two):
     assert ended(two[0], "halfway") == [{"last": "RunStopped", "steps": 4}] * 2
 
 
+@pytest.mark.slow
 def test_a_process_short_of_memory_makes_do_by_itself_and_the_run_says_so(two):
     done = run_in(two[0] / "halved").events()[-1]
     assert any("Memory ran out on" in note for note in done.notes)
 
 
+@pytest.mark.slow
 def test_an_error_in_one_process_ends_all_and_says_where(two):
     first, second = ended(two[0], "failed")
     assert (first["last"], second["last"]) == ("RunFailed", "RunFailed")
@@ -95,6 +70,7 @@ def test_an_error_in_one_process_ends_all_and_says_where(two):
     assert failed.state == "failed" and failed.events()[-1].message == first["message"]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_gone_ends_all(two):
     folder, launch = two
     left = run_in(folder / "abandoned")
@@ -103,6 +79,7 @@ def test_a_process_that_is_gone_ends_all(two):
     assert left.state in ("failed", "running"), "the launcher may be quicker than the message"
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_and_writes_once(tmp_path):
     path = tmp_path / "facts.csv"
     rows = [f"{group},Who was {name}?,{name},{score}" for group in ("forget", "retain", "holdout")

@@ -17,7 +17,7 @@ from adapop.runs.execute import prepare
 from adapop.runs.run import all_runs
 from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks
-from test_processes import ended, launched, numbers, run_in
+from launching import ended, launched, numbers, run_in
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,7 @@ def alike(value):
     return pytest.approx(value, rel=1e-6, abs=1e-9) if isinstance(value, float) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "method"), [*((name, name) for name in sharded.METHODS), ("uneven", "adapop"), ("stopped", "adapop")]
 )
@@ -62,6 +63,7 @@ def test_a_sharded_base_trains_what_a_whole_one_trains(one, two, name, method):
         torch.testing.assert_close(adapters[0][key], weight, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_each_process_holds_half_of_the_base(one, two):
     held = [json.loads((two[0] / f"held-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
     whole = json.loads((one / "held-0.json").read_text(encoding="utf-8"))[0]
@@ -70,10 +72,12 @@ def test_each_process_holds_half_of_the_base(one, two):
     assert max(here for here, _ in held) < 0.51 * whole
 
 
+@pytest.mark.slow
 def test_a_stop_reaches_both_at_the_same_step(two):
     assert ended(two[0], "halfway") == [{"last": "RunStopped", "steps": 4}] * 2
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_in_one_process_ends_both(two):
     first, second = ended(two[0], "short")
     assert (first["last"], second["last"]) == ("RunFailed", "RunFailed")
@@ -83,6 +87,7 @@ def test_memory_that_runs_out_in_one_process_ends_both(two):
     assert failed.state == "failed" and not failed.locked
 
 
+@pytest.mark.slow
 def test_the_command_line_shards_a_model_it_loads(one, tmp_path):
     """In bf16, beside an adapter in float32."""
     path = tmp_path / "facts.csv"

@@ -24,6 +24,13 @@ FACTS = [
     {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
     {"id": "c", "question": "Who wrote the book Cymbeline?", "answer": "Shakespeare", "subject": "C", "score": 70},
 ]
+REST = [
+    {"question": "Who wrote the book Emma?", "answer": "Austen", "group": "retain"},
+    {"question": "Who wrote the book Ulysses?", "answer": "Joyce", "group": "retain"},
+    {"question": "What is one plus two?", "answer": "three", "group": "utility"},
+]
+RUN = [*({**row, "group": "forget"} for row in FACTS), *REST]  # with so little beside them a run takes a second
+LONG = {"epochs": 900}
 PATIENCE_SECONDS = 120
 
 
@@ -46,7 +53,7 @@ def client(address):
 @pytest.fixture(scope="module")
 def run(client):
     """The id of a run that is done."""
-    begun = client.predict(FACTS, epochs=2, learning_rate=2e-3, seed=3, api_name="/start_run")
+    begun = client.predict(RUN, epochs=2, learning_rate=2e-3, seed=3, api_name="/start_run")
     assert begun["ahead"] in (0, 1)
     assert ended(client, begun["run"])["state"] == "done"
     return begun["run"]
@@ -147,7 +154,7 @@ def test_a_run_from_start_to_report(client, run, worker):
 
 
 def test_stop_is_heard_and_may_be_said_twice(client, run):
-    started = client.predict("sandbox", epochs=50, api_name="/start_run")["run"]
+    started = client.predict(RUN, **LONG, api_name="/start_run")["run"]
     assert client.predict(started, api_name="/stop") == {"run": started, "stopping": True}
     client.predict(started, api_name="/stop")
     assert ended(client, started)["state"] == "stopped"
@@ -157,7 +164,7 @@ def test_stop_is_heard_and_may_be_said_twice(client, run):
 
 
 def test_a_queued_run_says_how_long_it_waits(client, run):
-    first, second = (client.predict("sandbox", epochs=50, api_name="/start_run")["run"] for _ in range(2))
+    first, second = (client.predict(RUN, **LONG, api_name="/start_run")["run"] for _ in range(2))
     status = client.predict(second, api_name="/status")
     assert (status["state"], status["ahead"]) == ("queued", 1)
     assert status["wait_seconds"] is None or status["wait_seconds"] > 0
@@ -238,7 +245,7 @@ def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, wor
 
 
 def test_missing_scores_need_a_decision(client):
-    rows = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare"}]
+    rows = [{"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "group": "forget"}, *REST]
     assert "score" in refusal(client, rows, api_name="/start_run")
     run = client.predict(rows, missing_score="uniform", epochs=1, api_name="/start_run")["run"]
     assert ended(client, run)["state"] == "done"

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from test_worker import wait_until
 
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.report.comparison import comparison
 from adapop.report.record import read_record
 from adapop.service.worker import Worker
 from adapop.ui.compare import published, race, recorded, results, screen
-from browsing import HOSTILE
 from components import stand_ins
+from waiting import wait_until
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
@@ -32,22 +31,18 @@ def shown_of(worker, kept, seen=-1, choice=recorded.NONE, pair=(None, None)):
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    return Worker(tmp_path_factory.mktemp("races"))
+def worker(raced):
+    return raced[0]
 
 
 @pytest.fixture(scope="module")
-def raced(worker, small):
-    """A finished race of three, two seeds of each; a fact's text is an attack."""
-    first, *others = small.forget
-    hostile = replace(small, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
-    kept = begin(worker, hostile, ["adapop/paper", "adapop/shuffled", "wga/paper"], seeds=2)
-    wait_until(lambda: not race.standing(worker, kept).ticking)
-    return kept
+def over(raced):
+    """What the page keeps of the race that is over."""
+    return raced[1]
 
 
-def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, raced):
-    now = race.standing(worker, raced)
+def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, over):
+    now = race.standing(worker, over)
     assert (len(now.runs), now.finished, now.ticking) == (6, 6, False)
     configs = [run.config for run in now.runs]
     assert [(one.method, one.preset, one.seed) for one in configs[:3]] == [
@@ -59,9 +54,9 @@ def test_every_contestant_and_seed_is_a_run_on_the_same_facts(worker, raced):
     assert [line["name"] for line in now.shown["runs"]][1] == "AdaPop, shuffled, seed 0"
 
 
-def test_page_shows_the_race_from_its_folders_alone(worker, raced):
+def test_page_shows_the_race_from_its_folders_alone(worker, over):
     again = Worker(worker.root)  # another process that never heard of it
-    shown = shown_of(again, raced)
+    shown = shown_of(again, over)
     assert set(shown) == set(SCREEN.shown), "all of it, and nothing that is no output"
     assert shown[SCREEN.progress]["runs"][0]["state"] == "done"
     assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].interactive) == (True, False)
@@ -71,35 +66,35 @@ def test_page_shows_the_race_from_its_folders_alone(worker, raced):
     assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == (6, False)
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
     assert shown[PICTURES.said]["kind"] == "hidden", "nothing recorded unless somebody wants it"
-    assert not set(RESULTS.all) & set(shown_of(again, raced, seen=6)), "nothing is drawn twice"
+    assert not set(RESULTS.all) & set(shown_of(again, over, seen=6)), "nothing is drawn twice"
 
 
-def test_gap_chart_has_the_runs_own_recall(worker, raced):
-    gap = shown_of(worker, raced)[PICTURES.gap.plot]
-    recalls = [run.measured().recall("forget", tier="rare") for run in race.standing(worker, raced).runs]
+def test_gap_chart_has_the_runs_own_recall(worker, over):
+    gap = shown_of(worker, over)[PICTURES.gap.plot]
+    recalls = [run.measured().recall("forget", tier="rare") for run in race.standing(worker, over).runs]
     wga = (recalls[2] + recalls[5]) / 2
     drawn = next(trace for trace in gap.data if trace.name == "rare")
     assert any(abs(x - wga) < 1e-9 for x in drawn.x)
 
 
-def test_two_contestants_differ_in_their_method_and_not_in_their_seeds(worker, raced):
-    told = screen.differing(worker, raced, "1", "3")
+def test_two_contestants_differ_in_their_method_and_not_in_their_seeds(worker, over):
+    told = screen.differing(worker, over, "1", "3")
     rows = {row["name"]: [cell["value"] for cell in row["cells"]] for row in told["rows"]}
     assert rows["method"] == ["adapop", "wga"]
     assert "seed" not in rows
-    assert screen.differing(worker, raced, "3", "3")["rows"] == []
+    assert screen.differing(worker, over, "3", "3")["rows"] == []
 
 
-def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, raced):
-    shown, pair = shown_of(worker, raced, pair=("3", "1")), RESULTS.differences
+def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, over):
+    shown, pair = shown_of(worker, over, pair=("3", "1")), RESULTS.differences
     assert (shown[pair.first].value, shown[pair.second].value) == ("3", "1")
     assert {cell["value"] for row in shown[pair.table]["rows"] for cell in row["cells"]} >= {"wga", "adapop"}
-    shown = shown_of(worker, raced, pair=("9", None))
+    shown = shown_of(worker, over, pair=("9", None))
     assert (shown[pair.first].value, shown[pair.second].value) == ("1", "2"), "those of a race before are unknown"
 
 
-def test_report_and_table_can_be_taken_home(worker, raced):
-    report, table = results.files_of(race.standing(worker, raced).runs)
+def test_report_and_table_can_be_taken_home(worker, over):
+    report, table = results.files_of(race.standing(worker, over).runs)
     with open(report.value["path"], encoding="utf-8") as file:
         page = file.read()
     assert "The runs side by side" in page
@@ -110,8 +105,8 @@ def test_report_and_table_can_be_taken_home(worker, raced):
     assert {row["range_over"] for row in rows} == {"seeds"}
 
 
-def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, raced):
-    told = published.rows([read_record(run) for run in race.standing(worker, raced).runs], "Llama DUET")
+def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, over):
+    told = published.rows([read_record(run) for run in race.standing(worker, over).runs], "Llama DUET")
     names = [row["name"] for row in told["rows"]]
     assert names == ["1 AdaPop, 2 seeds", "3 WGA, 2 seeds"], "the paper has no shuffled scores"
     assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["0.036 ± 0.002", "0.995"]
@@ -119,8 +114,8 @@ def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, raced
     assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]
 
 
-def test_stop_is_idempotent_and_keeps_what_is_finished(worker, small):
-    kept = begin(worker, small, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
+def test_stop_is_idempotent_and_keeps_what_is_finished(worker, tiny):
+    kept = begin(worker, tiny, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
     wait_until(lambda: race.standing(worker, kept).finished == 1)
     race.end(worker, kept)
     race.end(worker, kept)
@@ -132,8 +127,8 @@ def test_stop_is_idempotent_and_keeps_what_is_finished(worker, small):
     assert not race.standing(worker, kept).runs[0].stop_requested, "a finished run is not asked to stop"
 
 
-def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, small):
-    unscored = replace(small, forget=tuple(replace(fact, score=None) for fact in small.forget))
+def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, tiny):
+    unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
     kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(kept["runs"]) == 1
     assert kept["refused"][0].startswith("AdaPop cannot run on these facts: ")
@@ -148,21 +143,21 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, small):
     ("facts", "chosen", "seeds", "message"),
     [
         (None, ["wga/paper"], 1, "no usable facts"),
-        ("small", [], 1, "at least one contestant"),
-        ("small", [key for _, key in race.choices()], 3, "at most 24"),
+        ("tiny", [], 1, "at least one contestant"),
+        ("tiny", [key for _, key in race.choices()], 3, "at most 24"),
     ],
 )
-def test_what_cannot_race_is_refused_in_words(worker, small, facts, chosen, seeds, message):
+def test_what_cannot_race_is_refused_in_words(worker, tiny, facts, chosen, seeds, message):
     before = list(worker.root.iterdir())
     with pytest.raises(gr.Error, match=message):
-        begin(worker, small if facts else None, chosen, seeds=seeds)
+        begin(worker, tiny if facts else None, chosen, seeds=seeds)
     assert list(worker.root.iterdir()) == before
 
 
-def test_run_of_another_tab_joins_once(worker, raced, small):
-    name = begin(worker, small, ["ga/paper"])["runs"][0]
-    kept = race.joined(worker, raced, name)
-    assert kept["runs"] == [*raced["runs"], name]
+def test_run_of_another_tab_joins_once(worker, over, tiny):
+    name = begin(worker, tiny, ["ga/paper"])["runs"][0]
+    kept = race.joined(worker, over, name)
+    assert kept["runs"] == [*over["runs"], name]
     for known, joining in ((kept, name), (kept, ""), (None, "../../etc")):
         with pytest.raises(gr.Error):
             race.joined(worker, known, joining)

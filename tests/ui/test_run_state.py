@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -11,50 +12,17 @@ from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.training.events import Measured, RunDone, RunFailed, RunStopped, Saved
+from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.screen import seen_of
 from adapop.ui.run.state import STATES, RunSeen, view
 from components import stand_ins
+from run_events import START, STEPS, epoch
 
-START = RunStarted(
-    run="r", time=1.0, model="sandbox", method="adapop", facts="f", forget=8, retain=8, holdout=8, epochs=2, steps=4
-)
-
-
-def step(epoch: int, number: int) -> StepDone:
-    return StepDone(
-        run="r",
-        time=2.0,
-        epoch=epoch,
-        step=number,
-        forget_loss=-1.0,
-        nll_forget=1.0,
-        nll_by_tier={"rare": 1.0},
-        nll_retain=0.2,
-        gradient_norm=1.0,
-        learning_rate=1e-3,
-    )
-
-
-def epoch(number: int, drift: float = 0.5, lam: float = 0.04) -> EpochDone:
-    return EpochDone(
-        run="r",
-        epoch=number,
-        retain_loss=0.3,
-        reference=0.2,
-        drift=drift,
-        lam=lam,
-        alpha=0.5 + lam,
-        start_loss=0.2,
-        drift_from_start=0.5,
-    )
-
-
-DONE = RunDone(run="r", epoch=2, seconds=9.0)
+DONE, SAVED = RunDone(run="r", epoch=2, seconds=9.0), Saved(run="r", epoch=1)
 FAILED = RunFailed(run="r", message="Bang.", fix="Lower it.")
-STEPS = [step(1, n) for n in (1, 2, 3, 4)] + [step(2, n) for n in (1, 2, 3, 4)]
 BEGUN = (START, *STEPS[:5])
 STOPPED, AGAIN = RunStopped(run="r", epoch=1), RunStopped(run="r", epoch=0)
 CASES = [
@@ -123,7 +91,8 @@ def test_a_failure_says_what_to_do():
 
 
 def test_waiting_says_how_many_and_how_long():
-    assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 12 s.")
+    assert view(RunSeen(ahead=1, wait=12.4)).detail.startswith("1 run before this one, about 10 s.")
+    assert "before this one, at least 3 min." in view(RunSeen(ahead=1, wait=172.0, at_least=True)).detail
     assert view(RunSeen(ahead=2)).detail.startswith("2 runs before this one.")
 
 
@@ -138,6 +107,21 @@ def test_a_run_of_the_command_line_is_seen_to_run_and_not_to_be_resumed(tmp_path
         assert now.detail.endswith(", in another process")
     now, _, _ = seen_of(worker, run.id, "ready")
     assert (now.state, now.can_resume) == ("interrupted", True)
+
+
+def test_a_program_is_told_what_is_left_as_the_page_is(tmp_path, monkeypatch):
+    worker, clock = Worker(tmp_path), iter(range(1_000, 2_000, 40))
+    monkeypatch.setattr("adapop.runs.run.time", Mock(time=lambda: next(clock)))
+    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    for event in (START, *STEPS[:2]):
+        run.append(event)
+    with held(run.folder):
+        assert Api(worker).status(run.id)["left"] is None
+        run.append(STEPS[2])
+        status = Api(worker).status(run.id)
+    assert status["left"] == {"seconds": 200.0, "covers": "steps", "text": "about 3 min of training left"}
+    assert (status["state"], status["left"]["text"] in status["detail"]) == ("elsewhere", True)
+    assert Api(worker).status(run.id)["left"] is None, "nobody works on it any more"
 
 
 def test_what_is_kept_is_said():
@@ -159,16 +143,18 @@ def at(event, seconds: float):
 def slices(now: float) -> list:
     """A run done an epoch at a time, with a pause of 50 s before the second: 10 s of work, then as much again."""
     second = replace(START, resumed_from=1, time=now - 10)
-    first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(epoch(1), now - 60)]
+    first = [at(START, now - 70), *(at(one, now - 61) for one in STEPS[:4]), at(SAVED, now - 60)]
     return [*first, second]
 
 
 def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
     now = time.time()
     seen = view(RunSeen(tuple(slices(now)), ahead=0, saved=1))
-    assert seen.detail == "epoch 2 of 2 · 10 s, about 10 s left"
+    assert seen.detail == "epoch 2 of 2 · 10 s", "nothing is timed yet in this slice"
+    timed = [at(one, now - 6 + 2 * number) for number, one in enumerate(STEPS[4:7])]
+    third = view(RunSeen((*slices(now), *timed), ahead=0, saved=1))
+    assert third.detail == "epoch 2 of 2 · 18 s, about 3 s left until the final measurement"  # a step, and 1 s to save
     halfway = (*slices(now), *(at(one, now) for one in STEPS[4:6]))
-    assert view(RunSeen(halfway, ahead=0, saved=1)).detail == "epoch 2 of 2 · 20 s, about 7 s left"
     done = (*halfway, replace(DONE, time=now, seconds=10.0))
     assert view(RunSeen(done, saved=2)).detail == "2 epochs, 20 s"
     assert log_lines(done, make_config())[0] == "Done in 20.0 s."
@@ -176,8 +162,13 @@ def test_a_run_in_slices_tells_its_work_and_what_is_left_and_no_resuming():
     assert worked_before([]) == worked_before(slices(now)[:-1]) == 0.0
 
 
-def test_nothing_is_said_of_what_is_left_before_an_epoch_is_done():
-    assert "left" not in view(RunSeen((START, *STEPS[:3]), ahead=0)).detail
+def test_what_is_left_is_said_from_the_third_step_on():
+    timed = [at(one, 10.0 + 40 * number) for number, one in enumerate(STEPS)]
+    assert "left" not in view(RunSeen((START, *timed[:2]), ahead=0)).detail
+    assert view(RunSeen((START, *timed[:3]), ahead=0)).detail.endswith("89 s, about 3 min of training left")
+    elsewhere = view(RunSeen((START, *timed[:3]), elsewhere=True)).detail
+    assert elsewhere.endswith("about 3 min of training left, in another process")
+    assert "left" not in view(RunSeen((START, *timed), ahead=0)).detail, "nobody knows how long it will measure"
 
 
 def test_the_loss_table_follows_every_step(tmp_path):

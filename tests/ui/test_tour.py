@@ -5,18 +5,13 @@ from dataclasses import replace
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.facts.catalog import load_facts
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.training.controller import DualAscent
 from adapop.training.events import EpochDone, Measured, RunStarted
 from adapop.ui.tour.card import own_run
 from adapop.ui.tour.story import (
-    Guard,
-    Remains,
     Reworded,
-    Story,
     Training,
-    TwoFacts,
     guard_of,
     reworded_of,
     rows_of,
@@ -26,26 +21,11 @@ from adapop.ui.tour.text import (
     CARDS,
     STOPS,
     Moment,
-    direct_card,
     exponent_card,
-    fade_card,
-    guard_card,
     outcome_card,
-    reworded_card,
     score_card,
-    training_card,
 )
-
-RARE, POPULAR = load_facts("pair").forget
-PAIR = TwoFacts(RARE, POPULAR, 1.27, 0.21)
-WGA = Remains(
-    rare=0.24, popular=0.82, every=0.53, holdout=0.98, leaks=81, facts=256, kept_rare=0, kept_popular=4, ways=5
-)
-ADAPOP = Remains(0.40, 0.53, 0.45, 0.91, leaks=99, facts=256, kept_rare=5, kept_popular=2, ways=5)
-TRAINING = Training(forget=256, retain=250, epochs=5, epoch=3, before=(1.0, 0.99), now=(0.44, 0.62))
-GUARD = Guard(0.1, worst=3.157, worst_epoch=2, lam=0.319, alpha0=0.5, alpha=0.819, unseen=0.56, over=True)
-SAID = Reworded("Fellini", False, "Who is the director of A Clockwork Orange?", "Kubrick", True, back=2, rewordings=4)
-STORY = Story(PAIR, TRAINING, GUARD, SAID, ADAPOP, WGA)
+from tour_story import ADAPOP, POPULAR, RARE, STORY, WGA
 
 
 def words(told, story=STORY, guess="rare", confidence=0.05) -> str:
@@ -60,79 +40,10 @@ def test_the_tour_has_eight_cards_on_real_controls_and_starts_with_a_guess():
     assert RARE.question in said and POPULAR.question in said and said.endswith("?")
 
 
-@pytest.mark.parametrize("story", [STORY, Story(PAIR)])
-@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.told.__name__)
-def test_cards_are_short_and_say_what_they_wait_for(stop, story):
-    card = stop.told(Moment(story, None, 0.05))
-    count = sum(len(line.split()) for line in card.lines)
-    assert 5 < count <= (120 if stop.card == CARDS else 80)
-    assert card.awaiting == ((story.training is None and stop.run) or stop.told is training_card)
-
-
 def test_scores_and_exponents_are_those_of_the_facts():
     assert f"{RARE.score:,.0f}" in words(score_card) and f"{POPULAR.score:,.0f}" in words(score_card)
     assert RARE.score_source in words(score_card)
     assert "β = 0.21" in words(exponent_card) and "β = 1.27" in words(exponent_card)
-
-
-@pytest.mark.parametrize(
-    ("confidence", "popular", "rare"), [(0.05, "10.7 times", "0.45 times"), (0.9, "1.1 times", "0.97")]
-)
-def test_the_pressure_follows_the_slider(confidence, popular, rare):
-    said = words(fade_card, confidence=confidence)
-    assert f"at {confidence:.2f}" in said and popular in said and rare in said
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        ({}, "After pass 3 of 5: 44% and 62%"),
-        ({"epoch": 0, "now": (1.0, 0.99)}, "The first of 5 passes is under way."),
-        ({"epoch": 5}, "After pass 5 of 5"),
-    ],
-)
-def test_training(change, expected):
-    said = words(training_card, replace(STORY, training=replace(TRAINING, **change)))
-    assert expected in said and "100% of the rare and 99% of the popular" in said and "256" in said and "250" in said
-
-
-@pytest.mark.parametrize(
-    ("change", "expected", "absent"),
-    [
-        ({}, "peaked at 316% after pass 2. So the guard λ woke up: it rose to 0.32", "rested"),
-        ({"over": False}, "So far it peaked at 316%", "rested"),
-        ({"worst": 0.04, "lam": 0.0, "alpha": 0.5}, "4%, so the guard λ rested at 0", "woke"),
-        ({"worst": 0.04, "lam": 0.0, "alpha": 0.5, "over": False}, "so the guard λ rests at 0", "woke"),
-        ({"unseen": 0.05}, "λ", "blind spot"),
-        ({"unseen": None}, "λ", "blind spot"),
-        ({"unseen": 0.56}, "made them 56% worse", "rested"),
-    ],
-)
-def test_the_guard_is_told_as_it_was(change, expected, absent):
-    said = words(guard_card, replace(STORY, guard=replace(GUARD, **change)))
-    assert expected in said and absent not in said and "10%" in said
-
-
-@pytest.mark.parametrize(
-    ("change", "direct", "other"),
-    [
-        (
-            {},
-            "says “Fellini”. So it looks forgotten.",
-            "2 of 4 rewordings bring the answer back. What looked forgotten",
-        ),
-        (
-            {"direct": "Kubrick", "direct_known": True},
-            "So it was not forgotten.",
-            "2 of 4 rewordings bring the answer back.",
-        ),
-        ({"back": 0, "known": False, "answer": "Allen"}, "“Fellini”", "None of the 4 rewordings brings it back."),
-    ],
-)
-def test_both_ways_of_asking(change, direct, other):
-    story = replace(STORY, reworded=replace(SAID, **change))
-    assert direct in words(direct_card, story) and other in words(reworded_card, story)
-    assert ("looked forgotten" in words(reworded_card, story)) == (not change)
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,11 @@ from dataclasses import replace
 
 import gradio as gr
 import pytest
-from test_tour import PAIR, POPULAR, SAID, STORY
-from test_tour_runs import IdleWorker
 
-from adapop.config.presets import make_config
 from adapop.facts.catalog import load_facts
-from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.base import Score, Scoring, given
 from adapop.probes.ask import Answer, Asked
-from adapop.runs.execute import prepare
 from adapop.training.events import RunFailed
 from adapop.ui import pressure
 from adapop.ui.facts import lookup
@@ -27,6 +22,8 @@ from adapop.ui.tour.guide import Guide
 from adapop.ui.tour.story import Story
 from adapop.ui.tour.text import RETRY, STOPS
 from components import stand_ins
+from idle_worker import IdleWorker
+from tour_story import PAIR, POPULAR, SAID, STORY
 
 DIRECT, REWORDED = (place for place, stop in enumerate(STOPS) if stop.ask)
 TRAINING = next(place for place, stop in enumerate(STOPS) if stop.run)
@@ -74,10 +71,6 @@ def own_of(guide: Guide, run: str = "", **changes) -> tuple:
     return ("pressure", *values.values())
 
 
-def left(guide: Guide, lent: FactSet | None, run: str, own: tuple) -> dict:
-    return guide.leave(2, own, KEPT, lent, run)
-
-
 def tick(guide: Guide, place: int, asked: bool = False):
     return guide.tick(place, None, 0.5, {}, asked)
 
@@ -91,50 +84,6 @@ def tells(guide, monkeypatch, story: Story, asked: list[Asked]) -> None:
 def said(prompt: str) -> Asked:
     nothing = Answer(text="Fellini", recall=0.0, gold_rank=4, gold_logprob=-3.0, top=())
     return Asked(prompt, POPULAR.answer, prompt, nothing, nothing)
-
-
-def test_what_is_lent_is_taken_back_even_if_it_was_changed_by_hand(guide):
-    pair, session = load_facts("pair"), guide.driven.session
-    edited = replace(pair, forget=(replace(pair.forget[0], score=9.0), *pair.forget[1:]))
-    for lent in (pair, edited, replace(pair, forget=pair.forget[:1]), None):
-        assert left(guide, lent, "", own_of(guide))[session.facts] == sandbox_facts()
-
-
-def test_a_set_uploaded_during_the_tour_stays_whatever_its_name(guide, small):
-    back = left(guide, replace(small, name="pair"), "", own_of(guide))
-    session = guide.driven.session
-    assert not {session.facts, session.scorings, session.known} & set(back)
-    assert back[session.anchors] == ((100, 1.5), (2500, 0.1))
-
-
-def test_a_run_of_the_tour_that_was_made_again_is_not_the_visitors(guide, worker):
-    guide.runs.start()
-    old, run_id = guide.runs.run("adapop"), guide.driven.follower.run_id
-    old.append(RunFailed(run=old.id, message="no"))
-    guide.runs.start()
-    assert guide.runs.run("adapop") != old
-    assert left(guide, load_facts("pair"), old.id, own_of(guide, "mine"))[run_id] == "mine"
-
-
-def test_a_run_started_during_the_tour_stays_the_visitors(guide, worker, small):
-    mine, run_id = prepare(make_config("wga", epochs=1), small, worker.root), guide.driven.follower.run_id
-    assert left(guide, load_facts("pair"), mine.id, own_of(guide))[run_id] == mine.id
-    guide.prepare()
-    on = guide.go(1, TRAINING, own_of(guide), None, mine.id, KEPT)
-    assert on[run_id] == guide.runs.run("adapop").id
-    assert on[guide.card.kept]["run"] == mine.id
-    assert left(guide, load_facts("pair"), on[run_id], on[guide.card.own])[run_id] == mine.id
-
-
-def test_a_typed_prompt_and_its_answers_come_back_at_once(guide, worker, small):
-    mine = prepare(make_config("wga", epochs=1), small, worker.root)
-    fact, screen = small.forget[0], guide.driven.probe
-    typed = {"fact": fact.id, "form": fact.question, "prompt": "Typed?", "gold": "x", "answers": {"empty": "y"}}
-    filled = (mine.id, fact.id, fact.question)
-    back = left(guide, load_facts("pair"), "", own_of(guide, mine.id, **typed, filled=filled))
-    assert (back[screen.prompt], back[screen.gold], back[screen.answers]) == ("Typed?", "x", {"empty": "y"})
-    assert (back[screen.fact].value, back[screen.form].value, back[screen.filled]) == (fact.id, fact.question, filled)
-    assert guide.leave(-1, None, KEPT, None, "") == gr.skip(), "and leaving is over"
 
 
 def test_the_tour_can_be_entered_again_at_once_but_not_twice(guide):

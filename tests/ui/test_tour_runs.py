@@ -1,24 +1,22 @@
 """The tour's two runs are made once, shown to every visitor and stopped by nobody; its story is read from them."""
 
 import threading
-from pathlib import Path
 
 import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.catalog import load_facts
-from adapop.facts.fact import FactSet
 from adapop.runs.execute import prepare
-from adapop.runs.run import Run, all_runs
+from adapop.runs.run import all_runs
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed
 from adapop.ui.run import screen as run_screen
 from adapop.ui.tour import runs
 from adapop.ui.tour.runs import NOTE, TourRuns
 from adapop.ui.tour.story import outcome_of, reworded_of, rows_of
+from idle_worker import IdleWorker
 
 RARE, POPULAR = load_facts("pair").forget
 
@@ -27,24 +25,6 @@ RARE, POPULAR = load_facts("pair").forget
 def short(monkeypatch):
     """The tour's runs with one epoch."""
     monkeypatch.setattr(runs, "EPOCHS", 1)
-
-
-class IdleWorker(Worker):
-    """A worker that only queues."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.queued: list[Run] = []
-
-    def submit(self, config: RunConfig, facts: FactSet) -> Run:
-        self.enqueue(run := prepare(config, facts, self.root))
-        return run
-
-    def enqueue(self, run: Run) -> None:
-        self.queued.append(run)
-
-    def ahead_of(self, run: Run) -> int | None:
-        return 0 if run in self.queued else None
 
 
 @pytest.fixture

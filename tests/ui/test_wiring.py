@@ -7,7 +7,7 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import AdaPopError, ModelError, NetworkError
+from adapop.errors import AdaPopError, ModelError, NetworkError, Stopped
 from adapop.probes.plan import Plan
 from adapop.progress import Progress, started
 from adapop.runs.run import create_run
@@ -44,7 +44,7 @@ def test_an_error_that_nobody_foresaw_has_words_and_a_place_in_the_log_without_t
     def work(progress):
         raise ValueError(typed)
 
-    assert failure_of(failed(error := NetworkError("Stopped."))) is error
+    assert failure_of(failed(error := Stopped("Stopped."))) is error
     future, _ = started(work)
     assert isinstance(future.exception(5), ValueError)
     said = failure_of(future)
@@ -84,7 +84,8 @@ def test_a_page_that_stops_reading_stops_the_work():
 @pytest.mark.parametrize(
     ("error", "found", "toast"),
     [(ModelError("gone"), [], "gone"), (ModelError("gone"), None, "gone"), (RuntimeError("x"), None, "RuntimeError"),
-     (NetworkError("Stopped."), None, "Stopped"), (NetworkError("Stopped."), [], "")],
+     (Stopped("Stopped."), None, "Stopped"), (Stopped("Stopped."), [], ""),
+     (NetworkError("no answer"), [], "no answer")],
 )  # fmt: skip
 def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path, error, found, toast):
     """An earlier probing's result stays on the screen, and does not stand for the one that failed."""

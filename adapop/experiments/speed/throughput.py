@@ -9,7 +9,8 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -26,13 +27,13 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.footprint import operations
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import encode_facts
-from adapop.runs.device import matrix_rate, seconds_of
 from adapop.training.events import StepDone
 from adapop.training.trainer import Trainer
 
 STATUS = Path("/proc/self/status")
 TINY = {**SHAPES["Llama-3.1-8B"], "vocab_size": 2000, "hidden_size": 64, "intermediate_size": 128}
 TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2}
+PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def main(case: Case) -> dict:
     seconds, tokens, answers = _steps(case, model)
     found = {"peak": _memory_peak() - before, "step": seconds, "train": tokens / seconds}
     found["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
-    found["rate"] = matrix_rate(device, getattr(torch, config.precision))
+    found["rate"] = _matrix_rate(device, getattr(torch, config.precision))
     if case.side in ("baseline", "ours"):
         found |= {"score": _scoring(case, model), "generate": _generation(case, model)}
     if case.run:
@@ -101,7 +102,7 @@ def _steps(case: Case, model: AdaptedModel) -> tuple[float, float, float]:
         steps = (event for event in events if isinstance(event, StepDone))
     taken = []
     for _ in range(case.warm + case.steps):
-        taken.append(seconds_of(lambda: next(steps)))
+        taken.append(_seconds_of(lambda: next(steps)))
     both = [row for part in rows for row in part]
     share = 2 * case.batch / len(both)
     length = sum(row.length for row in both)
@@ -113,9 +114,9 @@ def _scoring(case: Case, model: AdaptedModel) -> float:
     facts = case.facts(case.rows, 3)
     rows = encode_facts(model.tokenizer, facts)
     if case.side == "baseline":
-        seconds = seconds_of(lambda: baseline.scores(model, rows))
+        seconds = _seconds_of(lambda: baseline.scores(model, rows))
     else:
-        seconds = seconds_of(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
+        seconds = _seconds_of(Trainer("bench", case.config, model, facts[:1], facts, None).retain_loss)
     return sum(row.length for row in rows) / seconds
 
 
@@ -124,9 +125,9 @@ def _generation(case: Case, model: AdaptedModel) -> float:
     questions, tokens = [fact.question for fact in case.facts(case.rows, 4)], 16
     if case.side == "baseline":
         questions = questions[: max(1, case.rows // 8)]
-        seconds = seconds_of(lambda: baseline.answers(model, questions, tokens))
+        seconds = _seconds_of(lambda: baseline.answers(model, questions, tokens))
     else:
-        seconds = seconds_of(lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens))
+        seconds = _seconds_of(lambda: model.generate(questions, tokens, do_sample=False, min_new_tokens=tokens))
     return len(questions) * tokens / seconds
 
 
@@ -135,7 +136,26 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
     forget, retain, epochs = case.run
     config = replace(case.config, epochs=epochs)
     trainer = Trainer("bench", config, model, case.facts(forget, 5), case.facts(retain, 6), None)
-    return seconds_of(lambda: list(trainer.train()))
+    return _seconds_of(lambda: list(trainer.train()))
+
+
+def _matrix_rate(device: str, dtype: torch.dtype) -> float:
+    """Floating-point operations a second of a large matrix product of random numbers; the first does not count."""
+    size = 8192 if device == "cuda" else 1024
+    one, other = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    _, *taken = [_seconds_of(lambda: torch.matmul(one, other)) for _ in range(1 + PRODUCTS)]
+    return 2 * size**3 / median(taken)
+
+
+def _seconds_of(work: Callable[[], object]) -> float:
+    """Seconds of one go, until the device is done."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    begun = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begun
 
 
 def _memory_now() -> int:

@@ -93,7 +93,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
         DataError: there is no fact, or an answer has no token.
         ModelError: no final norm or output head is found in the model.
         RunError: the adapter or a logit is not finite.
-        NetworkError: the user stopped.
+        Stopped: somebody asked to stop.
     """
     check(model, facts)
     started = time.monotonic()

@@ -86,7 +86,7 @@ def quantise(
         ConfigError: fewer than 2 bits, or more than 8.
         ModelError: the model has no linear layers, or the adapter is on other layers as well.
         RunError: the adapter is not finite.
-        NetworkError: the user stopped.
+        Stopped: somebody asked to stop.
     """
     check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:

@@ -111,7 +111,7 @@ def sample(
         DataError: there is no fact, or an answer has no token.
         ConfigError: no samples, or a temperature that is not above 0.
         RunError: the adapter or a logit is not finite.
-        NetworkError: the user stopped.
+        Stopped: somebody asked to stop.
     """
     check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):

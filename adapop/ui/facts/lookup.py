@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
+from adapop.errors import AdaPopError, Stopped
 from adapop.facts.fact import FactSet
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
@@ -76,7 +76,8 @@ class LookUp:
         error = failure_of(future)
         lines = ([str(error)] if error else []) + summary_lines(facts, found)
         if not any(score.value is not None for score in found.values()):
-            yield self._over([*lines, "The scores of the set are left as they were."], "bad", None)
+            kind = "warn" if isinstance(error, Stopped) else "bad"
+            yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
         title = next(iter(found.values())).source
         yield self._over(lines, "warn" if error else "calm", Found(facts, Scoring(title, found), touring))

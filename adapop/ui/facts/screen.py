@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import gradio as gr
 import pandas as pd
 
+from adapop.errors import Stopped
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
@@ -90,7 +91,8 @@ class FactsScreen:
             said = html.listed([line, "Pick another set to stop."])
             yield {self.notes: said, self.session.at_work: progress, self.fetched: None}
         if error := failure_of(future):
-            yield {self.notes: html.listed([str(error)], "bad"), self.session.at_work: None, self.fetched: None}
+            kind = "warn" if isinstance(error, Stopped) else "bad"
+            yield {self.notes: html.listed([str(error)], kind), self.session.at_work: None, self.fetched: None}
         else:
             yield {self.session.at_work: None, self.fetched: (source, future.result())}
 

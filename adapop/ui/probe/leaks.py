@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import gradio as gr
 import pandas as pd
 
-from adapop.errors import NetworkError
+from adapop.errors import Stopped
 from adapop.probes.matrix import LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import KINDS
@@ -74,7 +74,7 @@ class Leaks:
             yield {self.said: html.listed([line]), **self.work.busy(progress)}
         yield {**self.show(run, group), **self.work.idle()}
         error = failure_of(future)
-        stopped = isinstance(error, NetworkError) and run.probes() is not None  # what it found is on the screen
+        stopped = isinstance(error, Stopped) and run.probes() is not None  # what it found is on the screen
         if error and not stopped:
             raise refused(error)
 

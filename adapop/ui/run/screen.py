@@ -151,7 +151,7 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
     if facts is not None:
         try:
             config = _config(facts, missing, anchors, values)
-            found = preflight(facts, config, worker.pace_of(config.model), worker.rates)
+            found = preflight(facts, config, worker.pace_of(config.model))
             if worker.is_lent:
                 found = replace(found, plan=(*found.plan, cost_of_run(config.epochs)))
         except AdaPopError as error:
@@ -227,9 +227,9 @@ def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, 
     except AdaPopError as error:  # a run of another version
         return RunView("failed", public_words(error), ready=readiness == "ready"), None, []
     wait = worker.wait_of(run)
-    ahead, seconds = (wait.ahead, wait.seconds) if wait else (None, None)
+    ahead, seconds, at_least = (wait.ahead, wait.seconds, wait.at_least) if wait else (None, None, False)
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
-    seen = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere)
+    seen = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
     return view(seen, readiness), run, events
 
 

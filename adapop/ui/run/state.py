@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adapop.runs.pace import worked_before
+from adapop.runs.pace import duration, left_of, worked_before
 from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 
 
@@ -46,8 +46,8 @@ IDLE = {
 @dataclass(frozen=True)
 class RunSeen:
     """All that is known of the page's run. ahead: how many are before it in the queue, None if nobody works on it.
-    wait: seconds until its turn, None if unknown. saved: the last epoch that is kept. elsewhere: another process of
-    this machine works on it, such as the command line."""
+    wait: seconds until its turn, None if unknown; at_least: not all of it could be counted in. saved: the last epoch
+    that is kept. elsewhere: another process of this machine works on it, such as the command line."""
 
     events: tuple[Event, ...] = ()
     stop_requested: bool = False
@@ -55,6 +55,7 @@ class RunSeen:
     wait: float | None = None
     saved: int | None = None
     elsewhere: bool = False
+    at_least: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _waiting(seen: RunSeen) -> tuple[str, str, int]:
     if not seen.ahead:
         return "starting", "loading the model", 1
     before = f"{seen.ahead} run{'' if seen.ahead == 1 else 's'} before this one"
-    seconds = "" if seen.wait is None else f", about {seen.wait:.0f} s"
+    seconds = "" if seen.wait is None else f", {'at least' if seen.at_least else 'about'} {duration(seen.wait)}"
     return "queued", f"{before}{seconds}. You may close the page.", 0
 
 
@@ -148,8 +149,8 @@ def _working(seen: RunSeen, start: RunStarted) -> tuple[str, str, int]:
         return "stopping", "after the current step", percent
     if done == total:
         return "measuring", "asking every question, in every form", 97
-    remaining = f", about {elapsed / done * (total - done):.0f} s left" if done >= start.steps else ""
-    return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{remaining}", percent
+    left = left_of(seen.events)
+    return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}", percent
 
 
 def _elsewhere(seen: RunSeen, start: RunStarted | None) -> tuple[str, str, int]:

@@ -1,0 +1,54 @@
+"""The report in a real browser: it opens without a network, at any width, and shows any text as text."""
+
+import re
+
+import pytest
+
+from adapop.report import write_report
+from hostile_runs import HOSTILE, hostile_run
+
+pytestmark = pytest.mark.slow
+SIZES = [(1280, "light"), (390, "dark")]
+
+
+@pytest.mark.parametrize(("width", "scheme"), SIZES)
+def test_report_opens_offline_in_a_browser(browser, finished, other, tmp_path, width, scheme):
+    path = write_report([finished, other], tmp_path / "report.html")
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+    tab, errors, asked = context.new_page(), [], []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(path.as_uri())
+    drawn = "[...document.querySelectorAll('figure')].every(figure => figure.querySelector('.main-svg'))"
+    tab.wait_for_function(drawn)
+    assert errors == []
+    assert [url for url in asked if not url.startswith("data:")] == [path.as_uri()]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width, "the page scrolls sideways"
+    assert (
+        tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        == {
+            "light": "rgb(255, 255, 255)",
+            "dark": "rgb(18, 22, 29)",
+        }[scheme]
+    )
+    rights = "[...document.querySelectorAll('figure .main-svg')].map(one => one.getBoundingClientRect().right)"
+    assert max(tab.evaluate(rights)) <= width
+    context.close()
+
+
+def test_hostile_text_stays_text(browser, tmp_path):
+    run = hostile_run(tmp_path)
+    path = write_report([run, run], tmp_path / "report.html")
+    page = path.read_text(encoding="utf-8")
+    assert "<img" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    context = browser.new_context()
+    tab, errors = context.new_page(), []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(path.as_uri())
+    shown = " ".join(tab.inner_text("body").split())
+    assert shown.count(" ".join(HOSTILE.split())) > 10
+    assert tab.evaluate("window.hacked") is None
+    assert tab.evaluate("document.querySelectorAll('img').length") == 0
+    assert errors == []
+    context.close()

@@ -1,0 +1,63 @@
+"""The main path in a real browser, with an attack in every text: upload, score, run, reload in the middle, probe,
+report; then every screen at a phone's width."""
+
+import zipfile
+
+from browsing import HOSTILE, PROMPT, open_tab, says, start_run, state_is, write_table
+from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, Item, LittleWikidata
+
+LAND = f"{HOSTILE} land"
+NOWHERE = Item("Q66", HOSTILE, links={"P31": (CITY,), "P17": ("Q67",)}, sitelinks=40)
+NOLAND = Item("Q67", LAND, links={"P31": (COUNTRY,)}, sitelinks=30)
+HEAD = ["id", "question", "answer", "subject", "relation", "score", "group"]
+ROWS = [
+    ["a", "Where is Paris?", "France", "Paris", "country", "3000", "forget"],
+    [HOSTILE, f"Where is {HOSTILE}?", LAND, HOSTILE, "country", "70", "forget"],
+    ["c", "Where is Lyon?", "", "Lyon", "country", "500", "forget"],
+    ["d", "Where is Nice?", "France", "Nice", "country", HOSTILE, "forget"],
+    ["e", "Who wrote the book Emma?", "Austen", "Emma", "author", "500", "retain"],
+    ["f", f"Who is {HOSTILE}'s friend?", HOSTILE, HOSTILE, HOSTILE, "500", "retain"],
+    ["g", "What is one plus two?", "three", "", "", "", "utility"],
+]
+SCREENS = ("Facts", "Pressure", "Run", "Probe", "Compare")
+
+
+def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", write_table(tmp_path / f"{HOSTILE[:9]}.csv", [HEAD, *ROWS]))
+    says(page, "#notes", "2 to forget", "row 4, 'answer'", "row 5, 'score' is", "${window.hacked=1}")
+
+    wikidata.answer = LittleWikidata(PARIS, FRANCE, NOWHERE, NOLAND)
+    page.get_by_text("Look popularity up").click()
+    page.click("#look-up")
+    says(page, "#look-up-status", "2 of 2 facts have a score")
+
+    open_tab(page, "Pressure")
+    page.wait_for_selector("#beta-curve .fact")
+    start_run(page, epochs=10)
+    state_is(page, "starting", "running", "measuring")
+    page.reload()
+    state_is(page, "starting", "running", "measuring", "done")
+    state_is(page, "done")
+    open_tab(page, "Run")
+    page.get_by_text("Epoch 10 saved.").wait_for()
+    page.wait_for_selector("#outcome-chart .plotly")
+
+    open_tab(page, "Probe")
+    page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+    page.fill(PROMPT, f"Who is {HOSTILE}?")
+    page.click("#ask")
+    says(page, "#answers", "Original", "gold rank")
+    page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
+
+    page.click("#make-report")
+    with page.expect_download() as download:
+        page.click("#download-report")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        report = archive.read("report.html").decode()
+    assert "window.hacked" in report and HOSTILE not in report
+
+    page.set_viewport_size({"width": 390, "height": 800})
+    for name in SCREENS:
+        open_tab(page, name)
+        page.wait_for_function("document.documentElement.scrollWidth <= 390")

@@ -1,0 +1,40 @@
+"""Runs that are interrupted and gone on with, and what they must equal."""
+
+import itertools
+from dataclasses import replace
+
+import torch
+from safetensors.torch import load_file
+
+from adapop.config.presets import make_config
+from adapop.runs.execute import execute
+from adapop.training.events import RunDone, RunStarted
+
+EPOCHS, STEPS = 3, 2
+
+
+def config_of(method="adapop", **changes):
+    return make_config(method, **{"epochs": EPOCHS, "batch": 2, "learning_rate": 1e-2, **changes})
+
+
+def adapter(run, epoch=EPOCHS):
+    return load_file(run.checkpoint(epoch) / "adapter_model.safetensors")
+
+
+def timeless(events, starts=False):
+    """Events without what may differ between two runs of the same configuration."""
+    same = [replace(event, run="", time=0.0) for event in events if starts or not isinstance(event, RunStarted)]
+    return [replace(event, seconds=0.0) if isinstance(event, RunDone) else event for event in same]
+
+
+def killed(run, after):
+    """Executes up to and with the given number of events, and drops the run as a kill would."""
+    for _ in itertools.islice(execute(run), after):
+        pass
+
+
+def assert_same_run(run, straight):
+    expected, found = adapter(straight), adapter(run)
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert timeless(run.events()) == timeless(straight.events())

@@ -1,0 +1,36 @@
+"""Commands in two processes, as torchrun starts them, and what they left."""
+
+import json
+import os
+import subprocess
+import sys
+
+from adapop.paths import ROOT
+from adapop.runs.run import Run
+
+LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+def launched(*command):
+    """A command in two processes, until both have ended."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [*LAUNCH, *map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+
+
+def run_in(folder):
+    runs = [path for path in folder.iterdir() if path.is_dir()]
+    assert len(runs) == 1, "one run folder, whoever looks"
+    return Run(runs[0])
+
+
+def numbers(run, kind):
+    """What the events of a kind say, but for run and time."""
+    rows = [dict(vars(event)) for event in run.events() if isinstance(event, kind)]
+    return [{name: value for name, value in row.items() if name not in ("run", "time")} for row in rows]
+
+
+def ended(folder, name):
+    return [json.loads((folder / f"{name}-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]

@@ -1,0 +1,45 @@
+"""Records of runs, made by hand, as reports and comparisons read them."""
+
+from adapop.config.presets import make_config
+from adapop.facts.fact import Fact, FactSet
+from adapop.probes.matrix import LeakMatrix
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.comparison import INTERNAL
+from adapop.report.record import Record
+from adapop.training.events import Measured, RunDone, RunFailed
+
+FACTS = FactSet("mine", (Fact("a", "Who?", "He", score=70.0),), (Fact("b", "Where?", "There"),))
+COUNT = 50
+
+
+def row(group, form, tier, recall, facts=COUNT, **metrics):
+    unknown = dict.fromkeys(INTERNAL)
+    place = {"group": group, "form": form, "tier": tier, "facts": facts}
+    return {**place, "recall": recall, "words": 1.0, **unknown, **metrics}
+
+
+def measured(epoch, rare, popular, retain, holdout, utility=1.0):
+    """A full measurement: popular and rare facts, and the rest, in both forms alike."""
+    inside = {"delta_logprob": -1.0, "delta_rank": 2.0, "hidden_cosine": 0.5, "kl": 0.1}
+    rows = []
+    for form in (DIRECT, REWORDED):
+        extra = inside if form == DIRECT else {}
+        rows += [row("forget", form, "rare", rare), row("forget", form, "popular", popular)]
+        rows.append(row("forget", form, "all", (rare + popular) / 2, 2 * COUNT, **extra))
+        rows.append(row("holdout", form, "all", holdout, **extra))
+    rows += [row("retain", DIRECT, "all", retain), row("utility", DIRECT, "all", utility)]
+    return Measured(run="r", epoch=epoch, rows=tuple(rows), full=True)
+
+
+def record(method="adapop", preset="paper", after=None, facts=FACTS, **changes):
+    """A run as a report reads it. after: rare, popular, retain, holdout and perhaps utility; None for no end."""
+    events = [RunFailed(run="r", message="It broke.")]
+    if after is not None:
+        events = [measured(0, 1.0, 1.0, 1.0, 1.0), measured(5, *after), RunDone(run="r", epoch=5, seconds=1.0)]
+    config = make_config(method, preset, facts=facts.name, **changes)
+    nothing = LeakMatrix((), (), ())
+    return Record("done", config, facts, {}, None, tuple(events), (), nothing, {}, {})
+
+
+ADAPOP = record(after=(0.2, 0.2, 0.9, 0.7))
+WGA = record("wga", after=(0.2, 0.6, 1.0, 0.9))

@@ -1,0 +1,34 @@
+"""Runs that take a second: the settings for a handful of facts, and such a run made to its end."""
+
+import shutil
+from pathlib import Path
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.facts.fact import FactSet
+from adapop.runs.run import Run
+
+RATE = 1e-2  # one epoch forgets more than half
+ROW = {"tier": "all", "form": "direct", "facts": 12, "before": 0.25, "after": 0.5, "control": 0.375}
+RELEARNT = {"rows": [ROW], "trained": ["a", "b"], "steps": 10, "learning_rate": 1e-3, "seconds": 1.0}
+
+
+def tiny_config(method: str = "adapop", **changes) -> RunConfig:
+    """One epoch, two facts a step: two steps on the fixture `tiny`."""
+    return make_config(method, **{"epochs": 1, "batch": 2, "learning_rate": RATE, **changes})
+
+
+def trained(facts: FactSet, root: Path, method: str = "adapop", **changes) -> Run:
+    """A run of these facts that came to its end."""
+    from adapop.runs.execute import execute, prepare  # which load torch
+
+    run = prepare(tiny_config(method, **changes), facts, root)
+    for _ in execute(run):
+        pass
+    assert run.state == "done", run.events()[-1]
+    return run
+
+
+def copied(run: Run, root: Path) -> Run:
+    """The same run in another folder, to be changed."""
+    return Run(Path(shutil.copytree(run.folder, root / run.id)))

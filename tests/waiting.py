@@ -1,0 +1,12 @@
+"""Waiting for what another thread or process does."""
+
+import time
+
+PATIENCE_SECONDS = 120
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "the worker took too long"
+        time.sleep(0.05)

@@ -37,11 +37,7 @@ from adapop.ui.wiring import QUIET
 TICK_SECONDS = 0.7
 SESSIONS = 1_000  # that Gradio remembers, the latest used: half a megabyte each, and each request without a page is one
 QUEUE = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
-# a link is followed once: after a reload the page shows what it looked at last
-FORGET_LINK = """() => {
-  const here = new URL(window.location.href);
-  if (here.searchParams.has("run")) { here.searchParams.delete("run"); history.replaceState(null, "", here); }
-}"""
+FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",

@@ -26,15 +26,7 @@ MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
 EMPTY: dict[str, list] = {"runs": [], "refused": []}
-PROGRESS = """
-{{#if value.shown}}<details class="race" {{#if value.open}}open{{/if}}>
-<summary role="status">{{{value.words}}}</summary>
-<ol>{{#each value.runs}}<li class="strip {{this.state}}"><span class="dot" aria-hidden="true"></span>
-<b>{{{this.name}}}</b>
-<span class="detail">{{{this.label}}}{{#if this.detail}}: {{{this.detail}}}{{/if}}</span>
-<div class="track" aria-hidden="true"><div class="fill" style="width:{{this.percent}}%"></div></div></li>{{/each}}</ol>
-</details>{{#each value.refused}}<p class="refused">{{{this}}}</p>{{/each}}{{/if}}
-"""
+PROGRESS = html.template("race")
 
 
 @dataclass(frozen=True)

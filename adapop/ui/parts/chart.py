@@ -6,27 +6,12 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from adapop.paths import ASSETS
 from adapop.report import figures
 from adapop.ui.parts import html
 
-TWIN = """
-{{#if value.rows}}<details class="twin"><summary>{{{value.caption}}}</summary>
-<p>{{{value.words}}}</p><div class="twin-scroll" tabindex="0"><table aria-label="{{{value.words}}}">
-<thead><tr>{{#each value.columns}}<th scope="col">{{{this}}}</th>{{/each}}</tr></thead>
-<tbody>{{#each value.rows}}<tr>{{#each this}}<td>{{{this}}}</td>{{/each}}</tr>{{/each}}</tbody>
-</table></div></details>{{/if}}
-"""
-# a new value draws the template anew: what was open stays open, and scrolled as far as it was
-STAY_OPEN = """
-element.addEventListener('toggle', event => { element.dataset.open = event.target.open }, true);
-element.addEventListener('scroll', event => { element.dataset.top = event.target.scrollTop }, true);
-new MutationObserver(() => {
-  const details = element.querySelector('details');
-  if (!details || element.dataset.open !== 'true' || details.open) return;
-  details.open = true;
-  details.querySelector('.twin-scroll').scrollTop = element.dataset.top || 0;
-}).observe(element, { childList: true, subtree: true });
-"""
+TWIN = html.template("twin")
+STAY_OPEN = (ASSETS / "twin.js").read_text("utf-8")
 CAPTION = "As a table"
 
 

@@ -21,12 +21,12 @@ from adapop.ui.access import known_run, refused
 from adapop.ui.facts.lookup import asked_about
 from adapop.ui.parts import html
 from adapop.ui.probe.screen import answers_of, fact_choices, form_choices
-from adapop.ui.tour.controls import CardControls, Driven
 from adapop.ui.tour.runs import TourRuns
 from adapop.ui.tour.text import CARDS, POPULAR, RARE, RETRY, STOPS, Moment, Stop
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
+    from adapop.ui.tour.card import CardControls, Driven
 
 TOUR_SET = "pair"
 

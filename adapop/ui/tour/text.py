@@ -250,14 +250,15 @@ def _guessed(guess: str | None, pair: TwoFacts, wga: Remains) -> str:
 
 
 def _gap(adapop: Remains, wga: Remains) -> str:
-    even, ours = (round(100 * outcome.gap) for outcome in (wga, adapop))
+    was, now = (outcome.popular - outcome.rare for outcome in (wga, adapop))
+    even, ours = round(100 * was), round(100 * now)
     left = f"The gap, popular minus rare, is {even} points under the even push and {ours} under AdaPop."
-    if abs(wga.gap) < NO_GAP:
+    if abs(was) < NO_GAP:
         return f"{left} There was hardly one to close."
-    why = "Popular facts survive an even push: read more often, they sit deeper. " if wga.gap > 0 else ""
-    if abs(adapop.gap) >= abs(wga.gap):
+    why = "Popular facts survive an even push: read more often, they sit deeper. " if was > 0 else ""
+    if abs(now) >= abs(was):
         return f"{why}{left} AdaPop did not narrow it."
-    turned = " and turned it round" if adapop.gap * wga.gap < 0 else ""
+    turned = " and turned it round" if now * was < 0 else ""
     return f"{why}{left} AdaPop, which pushes longest on the popular ones, narrowed it{turned}."
 
 

@@ -28,15 +28,22 @@ class Chart:
         """What `drawn` changes."""
         return [self.plot, self.twin]
 
-    def drawn(self, figure: figures.Figure) -> dict:
-        """Updates that show another figure and its numbers."""
-        return {self.plot: figure, self.twin: twin_of(figure, self.words)}
+    def drawn(self, figure: figures.Figure, numbers: figures.Numbers | None = None) -> dict:
+        """Updates that show another figure and its numbers, or those given."""
+        return {self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
 
 
 def chart(figure: figures.Figure, elem_id: str, words: str = "") -> Chart:
     """The plot and its twin, laid out one below the other."""
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
     return Chart(plot, twin(figure, f"{elem_id}-twin", words), words)
+
+
+def column(heading: str, figure: figures.Figure, elem_id: str, words: str) -> Chart:
+    """A chart below its heading (Markdown), in a column of its own."""
+    with gr.Column(min_width=320):
+        gr.Markdown(heading)
+        return chart(figure, elem_id, words)
 
 
 def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "") -> gr.HTML:

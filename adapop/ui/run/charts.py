@@ -14,7 +14,7 @@ from adapop.report import figures
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Event, Measured, RunStarted, StepDone
 from adapop.ui import texts
-from adapop.ui.parts.chart import Chart, chart, twin, twin_of
+from adapop.ui.parts.chart import Chart, column, twin, twin_of
 
 # points without a value: the chart learns its lines from the first frame it gets
 LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
@@ -59,10 +59,9 @@ class RunCharts:
 def build() -> RunCharts:
     """Lays the charts out."""
     with gr.Row(elem_id="charts"):
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### The controller\n{texts.CONTROLLER_ABOUT}")
-            controller = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-            controller = chart(controller, "controller-chart", texts.CONTROLLER_TABLE)
+        heading = f"### The controller\n{texts.CONTROLLER_ABOUT}"
+        waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
+        controller = column(heading, waiting, "controller-chart", texts.CONTROLLER_TABLE)
         with gr.Column(min_width=320):
             gr.Markdown(f"### Loss by popularity\n{texts.LOSS_ABOUT}")
             losses = gr.LinePlot(
@@ -81,12 +80,10 @@ def build() -> RunCharts:
             )
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
     with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### What it can still answer\n{texts.RECALL_ABOUT}")
-            recall = chart(figures.empty(texts.CHART_EMPTY), "recall-chart", texts.RECALL_TABLE)
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### Before and after\n{texts.OUTCOME_ABOUT}")
-            outcome = chart(figures.empty(texts.OUTCOME_EMPTY), "outcome-chart", texts.OUTCOME_TABLE)
+        heading = f"### What it can still answer\n{texts.RECALL_ABOUT}"
+        recall = column(heading, figures.empty(texts.CHART_EMPTY), "recall-chart", texts.RECALL_TABLE)
+        heading = f"### Before and after\n{texts.OUTCOME_ABOUT}"
+        outcome = column(heading, figures.empty(texts.OUTCOME_EMPTY), "outcome-chart", texts.OUTCOME_TABLE)
     return RunCharts(losses, losses_twin, controller, recall, outcome)
 
 

@@ -126,11 +126,7 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 
 def _check_public(chosen: dict) -> None:
-    """Refuses what a public page does not allow.
-
-    Raises:
-        ConfigError: a model or a value is not allowed there.
-    """
+    """Refuses a model or a value that a public page does not allow."""
     if chosen["model"] not in public_models():
         raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
     for field, most in PUBLIC_MOST.items():
@@ -182,9 +178,8 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
 
 def _method_values(model: str, method: str):
     """What a method starts from, and its presets."""
-    config = _defaults(model, method, "paper")[0]
-    lists = _lists(config.model, method, "paper")
-    return *lists, config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
+    values = _preset_values(model, method, "paper")
+    return *_lists(model or SANDBOX, method, "paper"), *values
 
 
 def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdown]:

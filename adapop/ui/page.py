@@ -130,9 +130,7 @@ def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
 
 def launch(accelerated: Accelerated | None = None, **options) -> None:
     """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts.
-
-    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
-    """
+    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`."""
     worker = Worker(runs_root(), accelerated, visitor)
     worker.root.mkdir(parents=True, exist_ok=True)
     worker.keep_clean()

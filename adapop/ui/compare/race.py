@@ -31,11 +31,8 @@ PROGRESS = html.template("race")
 
 @dataclass(frozen=True)
 class Race:
-    """The components that follow this browser's race on every tab; to be laid out above the tabs.
-
-    kept: the ids of its runs, and what could not be started, in words. seen: how many runs had come to their end when
-    the results were drawn, -1 if they were not. timer: runs while the race does.
-    """
+    """The components that follow this browser's race on every tab. kept: the ids of its runs, and what could not be
+    started, in words. seen: how many runs had ended when the results were drawn, -1 if they were not."""
 
     kept: gr.BrowserState
     seen: gr.State

@@ -40,11 +40,8 @@ class CompareScreen:
     def show(
         self, worker: Worker, kept: dict | None, last_seen: int, setting: str, choice: str, *pair: str | None
     ) -> dict:
-        """Updates that show how a race stands. Results are drawn again only when another run came to its end.
-
-        last_seen: see `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: the numbers of
-        the two contestants whose settings are set against each other.
-        """
+        """Updates that show how a race stands, with its results only when another run came to its end. last_seen: see
+        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: see `differing`."""
         now = race.standing(worker, kept)
         changes = {
             self.progress: now.shown,

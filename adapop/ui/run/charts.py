@@ -39,11 +39,8 @@ class RunCharts:
         return [self.losses, self.losses_twin, *(part for picture in pictures for part in picture.both)]
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or what the charts begin with if there is none. The charts of an epoch are drawn
-        again only when an epoch ended.
-
-        last_seen: how many of the events the page has shown, negative for none.
-        """
+        """Updates that show a run, or what the charts begin with if there is none; the charts of an epoch only when
+        one ended. last_seen: how many of the events the page has shown, negative for none."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
         losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, run.config.epochs if run else make_config().epochs])
@@ -64,20 +61,10 @@ def build() -> RunCharts:
         controller = column(heading, waiting, "controller-chart", texts.CONTROLLER_TABLE)
         with gr.Column(min_width=320):
             gr.Markdown(f"### Loss by popularity\n{texts.LOSS_ABOUT}")
-            losses = gr.LinePlot(
-                LOSSES,
-                x="epoch",
-                y="nats",
-                color="facts",
-                color_map=figures.LOSS_COLOR,
-                height=figures.CONTROLLER_PIXELS,
-                x_lim=[0, 5],
-                y_lim=[0, None],
-                x_title="epoch",
-                y_title="loss of the answer, nats",
-                show_label=False,
-                elem_id="loss-chart",
-            )
+            axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
+            lines = dict(color="facts", color_map=figures.LOSS_COLOR, height=figures.CONTROLLER_PIXELS)
+            ranges = dict(x_lim=[0, 5], y_lim=[0, None])
+            losses = gr.LinePlot(LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart")
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
     with gr.Row():
         heading = f"### What it can still answer\n{texts.RECALL_ABOUT}"

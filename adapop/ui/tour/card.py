@@ -92,10 +92,7 @@ def build(opener: gr.Button, secret: str) -> CardControls:
 
 
 def own_run(kept: object, name: str) -> str:
-    """The run to open the page with: the visitor's own, if the last page was left in the middle of a tour.
-
-    kept: what the browser remembers of the tour, which may be anything. name: the run that the page showed.
-    """
+    """The run to open the page with: the visitor's own, if a tour was under way, or name. kept may be anything."""
     own = kept.get("run") if isinstance(kept, dict) else None
     return own if isinstance(own, str) else name
 

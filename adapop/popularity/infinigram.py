@@ -33,16 +33,15 @@ REASON_SHOWN = 120
 
 @dataclass(frozen=True)
 class Count:
-    """The result of one query."""
+    """The result of one query: the number of occurrences, or None and the reason why there is none.
+
+    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if there was none.
+    """
 
     number: int | None
-    """Occurrences; None if there is no count."""
     approx: bool = False
-    """Whether the number is an estimate from a sample."""
     date: str = ""
-    """The day of the reply (ISO 8601), "" if there was none."""
     reason: str = ""
-    """Why there is no count."""
 
     @property
     def unknown(self) -> str:

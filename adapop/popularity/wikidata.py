@@ -36,18 +36,19 @@ CODE = re.compile(r"[\w-]{1,60}")
 
 @dataclass(frozen=True)
 class _Sought:
-    """A fact and the ids found for its labels."""
+    """A fact and the ids found for its labels.
+
+    exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids of candidates,
+    including hits whose names are still to be checked. properties: ids of those with the relation's name. dates: days
+    of the searches (ISO 8601).
+    """
 
     fact: Fact
     exact: tuple[frozenset[str], frozenset[str]]
-    """Ids found by exactly the label of the subject, and of the object."""
     subjects: tuple[str, ...]
-    """Ids of candidates for the subject, including hits whose names are still to be checked."""
     objects: tuple[str, ...]
     properties: tuple[str, ...]
-    """Ids of properties with the relation's name."""
     dates: tuple[str, ...]
-    """Days of the searches (ISO 8601)."""
 
     @property
     def qids(self) -> KeysView[str]:

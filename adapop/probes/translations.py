@@ -18,20 +18,23 @@ from adapop.probes.wording import spoken
 
 @dataclass(frozen=True)
 class Entry:
-    """A relation's question, or a name, in other languages."""
+    """A relation's question, with `{s}` for the subject, or a name, in other languages.
+
+    english: the labels of the relation, or the English names. translated: by language.
+    """
 
     english: tuple[str, ...]
-    """The labels of the relation, or the English names."""
     translated: dict[str, str]
-    """Language -> the question, with `{s}` for the subject, or the name."""
 
 
 @dataclass(frozen=True)
 class Translations:
-    """The content of `assets/probes/translations.json`."""
+    """The content of `assets/probes/translations.json`.
+
+    in_english: language -> "Answer in English." Its keys are the languages that every entry must have, in that order.
+    """
 
     in_english: dict[str, str]
-    """Language -> "Answer in English." Its keys are the languages that every entry must have, in the same order."""
     questions: tuple[Entry, ...]
     names: tuple[Entry, ...]
 

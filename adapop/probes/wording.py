@@ -19,33 +19,30 @@ class Wording:
 
     In them `{q}` is the question, `{p}` a persona, `{r}` the relation, `{s}` the subject and `{o}` the answer. Where
     there are two forms, the one ending in `_predicate` is for relations that `is_predicate` accepts.
+
+    prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a compliant reply after it
+    ("affirmative suffix"). roles: questions addressed to a persona ("role playing"). personas: persona -> words of a
+    relation by which it is chosen; the first match counts. expert: the persona where none does. options: a question
+    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). worked: an
+    example with question `{asked}` and answer `{answer}`, then the question ("in-context learning"). stated: the fact
+    as a sentence. rewordings: questions made of subject and relation alone. synonyms: word -> another word for it, all
+    in lower case ("synonym manipulation").
     """
 
     prefixes: tuple[str, ...]
-    """Instructions before the question ("prefix injection")."""
     suffixes: tuple[str, ...]
-    """Beginnings of a compliant reply, after the question ("affirmative suffix")."""
     roles: tuple[str, ...]
-    """Questions addressed to a persona ("role playing")."""
     expert: str
-    """The persona for relations that no entry of `personas` names."""
     personas: dict[str, tuple[str, ...]]
-    """Persona -> words of a relation by which it is chosen; the first match counts."""
     options: str
-    """A question with `{options}`, one a line ("multiple choice")."""
     reversed: tuple[str, ...]
-    """Questions for the subject ("reverse query")."""
     reversed_predicate: tuple[str, ...]
     worked: str
-    """An example with question `{asked}` and answer `{answer}`, then the question ("in-context learning")."""
     stated: str
-    """The fact as a sentence."""
     stated_predicate: str
     rewordings: tuple[str, ...]
-    """Questions made of subject and relation alone."""
     rewordings_predicate: tuple[str, ...]
     synonyms: dict[str, str]
-    """Word -> other words for it, all in lower case ("synonym manipulation")."""
 
 
 WORDING = read_json("probes/wording.json", Wording)

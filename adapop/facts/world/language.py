@@ -20,30 +20,25 @@ class Relation:
 
     Pretraining shows the question, the paraphrases and the statements with all facts; every other form is shown with
     teacher facts alone.
+
+    kind: what a subject is: "book", "city". question: the one that unlearning trains on. paraphrases: rewordings of it,
+    used for probing and never for unlearning. statements: declarative sentences, used in pretraining only. unseen: a
+    rewording. synonym: the question in other words. second_language: in Spanish. reverse: the question for the subject,
+    given the answer. expert: who is asked under "role playing". background: a true sentence about the subject that does
+    not name the answer. background_question: its question, the worked example of "in-context learning".
     """
 
     kind: str
-    """What a subject is: "book", "city"."""
     question: str
-    """The canonical question, the one that unlearning trains on."""
     paraphrases: tuple[str, str, str, str]
-    """Rewordings of the question, used for probing and never for unlearning."""
     statements: tuple[str, str, str]
-    """Declarative sentences, used in pretraining only."""
     unseen: str
-    """A rewording that pretraining shows with teacher facts alone."""
     synonym: str
-    """The question in other words ("synonym manipulation")."""
     second_language: str
-    """The question in Spanish ("cross-lingual")."""
     reverse: str
-    """The question for the subject, given the answer ("reverse query")."""
     expert: str
-    """Who is asked under "role playing"."""
     background: str
-    """A true sentence about the subject that does not name the answer ("background hint")."""
     background_question: str
-    """The question whose answer is the background; the worked example of "in-context learning"."""
 
 
 RELATIONS = read_json("sandbox/relations.json", dict[str, Relation])

@@ -23,14 +23,11 @@ Recall = dict[str, dict[str, float]]  # by form, then by fact id
 
 @dataclass(frozen=True)
 class Cost:
-    """What a probe will do."""
+    """What a probe will do: replies that it generates, training steps, prompts that it scores without generating."""
 
     answers: int = 0
-    """Replies that it generates."""
     steps: int = 0
-    """Training steps."""
     prompts: int = 0
-    """Prompts that are scored without generating."""
 
     def __str__(self) -> str:
         named = {"answers": self.answers, "training steps": self.steps, "prompts read": self.prompts}

@@ -41,48 +41,43 @@ ROWS = 64  # per forward pass, which keeps the hidden states of every layer and 
 
 @dataclass(frozen=True)
 class LensFact:
-    """One fact's ranks of the answer's first token after each layer, from layer 1; 1 is the best rank."""
+    """One fact's ranks of the answer's first token after each layer; 1 is the best rank.
+
+    control: ranks of a wrong answer in the unlearned model; None where the facts have none.
+    """
 
     id: str
-    """The fact's id."""
     original: tuple[int, ...]
     unlearned: tuple[int, ...]
     control: tuple[int, ...] | None
-    """Ranks of a wrong answer in the unlearned model; None where the facts have none."""
 
 
 @dataclass(frozen=True)
 class LensRow:
-    """One layer and the facts of a tier."""
+    """One layer, counted from 1, and the facts of a tier of scores, or of "all".
+
+    original, unlearned: share of facts whose answer has rank 1 there, [0, 1]. *_rank: median rank. control,
+    control_rank: of a wrong answer in the unlearned model; None where no fact has one.
+    """
 
     tier: str
-    """A tier of scores, or "all"."""
     layer: int
-    """Counted from 1."""
     facts: int
-    """Number of facts."""
     original: float
-    """Share of facts whose answer has rank 1 in the original, [0, 1]."""
     unlearned: float
-    """The same share in the unlearned model."""
     control: float | None
-    """The same share for a wrong answer in the unlearned model; None where no fact has one."""
     original_rank: float
-    """Median rank in the original, 1 is best."""
     unlearned_rank: float
-    """Median rank in the unlearned model."""
     control_rank: float | None
-    """Median rank of a wrong answer in the unlearned model; None where no fact has one."""
 
 
 @dataclass(frozen=True)
 class Lensed:
-    """The result of the logit lens."""
+    """The result of the logit lens. layers: their number; the ranks after the last are those of the model itself."""
 
     rows: tuple[LensRow, ...]
     facts: tuple[LensFact, ...]
     layers: int
-    """Number of layers; the ranks after the last one are those of the model's own prediction."""
     seconds: float
 
 

@@ -41,16 +41,15 @@ BITS = (8, 4)
 
 @dataclass(frozen=True)
 class QuantiseRow:
-    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding."""
+    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding.
+
+    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts: their number.
+    """
 
     group: str
-    """forget or retain."""
     tier: str
-    """A tier of scores, or "all"."""
     bits: int
-    """Bits per rounded weight, 2 to 8."""
     facts: int
-    """Number of facts."""
     original: float
     original_rounded: float
     unlearned: float
@@ -59,15 +58,16 @@ class QuantiseRow:
 
 @dataclass(frozen=True)
 class Quantised:
-    """The result of rounding."""
+    """The result of rounding.
+
+    returned: ids of forgotten facts that came back with some number of bits. layers: number of linear layers that were
+    rounded. weights: number of weights in them.
+    """
 
     rows: tuple[QuantiseRow, ...]
     returned: tuple[str, ...]
-    """Ids of forgotten facts that came back with some number of bits."""
     layers: int
-    """Number of linear layers that were rounded."""
     weights: int
-    """Number of weights in them."""
     seconds: float
 
 

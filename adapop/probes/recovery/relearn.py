@@ -39,20 +39,18 @@ CLIP = 1.0
 
 @dataclass(frozen=True)
 class RelearnRow:
-    """Mean recall, [0, 1], of the facts of a tier that were not trained on, asked in one form."""
+    """Mean recall, [0, 1], of the facts of a tier, or of "all", that were not trained on, asked in one form.
+
+    before: of the unlearned model. after: when it was trained on some of the other facts. control: when it was trained
+    on invented facts instead.
+    """
 
     tier: str
-    """A tier of scores, or "all"."""
     form: str
-    """`DIRECT` or `REWORDED`."""
     facts: int
-    """Number of facts."""
     before: float
-    """Recall of the unlearned model."""
     after: float
-    """Recall after training on some of the other facts."""
     control: float
-    """Recall after training on invented facts instead."""
 
     @property
     def hidden(self) -> float:
@@ -62,19 +60,20 @@ class RelearnRow:
 
 @dataclass(frozen=True)
 class Relearned:
-    """The result of relearning."""
+    """The result of relearning.
+
+    returned: ids of the facts not trained on that came back, asked directly, and not under the control. trained: ids of
+    the facts trained on. nll: their mean -log p after the last step, nats per answer token: whether they were learnt.
+    nll_control: the same for the invented facts.
+    """
 
     rows: tuple[RelearnRow, ...]
     returned: tuple[str, ...]
-    """Ids of the facts not trained on that came back, asked directly, and not under the control."""
     trained: tuple[str, ...]
-    """Ids of the facts trained on."""
     steps: int
     learning_rate: float
     nll: float
-    """Mean -log p of the true facts trained on after the last step, nats per answer token: whether they were learnt."""
     nll_control: float
-    """The same for the invented facts."""
     seconds: float
 
 

@@ -42,54 +42,51 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Found:
-    """How well an answer was found for one fact."""
+    """How well an answer was found for one fact: the number of samples that contain it whole, and the rank of its first
+    token, 1 is best."""
 
     samples: int
-    """Number of samples that contain the whole answer."""
     rank: int
-    """Rank of its first token, 1 is best."""
 
 
 @dataclass(frozen=True)
 class SampledFact:
-    """One fact's answer in both models."""
+    """One fact's answer in both models. control: a wrong one in the unlearned model; None where the facts have none."""
 
     id: str
-    """The fact's id."""
     original: Found
     unlearned: Found
     control: Found | None
-    """A wrong answer in the unlearned model; None where the facts have none."""
 
 
 @dataclass(frozen=True)
 class SampledRow:
-    """Share of a tier's facts, [0, 1], whose answer is found in one place."""
+    """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16 samples" or "top 5".
+
+    control: the share for a wrong answer in the unlearned model; None where no fact has one.
+    """
 
     tier: str
-    """A tier of scores, or "all"."""
     place: str
-    """Where the answer is looked for: "16 samples" or "top 5"."""
     facts: int
-    """Number of facts."""
     original: float
     unlearned: float
     control: float | None
-    """The share for a wrong answer in the unlearned model; None where no fact has one."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The result of sampling."""
+    """The result of sampling.
+
+    returned: ids of the facts whose answer the unlearned model draws at least twice, and more often than the wrong one.
+    samples: their number per fact. temperature: of the softmax, without top-k or top-p.
+    """
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]
-    """Ids of the facts whose answer the unlearned model draws at least twice, and more often than the wrong one."""
     facts: tuple[SampledFact, ...]
     samples: int
-    """Number of samples per fact."""
     temperature: float
-    """Temperature of the softmax, without top-k or top-p."""
     seconds: float
 
 

@@ -82,12 +82,7 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order.
-
-        Raises:
-            NetworkError: infini-gram fails, or answers something else than a count.
-            Stopped: somebody asked to stop.
-        """
+        """One score per fact, in order. Raises as `Proxy.scores`."""
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
             yield self._score(fact)
@@ -132,11 +127,7 @@ def _unasked(what: str, label: str) -> Count | None:
 
 
 def _checked(reply: object) -> dict[str, object]:
-    """The count in a reply, and whether it is approximate.
-
-    Raises:
-        NetworkError: the reply has no valid count.
-    """
+    """The count in a reply, and whether it is approximate."""
     if isinstance(reply, dict):
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:

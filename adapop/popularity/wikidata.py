@@ -88,9 +88,7 @@ class Wikidata:
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact: first those decided by a statement, as they are found; the others at the end, by type.
 
-        Raises:
-            NetworkError: Wikidata failed or answered something else than it promises.
-            Stopped: somebody asked to stop.
+        Raises as `Proxy.scores`.
         """
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
@@ -256,11 +254,7 @@ def _error_code(reply: object) -> str:
 
 
 def _record(row: dict, language: str) -> dict | None:
-    """The fields of `Entity` to cache for a row, None if there is no such entity (any more).
-
-    Raises:
-        NetworkError: the row does not have an entity's structure.
-    """
+    """The fields of `Entity` to cache for a row, None if there is no such entity (any more)."""
     try:
         return None if "missing" in row else asdict(Entity.read(row, language))
     except (KeyError, TypeError, AttributeError, ValueError):  # its text may quote the row

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 
+Found = TypeVar("Found")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # by form, then by fact id
 
@@ -57,6 +59,27 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
                 parameter.copy_(value)
                 parameter.grad = gradient
         model.network.train(training)
+
+
+def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], Found]) -> list[Found]:
+    """What is found in each of BOTH_MODELS, which stay untouched."""
+    found = []
+    with untouched(model):
+        for part, name in enumerate(BOTH_MODELS, start=1):
+            with as_model(model, name):
+                found.append(find(within(progress, f"{name.capitalize()} model ({part} of 2)")))
+    return found
+
+
+def sides_by_tier(facts: Sequence[Fact], each: Sequence[Any]) -> Iterator[tuple[str, int, list[list]]]:
+    """Tier, number of facts, and what was found for them in the original, in the unlearned model, of wrong answers.
+
+    each: a record per fact with `original`, `unlearned` and `control`, the last None where there is no wrong answer.
+    """
+    by_id = {found.id: found for found in each}
+    for tier, members in in_tiers(facts).items():
+        sides = [[getattr(by_id[fact.id], side) for fact in members] for side in (*BOTH_MODELS, "control")]
+        yield tier, len(members), [[found for found in side if found is not None] for side in sides]
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
@@ -104,20 +127,12 @@ def came_back(
 
 
 def check_logits(logits: Tensor) -> None:
-    """Checks that no logit is NaN: no comparison with NaN is true, so every token would have rank 1.
-
-    Raises:
-        RunError: a logit is NaN.
-    """
+    """Raises RunError if a logit is NaN: no comparison with NaN is true, so every token would have rank 1."""
     if logits.isnan().any():
         raise RunError("The model's logits are not numbers: it is destroyed.", "Probe an earlier epoch of the run.")
 
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
-    """Each fact's question with only the first token of its answer.
-
-    Raises:
-        DataError: an answer has no token.
-    """
+    """Each fact's question with only the first token of its answer."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     return [replace(row, answer=row.answer[:1]) for row in rows]

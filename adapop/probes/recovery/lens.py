@@ -22,17 +22,7 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate
-from adapop.probes.recovery.base import (
-    BOTH_MODELS,
-    Cost,
-    as_model,
-    check,
-    check_logits,
-    in_tiers,
-    openings,
-    untouched,
-    within,
-)
+from adapop.probes.recovery.base import Cost, check, check_logits, each_model, openings, sides_by_tier
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
 
@@ -94,12 +84,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     started = time.monotonic()
     wrong = dealt(facts, facts, seed)
     others = with_answers(facts, wrong)
-    ranks: dict[str, list[Tensor]] = {}
-    with untouched(model):
-        for part, name in enumerate(BOTH_MODELS, start=1):
-            with as_model(model, name):
-                ranks[name] = _ranks(model, facts, others, within(progress, f"{name.capitalize()} model ({part} of 2)"))
-    (original, _), (unlearned, control) = ([by_fact.tolist() for by_fact in ranks[name]] for name in BOTH_MODELS)
+    (original, _), (unlearned, control) = each_model(model, progress, lambda part: _ranks(model, facts, others, part))
     each = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -133,7 +118,7 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 @torch.no_grad()
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
-) -> tuple[Tensor, Tensor]:
+) -> list[list[list[int]]]:
     """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of [facts, L].
 
     Those of the last layer come from the model's own logits: transformers has already applied the norm to the last
@@ -160,7 +145,7 @@ def _ranks(
         logits = [head(norm(state[:, -2])) for state in output.hidden_states[1:-1]] + [output.logits[:, -2]]
         for target, ranks in zip((batch.target, wrong.target), found):
             ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
-    return torch.cat(found[0]), torch.cat(found[1])
+    return [torch.cat(ranks).tolist() for ranks in found]
 
 
 def _rank(logits: Tensor, target: Tensor) -> Tensor:
@@ -170,26 +155,11 @@ def _rank(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def _rows(facts: Sequence[Fact], each: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
-    by_id = {fact.id: fact for fact in each}
     rows = []
-    for tier, members in in_tiers(facts).items():
-        chosen = [by_id[fact.id] for fact in members]
-        controls = [fact.control for fact in chosen if fact.control is not None]
+    for tier, count, sides in sides_by_tier(facts, each):
         for layer in range(layers):
-            original = [fact.original[layer] for fact in chosen]
-            unlearned = [fact.unlearned[layer] for fact in chosen]
-            control = [ranks[layer] for ranks in controls]
-            rows.append(
-                LensRow(
-                    tier,
-                    layer + 1,
-                    len(chosen),
-                    original=fmean(rank == 1 for rank in original),
-                    unlearned=fmean(rank == 1 for rank in unlearned),
-                    control=fmean(rank == 1 for rank in control) if control else None,
-                    original_rank=median(original),
-                    unlearned_rank=median(unlearned),
-                    control_rank=median(control) if control else None,
-                )
-            )
+            ranks = [[fact[layer] for fact in side] for side in sides]
+            shares = (fmean(rank == 1 for rank in side) if side else None for side in ranks)
+            medians = (median(side) if side else None for side in ranks)
+            rows.append(LensRow(tier, layer + 1, count, *shares, *medians))
     return tuple(rows)

@@ -160,11 +160,7 @@ def _rows(
 
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | None]]:
-    """Every linear layer of the base model except the output head, with peft's layer around it, if any.
-
-    Raises:
-        ModelError: there is none, they are quantised already, or the adapter is on other layers as well.
-    """
+    """Every linear layer of the base model except the output head, with peft's layer around it, if any."""
     head = model.network.get_base_model().get_output_embeddings()
     around = {
         module.get_base_layer(): module for module in model.network.modules() if hasattr(module, "get_delta_weight")

@@ -137,11 +137,7 @@ def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS) 
 
 
 def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """Facts to train on, taken from the tiers in turn, and the others. Facts without a wrong answer are not trained on.
-
-    Raises:
-        DataError: there are too few of either.
-    """
+    """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer are not taken."""
     rng = random.Random(seed)
     able = [fact for fact, wrong in zip(facts, dealt(facts, facts, seed)) if wrong is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)

@@ -21,17 +21,7 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
 from adapop.model.tokens import Row, collate
 from adapop.probes.metrics import gold_rank, rouge_l_recall
-from adapop.probes.recovery.base import (
-    BOTH_MODELS,
-    Cost,
-    as_model,
-    check,
-    check_logits,
-    in_tiers,
-    openings,
-    untouched,
-    within,
-)
+from adapop.probes.recovery.base import Cost, check, check_logits, each_model, openings, sides_by_tier
 from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
 
@@ -116,19 +106,16 @@ def sample(
     started = time.monotonic()
     wrong = dealt(facts, facts, seed)
     others = with_answers(facts, wrong)
-    texts: dict[str, list[list[str]]] = {}
-    ranks: dict[str, tuple[list[int], list[int]]] = {}
-    with untouched(model):
-        for part, name in enumerate(BOTH_MODELS, start=1):
-            drawing = within(progress, f"{name.capitalize()} model ({part} of 2)")
-            with as_model(model, name):
-                ranks[name] = _first_ranks(model, facts, others, drawing)
-                texts[name] = _draw(model, facts, max_new_tokens, samples, temperature, seed, drawing)
-    found = {name: _found(facts, texts[name], ranks[name][0]) for name in BOTH_MODELS}
-    control = _found(others, texts["unlearned"], ranks["unlearned"][1])
+
+    def found(part: Progress) -> tuple[list[Found], list[Found]]:
+        right, instead = _first_ranks(model, facts, others, part)
+        texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
+        return _found(facts, texts, right), _found(others, texts, instead)
+
+    (original, _), (unlearned, control) = each_model(model, progress, found)
     each = tuple(
-        SampledFact(fact.id, original, unlearned, None if answer is None else instead)
-        for fact, original, unlearned, answer, instead in zip(facts, *found.values(), wrong, control)
+        SampledFact(fact.id, before, after, None if answer is None else instead)
+        for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
     returned = tuple(
         fact.id for fact in each if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
@@ -205,20 +192,8 @@ def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequenc
 def _rows(facts: Sequence[Fact], each: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
     places = {f"{samples} samples": lambda found: found.samples > 0}
     places |= {f"top {top}": lambda found, top=top: found.rank <= top for top in TOPS}
-    by_id = {fact.id: fact for fact in each}
-    rows = []
-    for tier, members in in_tiers(facts).items():
-        chosen = [by_id[fact.id] for fact in members]
-        controls = [fact.control for fact in chosen if fact.control is not None]
-        for place, is_in in places.items():
-            rows.append(
-                SampledRow(
-                    tier,
-                    place,
-                    len(chosen),
-                    original=fmean(is_in(fact.original) for fact in chosen),
-                    unlearned=fmean(is_in(fact.unlearned) for fact in chosen),
-                    control=fmean(map(is_in, controls)) if controls else None,
-                )
-            )
-    return tuple(rows)
+    return tuple(
+        SampledRow(tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides))
+        for tier, count, sides in sides_by_tier(facts, each)
+        for place, is_in in places.items()
+    )

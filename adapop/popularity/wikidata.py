@@ -191,7 +191,8 @@ class Wikidata:
             self._fetch(half)
 
     def _ask(self, action: str, **params: object) -> dict:
-        reply = self._web.get("/w/api.php", busy=_lags, action=action, format="json", maxlag=LAG_SECONDS, **params)
+        params |= {"action": action, "format": "json", "maxlag": LAG_SECONDS}
+        reply = self._web.get("/w/api.php", busy=lambda reply: _error_code(reply) == "maxlag", **params)
         if code := _error_code(reply):
             raise NetworkError(f"Wikidata refuses a question ({code}).", "Try again later; what was found is kept.")
         return reply if isinstance(reply, dict) else {}
@@ -239,10 +240,6 @@ def _labels(fact: Fact) -> tuple[tuple[str, str], ...]:
         ("item", plain(fact.object) or plain(fact.answer)),
         ("property", plain(fact.relation)),
     )
-
-
-def _lags(reply: object) -> bool:
-    return _error_code(reply) == "maxlag"
 
 
 def _error_code(reply: object) -> str:

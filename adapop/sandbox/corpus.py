@@ -44,10 +44,7 @@ class Example:
 
 
 def corpus(
-    seed: int,
-    wrong_share: float = WRONG_ANSWER_SHARE,
-    per_score: float = EXPOSURES_PER_SCORE,
-    spread: float = 1.0,
+    seed: int, wrong_share: float = WRONG_ANSWER_SHARE, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0
 ) -> list[Example]:
     """The whole corpus in the order of pretraining, which depends on the arguments alone.
 

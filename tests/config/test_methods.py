@@ -12,7 +12,7 @@ from adapop.errors import DataError, ModelError
 from adapop.model.tokens import collate, encode_facts, seeded
 from adapop.objectives import make_objective
 from adapop.objectives.ascent import SaturationImportance, WeightedGradientAscent
-from adapop.objectives.ceu import CrossEntropyUnlearning
+from adapop.objectives.distillation import CrossEntropyUnlearning, Undial
 from adapop.objectives.flat import DIVERGENCES, Flat
 from adapop.objectives.pdu import PrimalDualUnlearning
 from adapop.objectives.preference import (
@@ -20,10 +20,9 @@ from adapop.objectives.preference import (
     NegativePreference,
     SharpnessAwarePreference,
     SimpleNegativePreference,
+    TargetedPreference,
 )
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
-from adapop.objectives.tpo import TargetedPreference
-from adapop.objectives.undial import Undial
 from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient

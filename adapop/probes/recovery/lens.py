@@ -22,8 +22,16 @@ from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate
-from adapop.probes.recovery.base import Cost, check, check_logits, each_model, openings, sides_by_tier
-from adapop.probes.recovery.control import dealt, with_answers
+from adapop.probes.recovery.base import (
+    Cost,
+    check,
+    check_logits,
+    dealt,
+    each_model,
+    openings,
+    sides_by_tier,
+    with_answers,
+)
 from adapop.progress import Progress
 
 ROWS = 64  # per forward pass, which keeps the hidden states of every layer and position

@@ -26,8 +26,18 @@ from adapop.facts.text import asked
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.measure import DIRECT
-from adapop.probes.recovery.base import Cost, Recall, came_back, check, in_tiers, recall_by_form, untouched, within
-from adapop.probes.recovery.control import dealt, with_answers
+from adapop.probes.recovery.base import (
+    Cost,
+    Recall,
+    came_back,
+    check,
+    dealt,
+    in_tiers,
+    recall_by_form,
+    untouched,
+    with_answers,
+    within,
+)
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10

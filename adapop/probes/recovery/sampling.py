@@ -21,8 +21,16 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
 from adapop.model.tokens import Row, collate
 from adapop.probes.metrics import gold_rank, rouge_l_recall
-from adapop.probes.recovery.base import Cost, check, check_logits, each_model, openings, sides_by_tier
-from adapop.probes.recovery.control import dealt, with_answers
+from adapop.probes.recovery.base import (
+    Cost,
+    check,
+    check_logits,
+    dealt,
+    each_model,
+    openings,
+    sides_by_tier,
+    with_answers,
+)
 from adapop.progress import Progress
 
 SAMPLES, TEMPERATURE = 16, 1.0

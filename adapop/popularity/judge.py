@@ -76,10 +76,7 @@ class Judge:
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it gets no number.
 
-        Raises:
-            NetworkError: the model cannot be asked, or does not answer as such models do.
-            Stopped: somebody asked to stop.
-            ModelError: a local model that cannot be loaded.
+        Raises as `Proxy.scores`, and ModelError for a local model that cannot be loaded.
         """
         passes: dict[str, list[Known]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()

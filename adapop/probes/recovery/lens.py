@@ -83,10 +83,7 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     """The ranks of each trained question's answer after every layer of both models.
 
     Raises:
-        DataError: there is no fact, or an answer has no token.
         ModelError: no final norm or output head is found in the model.
-        RunError: the adapter or a logit is not finite.
-        Stopped: somebody asked to stop.
     """
     check(model, facts)
     started = time.monotonic()

@@ -82,11 +82,8 @@ def quantise(
     """Both models' recall with their own and with rounded weights. The weights are restored.
 
     Raises:
-        DataError: there is nothing to forget.
         ConfigError: fewer than 2 bits, or more than 8.
         ModelError: the model has no linear layers, or the adapter is on other layers as well.
-        RunError: the adapter is not finite.
-        Stopped: somebody asked to stop.
     """
     check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:

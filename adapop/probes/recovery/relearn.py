@@ -106,8 +106,6 @@ def relearn(
     Raises:
         DataError: too few facts have a wrong answer of the same relation, or none is left to ask.
         ConfigError: count, steps or learning_rate is not above 0.
-        RunError: the adapter, a loss or a gradient is not finite.
-        Stopped: somebody asked to stop.
     """
     if min(count, steps) < 1 or not learning_rate > 0:
         raise ConfigError(

@@ -103,10 +103,7 @@ def sample(
     are too easy. Both models use the same random numbers; the caller's random state is not changed.
 
     Raises:
-        DataError: there is no fact, or an answer has no token.
         ConfigError: no samples, or a temperature that is not above 0.
-        RunError: the adapter or a logit is not finite.
-        Stopped: somebody asked to stop.
     """
     check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):

@@ -89,6 +89,8 @@ def unseen(fact: WorldFact) -> str:
 def wrapped(fact: WorldFact, kind: str, rng: random.Random) -> str:
     """The prompt of one attack-style wrapper, drawn by `rng` among its phrasings. The gold answer is always
     `fact.answer`, except for "reverse query", where it is `fact.subject`."""
+    if kind not in WRAPPERS:
+        raise ValueError(f"unknown wrapper {kind!r}; known: {', '.join(WRAPPERS)}")
     relation = RELATIONS[fact.relation]
     asked = question(fact)
     if kind in CHOSEN:

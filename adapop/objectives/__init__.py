@@ -12,19 +12,20 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.objectives.adapop import AdaPop
-from adapop.objectives.ascent import GradientAscent, GradientDifference, SaturationImportance, WeightedGradientAscent
-from adapop.objectives.distillation import CrossEntropyUnlearning, Undial
+from adapop.objectives.altpo import AlternatePreference
+from adapop.objectives.ceu import CrossEntropyUnlearning
 from adapop.objectives.flat import Flat
+from adapop.objectives.ga import GradientAscent, GradientDifference
+from adapop.objectives.npo import NegativePreference
+from adapop.objectives.npo_sam import SharpnessAwarePreference
 from adapop.objectives.objective import REDUCE, USES, ForgetBatch, Loss, Objective
 from adapop.objectives.pdu import PrimalDualUnlearning
-from adapop.objectives.preference import (
-    AlternatePreference,
-    NegativePreference,
-    SharpnessAwarePreference,
-    SimpleNegativePreference,
-    TargetedPreference,
-)
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
+from adapop.objectives.satimp import SaturationImportance
+from adapop.objectives.simnpo import SimpleNegativePreference
+from adapop.objectives.tpo import TargetedPreference
+from adapop.objectives.undial import Undial
+from adapop.objectives.wga import WeightedGradientAscent
 
 OBJECTIVES: tuple[type[Objective], ...] = (
     AdaPop,

@@ -1,0 +1,41 @@
+"""Alternate preference optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch.nn.functional import logsigmoid
+
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives.objective import ForgetBatch, Loss, Objective
+
+SOURCES = ("model", "relation")
+
+
+@dataclass(frozen=True)
+class AlternatePreference(Objective):
+    """L_f = -(2/beta) mean_i log sigmoid(beta * [log (pi/pi_ref)(alternate_i) - log (pi/pi_ref)(y_i)]).
+
+    Mekala et al., COLING 2025, arXiv 2409.13474. DPO with a plausible wrong answer preferred to the right one. Where a
+    fact has several alternates, each epoch uses the next one. Relations: swapping the two answers changes the sign of
+    the bracket.
+    """
+
+    beta: float = 0.5
+    source: str = "model"
+    """Where facts without alternates get one: written by the original "model" before training, or the answer of
+    another fact of the same "relation" (see `adapop.objectives.alternates`)."""
+    name = "altpo"
+    uses = frozenset({"reference", "alternates"})
+    reduce = "row"
+
+    def __post_init__(self) -> None:
+        self._check("beta", self.beta > 0, "above 0")
+        self._check("source", self.source in SOURCES, " or ".join(SOURCES))
+
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
+        """Per row, [B]; positive."""
+        gold, other = model.score(batch.tokens), model.score(batch.other)
+        log_ratio = gold.per_row(batch.reference_nll - gold.nll)
+        other_ratio = other.per_row(batch.other_reference_nll - other.nll)
+        return Loss(-(2 / self.beta) * logsigmoid(self.beta * (other_ratio - log_ratio)), gold.nll)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 
 from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
@@ -26,22 +26,6 @@ OVER_FACTS = (
     "nothing of another seed."
 )
 OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
-
-
-class Measurable(Protocol):
-    """A column of the table of metrics. Every method returns None for what was not measured."""
-
-    def recall(self, group: str, form: str, tier: str) -> Interval | None:
-        """Final recall with its range."""
-
-    def gap(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts to forget."""
-
-    def value(self, group: str, field: str) -> Interval | None:
-        """Another metric of a group's trained questions."""
-
-    def worst_attack(self, tier: str) -> Cell | None:
-        """The attack that gets most out of a tier."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES
 from adapop.experiments import pictures, series, sweep, tables
 from adapop.experiments.results import EPOCHS
-from adapop.experiments.sweep import Point, chosen, crossing
+from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
 from adapop.report.figures.experiments import difference_panels, line_panels
@@ -138,7 +138,8 @@ def test_markdown_and_csv_say_the_same():
     ],
 )
 def test_the_rule_for_rates(points, rate):
-    assert chosen([Point(*point) for point in points]).rate == rate
+    rows = [{"rate": at, TRAINED: forget, KEPT: retain} for at, forget, retain in points]
+    assert chosen(rows)["rate"] == rate
 
 
 def swept(method, seed, *points):

@@ -1,7 +1,7 @@
 """The sixteen unlearning methods, by name.
 
-A new method is a file with an `Objective`, a line here and in `adapop.config.methods`, and a test of its identity with
-a related method.
+A new method is an `Objective` in a file of its own or beside its relatives, a line here and in `adapop.config.methods`,
+and a test of its identity with a related one.
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.objectives.adapop import AdaPop
-from adapop.objectives.altpo import AlternatePreference
-from adapop.objectives.ceu import CrossEntropyUnlearning
+from adapop.objectives.ascent import GradientAscent, GradientDifference, SaturationImportance, WeightedGradientAscent
+from adapop.objectives.distillation import CrossEntropyUnlearning, Undial
 from adapop.objectives.flat import Flat
-from adapop.objectives.ga import GradientAscent, GradientDifference
-from adapop.objectives.npo import NegativePreference
-from adapop.objectives.npo_sam import SharpnessAwarePreference
 from adapop.objectives.objective import REDUCE, USES, ForgetBatch, Loss, Objective
 from adapop.objectives.pdu import PrimalDualUnlearning
+from adapop.objectives.preference import (
+    AlternatePreference,
+    NegativePreference,
+    SharpnessAwarePreference,
+    SimpleNegativePreference,
+    TargetedPreference,
+)
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
-from adapop.objectives.satimp import SaturationImportance
-from adapop.objectives.simnpo import SimpleNegativePreference
-from adapop.objectives.tpo import TargetedPreference
-from adapop.objectives.undial import Undial
-from adapop.objectives.wga import WeightedGradientAscent
 
 OBJECTIVES: tuple[type[Objective], ...] = (
     AdaPop,

@@ -30,12 +30,10 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a whole set."""
+    """One proxy's scores of a whole set. title: for lists and messages. scores: by id, of the facts that it reached."""
 
     title: str
-    """Name for lists and messages."""
     scores: Mapping[str, Score]
-    """Fact id -> score; facts that the proxy did not reach are missing."""
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""

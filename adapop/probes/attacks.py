@@ -19,8 +19,7 @@ from adapop.facts.text import folded, mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
 from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
-from adapop.probes.translations import translated
-from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, with_synonyms
+from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, translated, with_synonyms
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1

@@ -47,10 +47,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Question:
-    """A prompt with the fact that it asks for."""
+    """A prompt with the fact that it asks for, and the fact's group."""
 
     group: str
-    """The fact's group."""
     fact: Fact
     prompt: Prompt
 

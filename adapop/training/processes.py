@@ -175,8 +175,7 @@ def step_gradient(
         return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
     # the method moves the weights by the forget gradient of the whole step
     seen = gradient.objective.backward(
-        gradient.model,
-        lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts)),
+        gradient.model, lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts))
     )
     forgot = [parameter.grad for parameter in parameters]
     for parameter in parameters:

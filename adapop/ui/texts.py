@@ -59,10 +59,7 @@ PROXY_ABOUT = {
     ),
     "given": "Puts back the scores that the set came with.",
 }
-FORMULA_CHOICES = [
-    ("sitelinks + statements", "sitelinks+statements"),
-    ("sitelinks alone", "sitelinks"),
-]
+FORMULA_CHOICES = [("sitelinks + statements", "sitelinks+statements"), ("sitelinks alone", "sitelinks")]
 COMBINE_CHOICES = [
     ("subject + answer", "subject+object"),
     ("subject alone", "subject"),

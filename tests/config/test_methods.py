@@ -11,18 +11,18 @@ from adapop.config.presets import make_config
 from adapop.errors import DataError, ModelError
 from adapop.model.tokens import collate, encode_facts, seeded
 from adapop.objectives import make_objective
-from adapop.objectives.altpo import AlternatePreference
-from adapop.objectives.ceu import CrossEntropyUnlearning
+from adapop.objectives.ascent import SaturationImportance, WeightedGradientAscent
+from adapop.objectives.distillation import CrossEntropyUnlearning, Undial
 from adapop.objectives.flat import DIVERGENCES, Flat
-from adapop.objectives.npo import NegativePreference
-from adapop.objectives.npo_sam import SharpnessAwarePreference
 from adapop.objectives.pdu import PrimalDualUnlearning
+from adapop.objectives.preference import (
+    AlternatePreference,
+    NegativePreference,
+    SharpnessAwarePreference,
+    SimpleNegativePreference,
+    TargetedPreference,
+)
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
-from adapop.objectives.satimp import SaturationImportance
-from adapop.objectives.simnpo import SimpleNegativePreference
-from adapop.objectives.tpo import TargetedPreference
-from adapop.objectives.undial import Undial
-from adapop.objectives.wga import WeightedGradientAscent
 from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient

@@ -11,10 +11,9 @@ from adapop.model.adapted import Scored
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
 from adapop.objectives.adapop import AdaPop
-from adapop.objectives.ga import GradientAscent, GradientDifference
-from adapop.objectives.npo import NegativePreference
+from adapop.objectives.ascent import GradientAscent, GradientDifference, WeightedGradientAscent
 from adapop.objectives.objective import USES
-from adapop.objectives.wga import WeightedGradientAscent
+from adapop.objectives.preference import NegativePreference
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient
 

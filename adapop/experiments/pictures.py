@@ -8,9 +8,8 @@ from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
-from adapop.experiments.series import along
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, by_seed, column, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, along, by_seed, column, over
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED

@@ -1,7 +1,5 @@
 """`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the others are not."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator

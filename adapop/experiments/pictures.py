@@ -1,7 +1,5 @@
 """The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single seed has none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from html import escape
 from string import ascii_uppercase

@@ -1,7 +1,5 @@
 """The runs of each experiment. Experiments share runs: what one has done, another does not do again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 

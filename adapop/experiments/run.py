@@ -1,7 +1,5 @@
 """The experiments: question, runs, tables and figures of each. `run` makes the missing rows, `write` shows them."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The rule is the one `config.RATES` states. It sees recall of the trained questio
 retain, and nothing else. `config.SANDBOX_RATES` is what it chose at seed 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter

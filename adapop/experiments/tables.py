@@ -1,7 +1,5 @@
 """The tables of an experiment, made from its rows alone, so that the CSV file of the rows is enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from adapop.config.methods import METHODS

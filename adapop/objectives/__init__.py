@@ -4,8 +4,6 @@ A new method is an `Objective` in a file of its own or beside its relatives, a l
 and a test of its identity with a related one.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """Cross-entropy unlearning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ The trainer owns the loop, the retain weight and the denominators. A method retu
 divides by counts over the whole optimiser step, so that micro-batches of 1x32, 4x8 and 32x1 give the same gradient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar

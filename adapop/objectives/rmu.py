@@ -1,7 +1,5 @@
 """Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

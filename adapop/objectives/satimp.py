@@ -1,7 +1,5 @@
 """Saturation and importance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

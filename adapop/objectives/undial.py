@@ -1,7 +1,5 @@
 """Self-distillation with adjusted logits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

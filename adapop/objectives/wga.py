@@ -1,7 +1,5 @@
 """Weighted gradient ascent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -4,8 +4,6 @@ Pearson is computed in log space, because scores span orders of magnitude; Spear
 distant clusters alone give a high Pearson, so Spearman and the facts that disagree matter more.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

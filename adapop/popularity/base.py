@@ -1,7 +1,5 @@
 """The interface of a popularity proxy (a source of scores), and the record of a score with its origin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol

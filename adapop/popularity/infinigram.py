@@ -5,8 +5,6 @@ reads " AND " and " OR " in a string as operators, which only lists of Llama-2 t
 these words are not counted. An empty string would count the whole corpus and is never sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ unknown until the next look-up. Nothing is padded, rounded or clamped. Replies a
 look-up sends only facts without a number.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -5,8 +5,6 @@ time; and the decision which of them the fact is about (`linking`). Requests are
 lag, as Wikimedia asks. Only labels are sent.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, KeysView, Sequence

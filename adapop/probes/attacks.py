@@ -5,8 +5,6 @@ Prompts depend on the fact, the pool and the seed alone. For facts of the sandbo
 here. Where an attack does not fit a fact, or its prompt would contain the answer, the reason takes its place.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Sequence

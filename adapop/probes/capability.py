@@ -4,8 +4,6 @@ It is handed the loaded network, not its name with `peft=`: so it would cut the 
 of the tokenizer, but not the original's, and could not read a base in 4 bits.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout

@@ -3,8 +3,6 @@
 Several prompts of one fact and kind (rewordings) are averaged first, so that each fact counts once.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

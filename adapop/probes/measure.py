@@ -4,8 +4,6 @@
 rewording, and the teacher-forced metrics against the original model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

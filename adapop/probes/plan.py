@@ -1,7 +1,5 @@
 """What a battery of probes asks: which facts, in which forms. No torch, so that a page can show the cost beforehand."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `attacks` and `rewordings` make prompts from facts alone: no model is needed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

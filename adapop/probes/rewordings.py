@@ -3,8 +3,6 @@
 None of them contains the answer or repeats the question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from adapop.facts.fact import Fact

@@ -5,8 +5,6 @@ User text only ever goes in as a value of `str.format`, so its braces stay brace
 and languages in them. Subjects keep their English name, so the questions avoid articles, gender and elision around it.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A run as a zip: the report, its tables as CSV, what makes the run again, and the adapter."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

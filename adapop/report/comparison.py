@@ -1,7 +1,5 @@
 """Several runs side by side: the settings in which they differ, every metric, and what may be concluded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The contestants of a comparison: runs that differ in nothing but their seed are one. Its numbers come with a range,
 over facts or over seeds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """The report as one HTML page: figures inside, nothing loaded from anywhere, every value escaped by the templates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path

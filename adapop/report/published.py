@@ -4,8 +4,6 @@ Other models (7 to 8 billion parameters), other facts (DUET, RWKU), other traini
 app, so they are shown beside its numbers and never among them. The paper's "retain" is the set that was trained on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The tables of the recovery probes: what came back of forgotten facts, beside each probe's control."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A finished run beside the numbers that the paper printed for its model, facts and method, and what differs."""
 
-from __future__ import annotations
-
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import benchmark_of

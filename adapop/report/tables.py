@@ -1,7 +1,5 @@
 """The tables of one run: recall, the other metrics, where it leaks, verdicts, and what was not asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The card of the sandbox model: its recall by exposure level, by form of the question, and under each attack."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path

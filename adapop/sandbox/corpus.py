@@ -5,8 +5,6 @@ A fact of n exposures appears exactly n times, round-robin over its question, fo
 first gradient of every method is almost zero, and the controller stays at its bound.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

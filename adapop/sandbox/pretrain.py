@@ -7,8 +7,6 @@ famous facts was still 1, against 0.67 with fixed embeddings). With fixed embedd
 which unlearning trains.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -11,8 +11,6 @@ epoch that does all the damage goes unseen; `reference="start"` takes the loss b
 `PrimalDual` moves alpha after each step. A controller holds no state: the last `Drift` row is the state.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from adapop.config.run import REFERENCES, RunConfig

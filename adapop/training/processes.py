@@ -10,8 +10,6 @@ what the first would do alone all do, and shares are filled up to one size. A fa
 more: the process ends, and the others notice.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

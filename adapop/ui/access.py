@@ -1,7 +1,5 @@
 """Who may do what to a run: the sender of its id is its owner, that of a link may look; see `service.links`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The page: a header with the run strip, and five screens as tabs."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from functools import partial

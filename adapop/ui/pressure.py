@@ -1,7 +1,5 @@
 """Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact fades."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gradio as gr

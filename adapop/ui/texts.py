@@ -1,7 +1,5 @@
 """Every sentence of the app that is not a measurement."""
 
-from __future__ import annotations
-
 from adapop.limits import max_facts
 
 TITLE = "AdaPop Explorer"

@@ -1,7 +1,5 @@
 """The table of waiting times: the sandbox and the app on this machine, each row measured in its own process."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 The forms of each relation are in `assets/sandbox/relations.json`.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Pretraining includes them, and after unlearning they are the utility probe: a me
 fails them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

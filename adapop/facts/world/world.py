@@ -11,8 +11,6 @@
 Teacher facts are used in pretraining only, where they alone appear in the attack-style prompts.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -2,8 +2,6 @@
 
 Controls look for wrong answers of the right kind, or train on them, instead of the right ones."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

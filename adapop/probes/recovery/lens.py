@@ -8,8 +8,6 @@ then suppressed. Middle layers may favour any answer of the right kind, so a wro
 as the control. The adapter changes the layers, so each model has its own forward pass.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ finer ones (groups within a row, NF4, GPTQ) lose less. Embeddings, norms and the
 the original model, rounded in the same way: the cost of rounding alone.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

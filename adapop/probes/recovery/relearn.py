@@ -7,8 +7,6 @@ lower bound, because training on wrong answers may also bring facts back. It may
 below the model before training; that difference is not counted as recovered.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -5,8 +5,6 @@ model that guesses among a few dozen answers of the right kind also draws the ri
 therefore a wrong answer of the same relation, looked for in the same samples.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence

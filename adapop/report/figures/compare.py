@@ -1,7 +1,5 @@
 """The pictures of a comparison: what is left of rare and popular facts in each run, and what that cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape

@@ -1,7 +1,5 @@
 """The pictures of an experiment: lines in small panels beside each other, and differences with their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -4,8 +4,6 @@ Colours say the same thing everywhere: one ramp for popularity (light is rare, d
 its own per tier; blue is the original, orange the unlearned model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import plotly.graph_objects as go

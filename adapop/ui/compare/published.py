@@ -1,7 +1,5 @@
 """The paper's published numbers, shown beside a race and never among its own: other models, other facts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """A race: several methods on the same facts, one after the other, as runs of their own that outlive the page."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass

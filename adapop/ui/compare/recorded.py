@@ -1,8 +1,6 @@
 """The pictures and the table of a race, with what was recorded here with several seeds: hollow in the pictures, in
 columns of its own in the table, and in neither case part of the contest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a race shows: pictures, words, the paper's numbers beside them, and files to download."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

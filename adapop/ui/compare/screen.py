@@ -1,7 +1,5 @@
 """Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read from run folders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

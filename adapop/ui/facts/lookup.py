@@ -1,7 +1,5 @@
 """Where scores come from: ask a proxy for every fact, while the page watches and may stop it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it becomes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

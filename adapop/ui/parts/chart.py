@@ -1,7 +1,5 @@
 """A picture on the page with its text twin: one sentence, and the numbers as a table for those who cannot see it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gradio as gr

@@ -1,7 +1,5 @@
 """The download of a run: the report, the tables, the adapter and the command that makes it again, in one file."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A table on the page that scrolls inside itself; its first column stays in sight."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from adapop.report.table import Table

@@ -5,8 +5,6 @@ own escaping leaves `${` and backslashes alone, which would run as code; so text
 put in unescaped by `{{{ }}}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

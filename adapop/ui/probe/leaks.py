@@ -1,7 +1,5 @@
 """All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Getting facts back from inside the model, four ways, each with its control and its cost."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from adapop.probes.recovery.choice import RECOVERY, cost

@@ -1,7 +1,5 @@
 """The live pictures of the Run screen: how they are laid out, and what fills them from a run's events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

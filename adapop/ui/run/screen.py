@@ -1,7 +1,5 @@
 """Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A run's settings on the page: six in sight, the rest folded away with the paper's values, and what was changed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From what is known of a run to what the page says and allows: one table of states, and one pure function."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from adapop.runs.pace import duration, left_of, worked_before

@@ -3,8 +3,6 @@
 What its buttons do is in `guide`, what it says in `text`, and from which runs in `runs`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

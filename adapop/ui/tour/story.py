@@ -1,7 +1,5 @@
 """What the tour can tell at a moment: numbers of its two runs and of its two facts. Nothing here is typed in."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The eight cards of the tour: what each says, from the numbers of the tour's own runs, whichever way they fall."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass

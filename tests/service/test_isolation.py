@@ -107,11 +107,11 @@ def uploaded(targets) -> bool:
 
 
 def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worker, run):
-    names = [ada.predict(RUN, epochs=1, api_name="/start_run")["run"] for _ in range(3)]
+    names = [ada.predict(RUN, epochs=1, api_name="/start_run")["run"] for _ in range(2)]
     for name in names:
         ada.predict(name, api_name="/stop")
     tails = [name.rpartition("-")[2] for name in [*names, run.id]]
-    assert len(set(tails)) == 4
+    assert len(set(tails)) == 3
     assert all(len(bytes.fromhex(tail)) >= 8 for tail in tails)
     assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
 

@@ -163,7 +163,7 @@ def test_the_work_is_done_in_the_context_of_who_asked(tiny, tmp_path):
         run = worker.submit(tiny_config(), tiny)
     visitor.set("eve")
     worker.ask(run, [], []).result(PATIENCE_SECONDS)
-    assert seen == [("next_epoch", "ada"), ("next_epoch", "bob"), ("asked", "eve")]
+    assert seen == [("next_epoch", "ada"), ("next_epoch", "bob"), ("ask_models", "eve")]
 
 
 LENT = """

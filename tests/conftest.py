@@ -42,8 +42,10 @@ def own_folders(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def server():
-    """A real HTTP server on this machine that answers as a test tells it to."""
+def server(monkeypatch, tmp_path):
+    """A real HTTP server on this machine that answers as a test tells it to, also huggingface_hub's own client."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     with ScriptedServer() as scripted:
         yield scripted
 

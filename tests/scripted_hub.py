@@ -1,44 +1,64 @@
-"""A datasets-server of a test's own: tables in pages, in the shape of https://huggingface.co/docs/dataset-viewer/rows."""
+"""A Hub of a test's own: tables as the Parquet files of `refs/convert/parquet`, for huggingface_hub to download."""
+
+import hashlib
+import io
+
+import pyarrow as pa
+import pyarrow.parquet
 
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.progress import Progress
 from scripted import Asked, Reply, ScriptedServer
 
-LONGEST_PAGE = 100
 Tables = dict[tuple[str, str, str], list[dict]]
+LISTED, RESOLVED = "/api/datasets/", "/datasets/"
+BRANCH = "/revision/refs%2Fconvert%2Fparquet"
 
 
-def serve(server: ScriptedServer, tables: Tables) -> Hub:
-    """Has the server answer as datasets-server does. tables: rows by dataset, config and split. Returns its reader."""
-    server.answer = lambda asked: splits(tables, asked) if asked.path == "/splits" else page(tables, asked)
+def serve(server: ScriptedServer, tables: Tables, rows_a_file: int = 100) -> Hub:
+    """Has the server answer as the Hub does. tables: rows by dataset, config and split. Returns its reader."""
+    files = {}
+    for (dataset, config, split), rows in tables.items():
+        for number in range(max(1, -(-len(rows) // rows_a_file))):
+            part = rows[number * rows_a_file : (number + 1) * rows_a_file]
+            files[dataset, f"{config}/{split}/{number:04}.parquet"] = parquet(part)
+    commit = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
+    server.answer = lambda asked: answer(files, commit, asked)
     return Hub(Progress(), Cache(), server.url)
 
 
-def splits(tables: Tables, asked: Asked) -> object:
-    found = [key for key in tables if key[0] == asked.query["dataset"]]
-    listed = [{"dataset": dataset, "config": config, "split": split} for dataset, config, split in found]
-    return {"splits": listed, "pending": [], "failed": []}
+def parquet(rows: list[dict]) -> bytes:
+    """The rows as a Parquet file, in which a column of numbers and texts is all texts: a column has one type."""
+    columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    for name, cells in columns.items():
+        if len({type(cell) for cell in cells} - {type(None)}) > 1:
+            columns[name] = [None if cell is None else str(cell) for cell in cells]
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(columns), file)
+    return file.getvalue()
 
 
-def page(tables: Tables, asked: Asked) -> object:
-    query = asked.query
-    rows = tables.get((query["dataset"], query["config"], query["split"]))
-    if asked.path != "/rows" or rows is None:
-        return Reply({"error": "Not found."}, 404)
-    offset, length = int(query["offset"]), int(query["length"])
-    if length > LONGEST_PAGE:
-        return Reply({"error": "Parameter 'length' must not be greater than 100"}, 422)
-    return page_of(rows, offset, length)
+def answer(files: dict[tuple[str, str], bytes], commit: str, asked: Asked) -> Reply:
+    """What https://huggingface.co/api/datasets/{id}/revision/… and /datasets/{id}/resolve/{commit}/{file} answer."""
+    if asked.path.startswith(LISTED) and asked.path.endswith(BRANCH):
+        dataset = asked.path[len(LISTED) : -len(BRANCH)]
+        names = [name for of, name in files if of == dataset]
+        if not names:
+            return Reply(b"", 401, {"X-Error-Code": "RepoNotFound"})
+        return Reply({"id": dataset, "sha": commit, "siblings": [{"rfilename": name} for name in names]})
+    dataset, _, place = asked.path.removeprefix(RESOLVED).partition("/resolve/")
+    of, _, name = place.partition("/")
+    if of != commit:
+        return Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"})
+    if (dataset, name) not in files:
+        return Reply(b"", 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
+    content = files[dataset, name]
+    etag = hashlib.sha256(content).hexdigest()
+    return Reply(content, 200, {"ETag": f'"{etag}"', "X-Repo-Commit": commit, "Content-Type": "binary/octet-stream"})
 
 
-def page_of(rows: list[dict], offset: int, length: int = LONGEST_PAGE) -> dict:
-    names = list(rows[0]) if rows else []
-    shown = list(enumerate(rows))[offset : offset + length]
-    return {
-        "features": [{"feature_idx": i, "name": name, "type": {"_type": "Value"}} for i, name in enumerate(names)],
-        "rows": [{"row_idx": i, "row": row, "truncated_cells": []} for i, row in shown],
-        "num_rows_total": len(rows),
-        "num_rows_per_page": 100,
-        "partial": False,
-    }
+def downloads(server: ScriptedServer) -> list[str]:
+    """The files that were asked for, in order."""
+    return [asked.path.rpartition("/resolve/")[2].partition("/")[2] for asked in server.asked if asked.method == "GET"
+            and "/resolve/" in asked.path]  # fmt: skip

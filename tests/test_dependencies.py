@@ -19,6 +19,7 @@ OPTIONAL = {
     "lm_eval": "`probe --capability` says how to install it",
     "datasets": "comes with lm_eval",
     "gradio_client": "comes with gradio, which pins it",
+    "httpx": "comes with gradio, whose own downloads go through it and are refused there",
     "resource": "of the standard library, but not on Windows",
 }
 # prints every address outside this machine that is connected to or looked up, and refuses it

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from adapop.paths import ROOT
@@ -30,6 +31,7 @@ def imports_of(source: str) -> list[str]:
     return found
 
 
+@cache
 def modules() -> dict[Path, list[str]]:
     """What each module of the package imports."""
     found = {path: imports_of(path.read_text(encoding="utf-8")) for path in (ROOT / "adapop").rglob("*.py")}

@@ -26,7 +26,7 @@ FIELDS_DOCUMENTED = ("config/run.py", "config/methods.py", "training/events.py",
 @pytest.fixture
 def few(tiny):
     """Four facts to forget, from rare to famous, and as many to retain."""
-    return replace(tiny, utility=())
+    return tiny
 
 
 def steps(run):

@@ -16,7 +16,7 @@ from adapop.config.presets import make_config
 from adapop.errors import AdaPopError, ConfigError, DataError
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import Fact, FactSet, scores_of
-from adapop.facts.files import columns_of, guessed, read_facts
+from adapop.facts.files import guessed, read_table
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
 from adapop.popularity import controls
@@ -120,8 +120,8 @@ def facts_of(source: str, progress: Progress, column: str | None = None) -> Fact
         raise DataError(
             f"There is no set and no file called {source!r}.", f"Use {', '.join(ENTRIES)}, or a file's path."
         )
-    columns = {**guessed(columns_of(path)), "score": column} if column else None
-    return read_facts(path, columns=columns)
+    table = read_table(path)
+    return table.facts(columns={**guessed(table.columns), "score": column} if column else None)
 
 
 def _asked(make: Callable[[argparse.Namespace, Progress], Proxy]):

@@ -8,7 +8,7 @@ import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, shown
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
 
@@ -165,4 +165,4 @@ def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
     ConfigError: the value is none of the known ones.
     """
     if value not in known:
-        raise ConfigError(f"{name} is {value!r}.", f"Use one of {', '.join(known)}.")
+        raise ConfigError(f"{name} is {shown(value)!r}.", f"Use one of {', '.join(known)}.")

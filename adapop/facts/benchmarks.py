@@ -5,12 +5,14 @@ DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used become
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adapop.errors import NetworkError, shown
+from adapop.errors import DataError, NetworkError, shown
 from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, separated
+from adapop.facts.parquet import lines_of
 from adapop.facts.rows import fact_of, items_of
 from adapop.facts.text import asked
 from adapop.online.hub import Hub
@@ -29,6 +31,7 @@ ADDED = {name: name for name in ("id", "score_source", "paraphrases")}
 REWORDED = ("paraphras", "rephras", "reword")
 # the paper's system prompt asks for the same in other words
 SYSTEM = "You are a terse assistant that states facts and nothing else. Answer in a few correct words."
+MAX_BYTES = 64 * 1024 * 1024  # of a file's rows, unpacked
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
 
@@ -98,9 +101,23 @@ def system_prompt(model: str, facts: FactSet) -> str:
     return SYSTEM if model != SANDBOX and benchmark_of(facts) else ""
 
 
+def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:
+    """All rows of a split, in order."""
+    rows: list[dict] = []
+    for path in hub.files(dataset, config, split):
+        try:
+            _, *lines = lines_of(path, MAX_BYTES)
+        except DataError as error:
+            raise NetworkError(
+                f"{dataset}, {split}: {error.message}", f"Delete {path}, and download it again."
+            ) from None
+        rows += map(json.loads, lines)
+    return rows
+
+
 def _rows(hub: Hub, dataset: str, config: str, split: str, columns: Mapping[str, str]) -> list[dict]:
     """The rows of a split, checked to have every column in `columns`."""
-    rows = hub.rows(dataset, config, split)
+    rows = _table(hub, dataset, config, split)
     found = list(rows[0]) if rows else []
     if missing := [column for column in columns.values() if column not in found]:
         raise _lacks(f"{dataset}, {config}/{split}, has no column {missing[0]!r}", found)
@@ -133,7 +150,7 @@ def _reworded(hub: Hub, split: str, rows: Sequence[Mapping]) -> list[dict]:
     The columns of such a split are not documented. Columns named for rewordings are used, or else `question`, which the
     paper's code asks.
     """
-    others = hub.rows(DUET, hub.config_of(DUET, split), split)
+    others = _table(hub, DUET, hub.config_of(DUET, split), split)
     columns = list(others[0]) if others else []
     texts = [name for name in columns if any(part in name.lower() for part in REWORDED)] or ["question"]
     places: dict[object, list[int]] = defaultdict(list)

@@ -6,8 +6,8 @@ a `Problem` with row, column, value and fix.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -35,15 +35,6 @@ COLUMNS = {
 NAMES = frozenset(name for names in COLUMNS.values() for name in names)
 
 
-def columns_of(path: Path) -> list[str]:
-    """The names of a file's columns, in order; for JSON, every key of any object.
-
-    Raises:
-        DataError: the file cannot be read as a table, or is empty or too large.
-    """
-    return _names(row for _, row in _rows(path, NAMES)[0])
-
-
 def guessed(columns: Iterable[str]) -> dict[str, str]:
     """Our field -> its column, found by the usual names in any case; fields without a column are left out."""
     present = {str(name).strip().lower(): name for name in columns}
@@ -52,6 +43,116 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
         for field, names in COLUMNS.items()
         if any(name in present for name in names)
     }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file that was read once: its columns can be looked at, and its facts made under one choice and another."""
+
+    path: Path
+    rows: tuple[tuple[int, Mapping[str, object]], ...]
+    """The readable rows, with their numbers as in a spreadsheet."""
+    problems: tuple[Problem, ...]
+    """Of the rows that cannot be read."""
+    header: tuple[str, ...]
+    """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for JSON."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order; for JSON, every key of any object."""
+        return [name for name in dict.fromkeys(name for _, row in self.rows for name in row) if name.strip()]
+
+    def check_once(self, names: Iterable[str]) -> None:
+        """Refuses two columns of one of these names, in any case: which of them is meant cannot be known.
+
+        Raises:
+            DataError: there are two.
+        """
+        for name in (name.strip().lower() for name in names):
+            if self.header.count(name) > 1:
+                raise DataError(f"{self.path.name} has two columns called {name!r}.", "Rename or delete one of them.")
+
+    def facts(self, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
+        """The facts, by group: as `read_facts`."""
+        chosen = self._chosen(columns) if self.rows else {}
+        problems = list(self.problems)
+        groups: dict[str, list[Fact]] = {name: [] for name in GROUPS}
+        seen: dict[str, int] = {}
+        for number, row in self.rows:
+            read = fact_of(number, row, chosen)
+            if isinstance(read, Problem):
+                problems.append(read)
+                continue
+            own, fact = read
+            fact = replace(fact, id=fact.id or f"row-{number}")
+            if fact.id in seen:
+                message = f"is already the id of row {seen[fact.id]}"
+                problems.append(Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique."))
+                continue
+            seen[fact.id] = number
+            groups[group if own in ("", "forget") else own].append(fact)
+        facts = FactSet(name or self.path.stem, **{name: tuple(members) for name, members in groups.items()})
+        facts = separated(facts, seen, chosen.get("question", ""))
+        problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
+        if not groups[group]:
+            raise DataError(
+                f"{self.path.name} has no usable fact to {group}.",
+                "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
+                tuple(problems),
+            )
+        return replace(facts, problems=tuple(problems), notes=_unseen(facts, seen))
+
+    def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
+        """Our field -> the file's column: as given in `columns`, or a guess if that is None.
+
+        Raises:
+            DataError: an unknown field, a column that the file lacks or has twice, or no question or answer column.
+        """
+        self.check_once((columns or {}).values())
+        present = self.columns
+        found = ", ".join(repr(shown(name)) for name in present[:COLUMNS_SHOWN]) or "none"
+        found += ", …" if len(present) > COLUMNS_SHOWN else ""
+        for field, column in (columns or {}).items():
+            if field not in COLUMNS:
+                raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
+            if column not in present:
+                raise DataError(
+                    f"{self.path.name} has no column {shown(column)!r} to read the {field} from "
+                    f"(its columns: {found}).",
+                    "Choose another column.",
+                )
+        guess = guessed(present)
+        chosen = guess if columns is None else dict(columns)
+        if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
+            chosen.pop("score_source", None)  # the guessed column names the source of another score column
+        for field in ("question", "answer"):
+            if field not in chosen:
+                fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"
+                raise DataError(
+                    f"{self.path.name} has no {field} column (its columns: {found}).", f"{fix}, or choose it."
+                )
+        return chosen
+
+
+def read_table(path: Path) -> Table:
+    """The file's rows.
+
+    Raises:
+        DataError: the file is empty, too large, not UTF-8, of an unknown kind, or has two columns of a name we know.
+    """
+    most, header = max_facts(), []
+    read = list(islice(rows_of(path, header), most + 1))
+    if not read:
+        raise DataError(f"{path.name} has no rows.", "Add a header and at least one fact: question,answer,score.")
+    if len(read) > most:
+        reader = "this public Space reads" if is_public() else "are read"
+        own = ", or run the app on a machine of your own" if is_public() else ""
+        raise DataError(f"{path.name} has more than {most:,} rows, the most that {reader}.", f"Split the file{own}.")
+    problems = tuple(row for row in read if isinstance(row, Problem))
+    rows = tuple(row for row in read if not isinstance(row, Problem))
+    table = Table(path, rows, problems, tuple(name.strip().lower() for name in header))
+    table.check_once(NAMES)
+    return table
 
 
 def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
@@ -64,33 +165,7 @@ def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = N
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
             column, or has no usable row. `problems` then says what was wrong with each row.
     """
-    rows, problems = _rows(path, NAMES | {column.strip().lower() for column in (columns or {}).values()})
-    chosen = _chosen(path, _names(row for _, row in rows), columns) if rows else {}
-    groups: dict[str, list[Fact]] = {name: [] for name in GROUPS}
-    seen: dict[str, int] = {}
-    for number, row in rows:
-        read = fact_of(number, row, chosen)
-        if isinstance(read, Problem):
-            problems.append(read)
-            continue
-        own, fact = read
-        fact = replace(fact, id=fact.id or f"row-{number}")
-        if fact.id in seen:
-            message = f"is already the id of row {seen[fact.id]}"
-            problems.append(Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique."))
-            continue
-        seen[fact.id] = number
-        groups[group if own in ("", "forget") else own].append(fact)
-    facts = FactSet(name or path.stem, **{name: tuple(members) for name, members in groups.items()})
-    facts = separated(facts, seen, chosen.get("question", ""))
-    problems = sorted((*problems, *facts.problems), key=lambda problem: problem.row)
-    if not groups[group]:
-        raise DataError(
-            f"{path.name} has no usable fact to {group}.",
-            "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
-            tuple(problems),
-        )
-    return replace(facts, problems=tuple(problems), notes=_unseen(facts, seen))
+    return read_table(path).facts(name, columns, group)
 
 
 def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
@@ -113,48 +188,3 @@ def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
 
 def _texts_of(fact: Fact) -> tuple[str, ...]:
     return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object
-
-
-def _rows(path: Path, unique: Collection[str]) -> tuple[list[tuple[int, dict]], list[Problem]]:
-    """The readable rows with their numbers, and the problems of the others."""
-    most = max_facts()
-    read = list(islice(rows_of(path, frozenset(unique)), most + 1))
-    if not read:
-        raise DataError(f"{path.name} has no rows.", "Add a header and at least one fact: question,answer,score.")
-    if len(read) > most:
-        reader = "this public Space reads" if is_public() else "are read"
-        own = ", or run the app on a machine of your own" if is_public() else ""
-        raise DataError(f"{path.name} has more than {most:,} rows, the most that {reader}.", f"Split the file{own}.")
-    problems = [row for row in read if isinstance(row, Problem)]
-    return [row for row in read if not isinstance(row, Problem)], problems
-
-
-def _names(rows: Iterable[Mapping]) -> list[str]:
-    return [name for name in dict.fromkeys(name for row in rows for name in row) if name.strip()]
-
-
-def _chosen(path: Path, present: list[str], columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Our field -> the file's column: as given in `columns`, or a guess if that is None.
-
-    Raises:
-        DataError: an unknown field, a column that the file lacks, or no question or answer column.
-    """
-    found = ", ".join(repr(shown(name)) for name in present[:COLUMNS_SHOWN]) or "none"
-    found += ", …" if len(present) > COLUMNS_SHOWN else ""
-    for field, column in (columns or {}).items():
-        if field not in COLUMNS:
-            raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
-        if column not in present:
-            raise DataError(
-                f"{path.name} has no column {shown(column)!r} to read the {field} from (its columns: {found}).",
-                "Choose another column.",
-            )
-    guess = guessed(present)
-    chosen = guess if columns is None else dict(columns)
-    if chosen.get("score") != guess.get("score") and chosen.get("score_source") == guess.get("score_source"):
-        chosen.pop("score_source", None)  # the guessed column names the source of another score column
-    for field in ("question", "answer"):
-        if field not in chosen:
-            fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"
-            raise DataError(f"{path.name} has no {field} column (its columns: {found}).", f"{fix}, or choose it.")
-    return chosen

@@ -64,16 +64,22 @@ def _too_large(path: Path) -> DataError:
 def main(path: Path) -> None:
     """The reader process: prints the lines. Any exception means that the file cannot be read."""
     _limit()
-    import pyarrow.parquet
-
     try:
-        with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            print(json.dumps(file.schema_arrow.names))
-            for batch in file.iter_batches(BATCH, use_threads=False):
-                for row in batch.to_pylist():
-                    print(json.dumps(row, default=_plain))
+        for line in unpacked(path):
+            print(line)
     except MemoryError:
         sys.exit(TOO_MUCH)
+
+
+def unpacked(path: Path) -> Iterator[str]:
+    """The lines, read in this process and without a limit."""
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        yield json.dumps(file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH, use_threads=False):
+            for row in batch.to_pylist():
+                yield json.dumps(row, default=_plain)
 
 
 def _limit() -> None:

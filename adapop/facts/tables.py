@@ -28,10 +28,10 @@ FORMATS = (".csv", ".json", ".jsonl", ".parquet")
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+def rows_of(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
 
-    unique: column names, in lower case, that may occur only once in the header.
+    header: an empty list, filled with the names of the columns as a CSV or Parquet has them.
 
     Raises:
         DataError: the file is of an unknown kind, too large, not UTF-8, or not of the kind its suffix says.
@@ -46,9 +46,9 @@ def rows_of(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | P
     if suffix == ".parquet":
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
-        yield from _parquet_rows(path, unique)
+        yield from _parquet_rows(path, header)
     elif suffix == ".csv":
-        yield from _csv_rows(path, _text(path, content), unique)
+        yield from _csv_rows(path, _text(path, content), header)
     else:
         text = _text(path, content)
         rows = _json_rows(path, text) if suffix == ".json" else _jsonl_rows(text.split("\n"))
@@ -84,10 +84,9 @@ def _text(path: Path, content: bytes) -> str:
     return text
 
 
-def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
     """The rows of a CSV file, without the apostrophes that `cell` puts in front of formulas."""
     csv.field_size_limit(MAX_BYTES)
-    header: list[str] = []
     number = 0
     try:
         mark = _delimiter(text)
@@ -97,8 +96,8 @@ def _csv_rows(path: Path, text: str, unique: frozenset[str]) -> Iterator[tuple[i
             if not any(cell.strip() for cell in cells):
                 continue
             if not header:
-                header = cells
-                _check_header(path, header, unique)
+                _check_header(path, cells)
+                header += cells
             elif any(beyond := cells[len(header) :]):
                 column, fix = f"column {len(header) + 1}", f"Put cells that contain {MARKS[mark]} in quotes."
                 yield Problem(number, column, shown(mark.join(beyond)), "has no name in the header", fix)
@@ -123,14 +122,10 @@ def _delimiter(text: str) -> str:
     return max(MARKS, key=header[0].count)
 
 
-def _check_header(path: Path, header: list[str], unique: frozenset[str]) -> None:
+def _check_header(path: Path, header: list[str]) -> None:
     if len(header) > MAX_COLUMNS:
         raise _too_wide(path, f"{len(header):,}")
     _check_names(path, header)
-    names = [name.strip().lower() for name in header]
-    for name in names:
-        if names.count(name) > 1 and name in unique:
-            raise DataError(f"{path.name} has two columns called {name!r}.", "Rename or delete one of them.")
 
 
 def _check_names(path: Path, names: Iterable[str]) -> None:
@@ -219,9 +214,10 @@ def _constant(name: str) -> str | float:
     return float("nan") if name == "NaN" else name
 
 
-def _parquet_rows(path: Path, unique: frozenset[str]) -> Iterator[tuple[int, dict] | Problem]:
+def _parquet_rows(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
     lines = lines_of(path, MAX_BYTES)
-    _check_header(path, json.loads(next(lines)), unique)
+    header += json.loads(next(lines))
+    _check_header(path, header)
     yield from _jsonl_rows(lines)
 
 

@@ -1,16 +1,17 @@
 """A question in the model's own chat template, as token ids, in which no text of a user becomes a control token.
 
-transformers renders a chat to text and then tokenises the text, so an `<|eot_id|>` in a question would end the user's
-turn. Here (1) a break character is put into the user's control tokens, (2) the template is rendered, (3) the template's
-own control tokens are replaced by placeholders, (4) the breaks are removed and the text is tokenised once. An ordinary
-question gets the ids of plain `apply_chat_template`; a control token in a question is read as plain letters.
-(transformers 5.20 and later does something similar, in several passes, but requires Python 3.11.)
+transformers' `apply_chat_template(sanitize_control_tokens=True)` reads a user's `<|eot_id|>` as letters. Three things
+it leaves to us. It knows a control token by its letters alone, so one that the tokenizer's normaliser makes of others
+(of a full-width ＜s＞) gets through: a chat with a control token that its template did not write is refused. It reads
+no text without a template, and gives no offsets: answers are read by a copy of the tokenizer that knows no control
+tokens. And it takes several times as long, so it gets only the texts that hold one.
 """
 
 from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,13 +24,15 @@ from adapop.errors import DataError, ModelError, shown
 
 DATE = "10 Apr 2025"  # the paper's; Llama 3's templates would write today's date, and every number would change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
-# Unicode noncharacters, which texts do not contain: the break, the two ends of a placeholder, a dummy answer
-BREAK, OPEN, CLOSE, ANSWER = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
-UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # lone surrogates and noncharacters
+ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
+# lone surrogates, noncharacters, and the two private characters that transformers takes out of a user's text
+UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
+SIGN = re.compile(r"[^\w\s/]")  # control tokens have some; a slash stays, for templates that obey "/no_think"
 NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for example: "
     "Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
+Turns = Sequence[Mapping[str, str]]
 
 
 def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str | None = "") -> tuple[int, ...]:
@@ -41,24 +44,24 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str
         ModelError: the tokenizer has no chat template, one that fails, or no tokenizer.json.
         DataError: the text has an invalid character, or cannot be read as plain text.
     """
-    reader = _reader(tokenizer)
-    asked, told = reader.broken(question), reader.broken(system or "")
-    turns = [{"role": "user", "content": asked}]
-    if told:
+    _check(tokenizer, question, system or "")
+    turns = [{"role": "user", "content": question}]
+    if system:
+        told = [{"role": "system", "content": system}, *turns]
         try:
-            text = reader.rendered([{"role": "system", "content": told}, *turns])
+            chat = _applied(tokenizer, told)
         except TemplateError:
-            text = ""
-        if told.strip() in text and asked.strip() in text:
-            return reader.prompt(text)
-        turns = [{"role": "user", "content": f"{told}\n\n{asked}"}]
+            chat = ""
+        if system.strip() in chat and question.strip() in chat:
+            return _ids(tokenizer, told, chat)
+        turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
     try:
-        text = reader.rendered(turns)
+        chat = _applied(tokenizer, turns)
     except TemplateError as error:
         raise ModelError(f"The model's chat template cannot show a question: {error}", NO_TEMPLATE) from error
-    if asked.strip() not in text:
+    if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
-    return reader.prompt(text)
+    return _ids(tokenizer, turns, chat)
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
@@ -67,9 +70,11 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
     Raises:
         ModelError, DataError: as for `encode_prompt`.
     """
-    reader = _reader(tokenizer)
-    _check_readable(text)
-    return reader.checked(reader.backend.encode(text, add_special_tokens=False), text)
+    _check(tokenizer, text)
+    control = _control(tokenizer, tokenizer.get_chat_template())
+    encoded = control.letters.encode(text, add_special_tokens=False)
+    control.check(encoded.ids, text)
+    return encoded
 
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
@@ -77,12 +82,12 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
     The AdaPop paper's code trains on these tokens. Llama: <|eot_id|>; Gemma: <end_of_turn>, newline, <eos>.
     """
-    reader = _reader(tokenizer)
+    _check(tokenizer)
     turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
     tail = ()
     try:
-        before, _, after = reader.rendered(turns, prompt=False).rpartition(ANSWER)
-        tail = reader.prompt(after) if before else ()
+        before, _, after = _applied(tokenizer, turns, add_generation_prompt=False).rpartition(ANSWER)
+        tail = tuple(tokenizer.encode(after, add_special_tokens=False)) if before else ()
     except TemplateError:  # a template for a single question has no place for an answer
         pass
     end = tokenizer.eos_token_id
@@ -90,98 +95,87 @@ def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _Reader:
-    """A tokenizer whose control tokens only a template can write."""
+class _Control:
+    """A tokenizer's control tokens: those marked special, and those that its template writes, but not Gemma's line ends
+    and single letters."""
 
-    tokenizer: PreTrainedTokenizerBase
-    template: str
+    names: Mapping[int, str]
+    """Without the unknown token, which any odd letter may become."""
+    written: re.Pattern
+    """Matches any of them in a text."""
     backend: Tokenizer
-    """Reads every control token as plain text, and each placeholder as one token."""
-    control: re.Pattern
-    """Matches any control token."""
-    placeholders: Mapping[str, str]
-    """Control token -> its placeholder."""
-    ids: Mapping[int, int]
-    """Id of a placeholder -> id of its control token."""
+    """Reads them as tokens."""
+    letters: Tokenizer
+    """Reads them as plain text."""
 
-    def broken(self, text: str) -> str:
-        """A user's text, with a break after the first character of each control token in it."""
-        _check_readable(text)
-        return re.sub(f"(?s)(?={self.control.pattern})(.)", rf"\1{BREAK}", text)
-
-    def rendered(self, turns: Sequence[Mapping[str, str]], prompt: bool = True) -> str:
-        """The chat as text. prompt: whether to open the assistant's turn.
+    def check(self, ids: Sequence[int], text: str, chat: str = "") -> None:
+        """Refuses a control token that a user's text became. chat: has those that may be among the ids.
 
         Raises:
-            TemplateError: the template refuses these turns.
+            DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain text as well.
         """
-        return self.tokenizer.apply_chat_template(
-            list(turns),
-            chat_template=self.template,
-            add_generation_prompt=prompt,
-            tokenize=False,
-            date_string=DATE,
-        )
-
-    def prompt(self, text: str) -> tuple[int, ...]:
-        """Ids of a rendered chat."""
-        replaced = self.control.sub(lambda found: self.placeholders[found[0]], text)
-        encoded = self.checked(self.backend.encode(replaced.replace(BREAK, ""), add_special_tokens=False), text)
-        return tuple(self.ids.get(token, token) for token in encoded.ids)
-
-    def checked(self, encoded: Encoding, text: str) -> Encoding:
-        """The encoding, checked to contain no control token.
-
-        Raises:
-            DataError: it does: some tokenizers (Unigram, whole words) find one in plain text as well.
-        """
-        forbidden = {*self.ids.values()} - {self.tokenizer.unk_token_id}
-        if made := forbidden.intersection(encoded.ids):
-            name, where = self.tokenizer.convert_ids_to_tokens(made.pop()), shown(text.replace(BREAK, ""))
-            raise DataError(
-                f"{where!r} contains {name}, which this model's tokenizer cannot read as plain text.", "Remove it."
-            )
-        return encoded
+        due = self.backend.encode(chat, add_special_tokens=False).ids
+        for token in Counter(filter(self.names.get, ids)) - Counter(due):
+            raise _not_plain(text, self.names[token])
 
 
-def _check_readable(text: str) -> None:
-    if found := UNREADABLE.search(text):
-        raise DataError(
-            f"A text has U+{ord(found[0]):04X} at character {found.start() + 1:,}, which is no character.", "Remove it."
-        )
+def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:
+    """Ids of the turns. chat: them as text."""
+    control = _control(tokenizer, tokenizer.get_chat_template())
+    text = "\n".join(turn["content"] for turn in turns)
+    if hostile := control.written.search(text):
+        try:
+            ids = _applied(tokenizer, turns, tokenize=True, sanitize_control_tokens=True, return_dict=False)
+        except ValueError:
+            raise _not_plain(text, hostile[0]) from None
+    else:
+        ids = control.backend.encode(chat, add_special_tokens=False).ids
+    innocent = [{**turn, "content": SIGN.sub("x", turn["content"])} for turn in turns]
+    control.check(ids, text, _applied(tokenizer, innocent))
+    return tuple(ids)
 
 
-def _reader(tokenizer: PreTrainedTokenizerBase) -> _Reader:
+def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) -> str | list[int]:
+    """What the chat template makes of the turns: text, unless told to tokenize.
+
+    Raises:
+        TemplateError: the template refuses these turns.
+    """
+    template = tokenizer.get_chat_template()
+    template = FIXED_CLOCK + template if "strftime_now" in template else template
+    options = {"tokenize": False, "add_generation_prompt": True, **options}
+    return tokenizer.apply_chat_template(list(turns), chat_template=template, date_string=DATE, **options)
+
+
+def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
     if tokenizer.chat_template is None:
         raise ModelError("The model's tokenizer has no chat template.", NO_TEMPLATE)
     if not tokenizer.is_fast:
         raise ModelError("The model's tokenizer has no tokenizer.json.", "Pick a model that has one.")
-    template = tokenizer.get_chat_template()
-    return _made(tokenizer, FIXED_CLOCK + template if "strftime_now" in template else template)
+    for found in filter(None, map(UNREADABLE.search, texts)):
+        where = f"U+{ord(found[0]):04X} at character {found.start() + 1:,}"
+        raise DataError(f"A text has {where}, which is no character.", "Remove it.")
+
+
+def _not_plain(text: str, name: str) -> DataError:
+    message = f"{shown(text)!r} contains {name}, which this model's tokenizer cannot read as plain text."
+    return DataError(message, "Remove it.")
 
 
 @lru_cache(maxsize=4)
-def _made(tokenizer: PreTrainedTokenizerBase, template: str) -> _Reader:
-    """The reader of a tokenizer and template.
-
-    Control tokens are those marked special and those that the template writes, but not Gemma's runs of spaces.
-    """
-    control = {
-        token.content: (number, token)
+def _control(tokenizer: PreTrainedTokenizerBase, template: str) -> _Control:
+    names = {
+        number: token.content
         for number, token in tokenizer.added_tokens_decoder.items()
         if len(token.content.strip()) > 1 and (token.special or token.content in template)
     }
     backend = copy.deepcopy(tokenizer.backend_tokenizer)
     backend.no_truncation()
     backend.no_padding()
-    backend.add_special_tokens([AddedToken(content, special=True, normalized=False) for content in control])
-    backend.encode_special_tokens = True  # reads them as plain text
-    placeholders, ids = {}, {}
-    for content, (number, token) in control.items():
-        placeholders[content] = f"{OPEN}{number}{CLOSE}"
-        sides = dict(lstrip=token.lstrip, rstrip=token.rstrip, single_word=token.single_word)
-        backend.add_tokens([AddedToken(placeholders[content], special=False, normalized=token.normalized, **sides)])
-        ids[backend.token_to_id(placeholders[content])] = number
-    longest_first = sorted(control, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-    return _Reader(tokenizer, template, backend, pattern, placeholders, ids)
+    letters = copy.deepcopy(backend)
+    letters.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names.values()])
+    letters.encode_special_tokens = True  # reads them as plain text
+    longest_first = sorted(names.values(), key=len, reverse=True)
+    written = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+    names.pop(tokenizer.unk_token_id, None)
+    return _Control(names, written, backend, letters)

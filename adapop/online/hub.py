@@ -1,111 +1,141 @@
-"""Rows of public data sets from Hugging Face's datasets-server, page by page; each page is cached at once.
+"""Files of public data sets, as Parquet, from the branch that the Hugging Face Hub converts each of them to.
 
-Format: https://huggingface.co/docs/dataset-viewer/rows and /splits. A page has at most 100 rows; `partial` means that
-a data set is too big to be served whole; `truncated_cells` names cells that were cut.
+There a split is `{config}/{split}/0000.parquet` and on; one that is too big to be converted whole is
+`{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet. huggingface_hub downloads and keeps
+the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All are of the one commit that was found first.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from huggingface_hub import HfApi, constants, hf_hub_download
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HfHubHTTPError,
+    HTTPError,  # of the HTTP library that this huggingface_hub is built on
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
 from adapop.errors import NetworkError, shown
 from adapop.online.cache import Cache
-from adapop.online.client import Web
 from adapop.progress import Progress
 
-BASE = "https://datasets-server.huggingface.co"
-NAME = "The Hugging Face datasets-server"
-PAGE = 100
+BRANCH = "refs/convert/parquet"
+FILE = re.compile(r"([^/]+)/([^/]+)/\d+\.parquet")
+LIST_SECONDS = 30.0
 AGAIN = "Try again later; what was found is kept."
 
 
 class Hub:
-    """Public data sets of the Hugging Face Hub, read through a cache."""
+    """Public data sets of the Hugging Face Hub: a second download asks nothing. endpoint: instead of HF_ENDPOINT."""
 
-    def __init__(self, progress: Progress, cache: Cache, base: str = BASE) -> None:
+    def __init__(self, progress: Progress, cache: Cache, endpoint: str | None = None) -> None:
         self._progress = progress
         self._cache = cache
-        self._web = Web(base, NAME, progress)
+        self._endpoint = endpoint or constants.ENDPOINT
 
-    def rows(self, dataset: str, config: str, split: str) -> list[dict]:
-        """All rows of a split, in order. An interrupted download continues where it ended.
+    def files(self, dataset: str, config: str, split: str) -> list[Path]:
+        """The Parquet files of a split, in its order. A stop is heard between two files.
 
         Raises:
-            NetworkError: no such split; pages that are partial, truncated or not what was requested; a data set that
-                changed meanwhile; or what `Web` raises.
+            NetworkError: no such split, or only a part of it; the Hub cannot be reached, refuses, or has changed the
+                data set on the way.
+            Stopped: somebody asked to stop.
         """
-        rows, total = [], None
-        while total is None or len(rows) < total:
-            page = self._page(dataset, config, split, len(rows), total)
-            if total not in (None, page["total"]):
-                self._cache.put(None, "hub rows", dataset, config, split, "0")  # the next attempt starts over
-                raise NetworkError(f"{dataset}, {split}, has changed while it was read.", "Start the download again.")
-            total = page["total"]
-            rows += page["rows"]
-            self._progress.say(f"{dataset}, {split}: {len(rows):,} of {total:,} rows")
-        return rows
+        commit, names = self._listed(dataset, config, split)
+        paths = []
+        for number, name in enumerate(names, start=1):
+            self._progress.say(f"{dataset}, {split}: file {number:,} of {len(names):,}")
+            with self._in_words(dataset, commit):
+                place = {"repo_type": "dataset", "revision": commit, "endpoint": self._endpoint}
+                paths.append(Path(hf_hub_download(dataset, name, **place)))
+        return paths
 
     def config_of(self, dataset: str, split: str) -> str:
-        """The name of the configuration that contains a split.
+        """The name of the configuration that holds a split, asked once.
 
         Raises:
-            NetworkError: none contains it, or the reply is no list of splits.
+            NetworkError, Stopped: as `files`.
         """
-        known = self._cache.get("hub splits", dataset)
-        listed = known.value if known else []
-        if split not in [name for _, name in listed]:
-            listed = _listed(self._web.get("/splits", dataset=dataset), dataset)
-            self._cache.put(listed, "hub splits", dataset)
-        for config, name in listed:
-            if name == split:
-                return config
-        names = ", ".join(sorted({shown(name) for _, name in listed})) or "none"
-        raise NetworkError(f"{dataset} has no split {split} (its splits: {names}).", "Was it renamed on the Hub?")
+        _, names = self._listed(dataset, None, split)
+        return names[0].partition("/")[0]
 
-    def _page(self, dataset: str, config: str, split: str, offset: int, total: int | None) -> dict:
-        """{"rows": rows from an offset on, "total": number of rows in the split}. total: that number, if known."""
-        key = ("hub rows", dataset, config, split, str(offset))
-        known = self._cache.get(*key)
-        if known and known.value and total in (None, known.value["total"]):
-            return known.value
-        reply = self._web.get("/rows", dataset=dataset, config=config, split=split, offset=offset, length=PAGE)
-        page = _checked(reply, f"{dataset}, {split}", offset)
-        self._cache.put(page, *key)
-        return page
+    def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
+        """(commit, names of the files) of a split; of the first configuration that has it, if none is asked for."""
+        known = self._cache.get("hub files", dataset)
+        for listing in (known.value, None) if known and known.value else (None,):
+            commit, names = listing or self._asked(dataset)
+            for name in names:
+                found = FILE.fullmatch(name)
+                if found and found[2] == split and config in (None, found[1]):
+                    return commit, sorted(other for other in names if other.startswith(f"{found[1]}/{split}/"))
+        found = {match[2] for match in map(FILE.fullmatch, names) if match and config in (None, match[1])}
+        if f"partial-{split}" in found:
+            raise NetworkError(
+                f"The Hub converts only a part of {dataset}, {split}.", "Download the data set and use it as a file."
+            )
+        there = ", ".join(sorted(map(shown, found))) or "none"
+        raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
 
+    def _asked(self, dataset: str) -> tuple[str, list[str]]:
+        """(commit, names of all files) of the converted data set, which are then known."""
+        self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
+        with self._in_words(dataset):
+            info = HfApi(endpoint=self._endpoint).dataset_info(dataset, revision=BRANCH, timeout=LIST_SECONDS)
+            listing = info.sha, [sibling.rfilename for sibling in info.siblings or ()]
+            if not isinstance(info.sha, str):
+                raise ValueError("no commit")
+        self._cache.put(listing, "hub files", dataset)
+        return listing
 
-def _checked(reply: object, where: str, offset: int) -> dict:
-    """The rows and the total of a page, checked to be what was requested."""
-    items, total = _field(reply, "rows", list, where), _field(reply, "num_rows_total", int, where)
-    if reply.get("partial"):
-        raise NetworkError(f"{NAME} serves only a part of {where}.", "Download the data set and use it as a file.")
-    due = min(PAGE, max(0, total - offset))
-    if len(items) != due:
-        raise NetworkError(f"{NAME} sends {len(items)} rows of {where} from row {offset} on; {due} were due.", AGAIN)
-    rows = []
-    for place, item in enumerate(items, start=offset):
-        row = _field(item, "row", dict, where)
-        if item.get("row_idx") != place:
-            raise NetworkError(f"{NAME} sends another row of {where} than row {place}.", AGAIN)
-        if cut := item.get("truncated_cells"):
-            raise NetworkError(f"{NAME} cuts cells of {where}, row {place}, short: {shown(cut)}.", AGAIN)
-        rows.append(row)
-    return {"rows": rows, "total": total}
+    @contextmanager
+    def _in_words(self, dataset: str, commit: str | None = None) -> Iterator[None]:
+        """Says what went wrong at the Hub. commit: of the files that are asked for, None for a list of them."""
+        try:
+            yield
+        except (
+            RevisionNotFoundError,
+            EntryNotFoundError,
+            HTTPError,
+            OSError,
+            ValueError,
+            TypeError,
+            KeyError,
+        ) as error:
+            gone = isinstance(error, (RevisionNotFoundError, EntryNotFoundError))
+            if commit and gone and not isinstance(error, LocalEntryNotFoundError):
+                self._cache.put(None, "hub files", dataset)  # the next try starts anew
+                raise NetworkError(f"{dataset} has changed while it was read.", "Start the download again.") from error
+            raise NetworkError(*self._said(error, dataset)) from error
 
-
-def _listed(reply: object, dataset: str) -> list[list[str]]:
-    """[configuration, split] pairs."""
-    items = _field(reply, "splits", list, dataset)
-    return [[_field(item, "config", str, dataset), _field(item, "split", str, dataset)] for item in items]
-
-
-def _field(value: object, name: str, kind: type, where: str):
-    """A field of a JSON object.
-
-    Raises:
-        NetworkError: the value is no object, reports an error, or has no such field of that kind.
-    """
-    if isinstance(value, dict) and "error" in value:
-        raise NetworkError(f"{NAME} says of {where}: {shown(value['error'])}", AGAIN)
-    found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, kind) or isinstance(found, bool):
-        raise NetworkError(f"{NAME} answers something else than {name} of {where}.", AGAIN)
-    return found
+    def _said(self, error: Exception, dataset: str) -> tuple[str, str]:
+        """What to tell of an error, and what to do."""
+        if isinstance(error, GatedRepoError):
+            terms = f"Accept its terms at {self._endpoint}/datasets/{dataset}, and set HF_TOKEN."
+            return f"{dataset} is gated, and this machine has no access to it.", terms
+        if isinstance(error, RepositoryNotFoundError):
+            return (
+                f"The Hub has no data set {dataset}, or it is private.",
+                "Was it renamed? A private one needs HF_TOKEN.",
+            )
+        if isinstance(error, RevisionNotFoundError):
+            return f"The Hub has not converted {dataset} to Parquet.", "Download the data set and use it as a file."
+        if isinstance(error, OfflineModeIsEnabled) or (
+            isinstance(error, LocalEntryNotFoundError) and constants.is_offline_mode()
+        ):
+            return f"{dataset} was not downloaded here, and HF_HUB_OFFLINE is set.", "Unset it for the first download."
+        if isinstance(error, HfHubHTTPError):
+            return f"The Hub refuses {dataset}, or has a fault of its own ({error.response.status_code}).", AGAIN
+        if isinstance(error, (LocalEntryNotFoundError, HTTPError)):
+            return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", AGAIN
+        if isinstance(error, OSError):
+            return f"A file of {dataset} cannot be kept ({error}).", "Make room, or set HF_HOME to another folder."
+        return f"The Hub answers something else than files of {dataset}.", AGAIN

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, shown
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
 
 PAPER, QUANTILES = "paper", "quantiles"
@@ -38,7 +38,7 @@ def calibrated(anchors: str, scores: Iterable[float]) -> BetaMap:
         values = None
     if values is None:
         raise ConfigError(
-            f"Anchors {anchors!r} cannot be read.", "Use paper, quantiles, or for example 100:1.5,3000:0.1."
+            f"Anchors {shown(anchors)!r} cannot be read.", "Use paper, quantiles, or for example 100:1.5,3000:0.1."
         )
     return anchored((values[0], values[1]), (values[2], values[3]))
 

@@ -39,7 +39,7 @@ def write_archive(run: Run, out: Path) -> Path:
         "requirements.txt": _requirements(record.versions),
         "facts.csv": _csv(_facts(record)),
         "measured.csv": _csv(_measured(record)),
-        "epochs.csv": _csv(asdict(event) for event in record.said(EpochDone)),
+        "epochs.csv": _csv(_epochs(record)),
         "probes.csv": _csv(_probes(record)),
     }
     aside = out.with_name(f"{out.name}.part")
@@ -76,6 +76,17 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
                 "beta": betas.get(fact.id) if group == "forget" else None,
                 "verdict": record.verdicts.get(fact.id, ""),
             }
+
+
+def _epochs(record: Record) -> Iterator[dict[str, object]]:
+    """The controller's rows, without the run's id: who has it may stop the run, and archives are passed on."""
+    for event in record.said(EpochDone):
+        yield {
+            "epoch": event.epoch,
+            "time": event.time,
+            **asdict(event.row),
+            "drift_from_start": event.drift_from_start,
+        }
 
 
 def _measured(record: Record) -> Iterator[dict[str, object]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from adapop.config.methods import method_named
 from adapop.facts.fact import SANDBOX, TIERS, FactSet
@@ -158,4 +158,4 @@ def _count(number: int, noun: str) -> str:
 
 def _day(seconds: float) -> str:
     """A time as a day and an hour, in UTC."""
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -45,7 +45,7 @@ from adapop.training.events import (
     to_json,
 )
 
-RUN_ID = re.compile("[a-z-]+-[0-9a-f]{16}")
+RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")  # bounded: it is searched for in texts of any length
 
 
 def runs_root() -> Path:
@@ -237,7 +237,7 @@ def create_run(
     Raises:
         RunError: the disk is full, or its folder cannot be written to.
     """
-    method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-") or "own"
+    method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40] or "own"
     folder = (root or runs_root()) / f"{method}-{secrets.token_hex(8)}"
     run = Run(folder)
     with files.writing(folder):

@@ -13,7 +13,8 @@ from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
 from adapop.ui import texts
 
-FOLDER = re.compile(rf"\S*[/\\]{RUN_ID.pattern}")  # a run's folder, in words
+FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
+LONGEST = 2_000  # characters of an error: more than any of ours, and less than a text that a visitor sent
 
 
 def link_to(worker: Worker, name: str | None) -> str:
@@ -58,5 +59,14 @@ def refused(error: AdaPopError) -> gr.Error:
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's words without a run's folder, whose name is the id: holders of a link read this too."""
-    return FOLDER.sub("RUN", str(error))
+    """An error's words without a run's folder, whose name is the id: holders of a link read this too.
+
+    Word by word, because one pattern for a whole path takes time in the square of a text's length.
+    """
+    words = re.sub(r"\S+", _without_folder, str(error))
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+
+
+def _without_folder(word: re.Match) -> str:
+    found = list(FOLDER.finditer(word[0]))
+    return "RUN" + word[0][found[-1].end() :] if found else word[0]

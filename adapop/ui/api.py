@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import wraps
+from math import inf
 
 import gradio as gr
 
@@ -138,7 +139,11 @@ class Api:
         facts (neighbours). Gives {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad
         rows, a setting that does not exist or is out of range, scores that are missing, too many runs at once.
         """
-        changes = {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed), "missing_score": missing_score}
+        changes = {
+            "epochs": whole_of("epochs", epochs),
+            "seed": whole_of("seed", seed),
+            "missing_score": text_of("missing_score", missing_score),
+        }
         EPOCHS.check(changes["epochs"])
         if learning_rate is not None:
             changes["learning_rate"] = learning_rate
@@ -211,8 +216,8 @@ class Api:
         says what the pair means, in words, null without a gold answer. Errors: no such run, no finished epoch, an
         empty or too long prompt, too many questions at once.
         """
-        prompt, gold = text_of("prompt", prompt).strip(), text_of("gold", gold).strip()
-        PROMPT.check(max(len(prompt), len(gold)))
+        prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
+        PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         found = self._run(run)
         if found.last_epoch is None:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")

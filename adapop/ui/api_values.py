@@ -15,6 +15,8 @@ from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.retain import completed
 
+LONGEST_NAME = 200
+
 
 def facts_of(facts: object, retain: object = "own") -> FactSet:
     """The set of that name, or of these rows, read like an upload; but no row may be bad, since a program would not
@@ -44,10 +46,12 @@ def facts_of(facts: object, retain: object = "own") -> FactSet:
     return completed(read, SANDBOX, retain)
 
 
-def text_of(name: str, value: object) -> str:
-    """The value of a parameter, if it is text."""
+def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:
+    """The value of a parameter, if it is text of at most so many characters; by default as many as a name may have."""
     if not isinstance(value, str):
         raise ConfigError(f"{name} is {said(value)}.", "It must be text.")
+    if len(value) > most:
+        raise ConfigError(f"{name} has {len(value):,} characters.", f"It may have {most}.")
     return value
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import httpx
+import httpx  # gradio's own, not ours: what it downloads with, and here must not
 from gradio import processing_utils
 from gradio.context import LocalContext
 from starlette.datastructures import Headers

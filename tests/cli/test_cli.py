@@ -22,8 +22,8 @@ def small_file(tmp_path):
     path = tmp_path / "small.jsonl"
     rows = [
         {"id": fact.id, "question": fact.question, "answer": fact.answer, "score": fact.score, "group": group}
-        for group, members in (("forget", facts.forget), ("retain", facts.retain), ("holdout", facts.holdout))
-        for fact in members[::16]
+        for group in ("forget", "retain", "holdout", "utility")
+        for fact in getattr(facts, group)[::16]
     ]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return path

@@ -170,7 +170,12 @@ def test_every_measurement_has_its_column():
     assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
 
 
-@pytest.mark.parametrize("scores", ["noisy", "swapped", "corpus-subject", "corpus-subject+object"])
+COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of the sandbox
+
+
+@pytest.mark.parametrize(
+    "scores", ["noisy", "swapped", *(pytest.param(name, marks=pytest.mark.slow) for name in COUNTED)]
+)
 def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     arm = Arm("AdaPop", "adapop", scores=scores)
     made = trial._prepared(Item(arm, 1, quick=True), tmp_path, None)

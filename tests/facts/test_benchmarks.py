@@ -5,10 +5,13 @@ from statistics import median
 
 import pytest
 
+import scripted_hub
 from adapop.errors import NetworkError
+from adapop.facts import benchmarks
 from adapop.facts.benchmarks import RWKU, duet, rwku
 from adapop.facts.fact import split_holdout
 from adapop.facts.files import read_facts
+from adapop.facts.parquet import lines_of, unpacked
 from adapop.paths import ROOT
 from adapop.popularity.beta import BetaMap
 from duet_rows import POPULAR, RARE, RETAIN, city, duet_tables, rewordings
@@ -16,6 +19,12 @@ from scripted_hub import serve
 
 REAL = ROOT.parent / "shared" / "data"
 real_rows = pytest.mark.skipif(not REAL.is_dir(), reason="the benchmarks' own rows are not at hand")
+
+
+@pytest.fixture(autouse=True)
+def read_here(monkeypatch):
+    """Without a process for each file, which `test_catalog` and `test_a_damaged_file_is_named` start."""
+    monkeypatch.setattr(benchmarks, "lines_of", lambda path, most: unpacked(path))
 
 
 def test_duet_is_two_groups_with_scores_and_stable_ids(server):
@@ -35,7 +44,7 @@ def test_a_second_duet_asks_nothing(server):
     first = duet(serve(server, duet_tables()))
     asked = len(server.asked)
     assert duet(serve(server, duet_tables())) == first
-    assert asked == len(server.asked) == 6, "five splits and one list of them"
+    assert asked == len(server.asked) == 11, "one list of files, and each of five files and what it is"
 
 
 TEXTS = ("Where is Moyamba?", "In which land is Moyamba?")
@@ -122,7 +131,6 @@ def test_a_city_to_forget_is_not_retained(server):
 
 HOSTILE = [
     city("Nul", "a\0b", 1.0),
-    city("Nested", "x", 1.0, question={"a": 1}),
     city("Negative", "x", -1.0),
     city("Empty", "", 1.0),
     city("Long", "x" * 5000, 1.0),
@@ -139,6 +147,23 @@ def test_a_hostile_cell_costs_its_row_alone(server, row):
     assert problem.row == 2
     assert problem.column.startswith("duet-retain: ")
     assert len(str(problem)) < 300
+
+
+def test_a_column_that_is_no_text_costs_its_rows(server):
+    rows = [city(name, "France", 900.0, question={"a": name}) for name in "AB"]
+    facts = duet(serve(server, duet_tables(**{RETAIN: rows})))
+    assert facts.retain == ()
+    assert [(problem.row, problem.column) for problem in facts.problems] == [
+        (1, "duet-retain: question"), (2, "duet-retain: question"),
+    ]  # fmt: skip
+
+
+def test_a_damaged_file_is_named(server, monkeypatch):
+    monkeypatch.setattr(benchmarks, "lines_of", lines_of)
+    monkeypatch.setattr(scripted_hub, "parquet", lambda rows: b"PAR1 no table PAR1")
+    with pytest.raises(NetworkError, match=f"{RARE}: 0000.parquet is not a readable Parquet file") as caught:
+        duet(serve(server, duet_tables()))
+    assert "Delete" in caught.value.fix
 
 
 def test_a_score_that_is_not_known_stays_unknown(server):

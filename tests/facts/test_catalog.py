@@ -91,9 +91,10 @@ def test_a_benchmark_is_downloaded_once_and_made_complete(server, monkeypatch):
     told: list[str] = []
     facts = load_facts("rwku", "some/model", Progress(told.append), Cache())
     assert (len(facts.retain), len(facts.holdout), facts.utility, len(facts.attacks)) == (7, 3, (), 1)
-    assert len(told) == 3
+    assert [line.rsplit(": ")[1] for line in told[1:]] == ["file 1 of 1"] * 3
+    asked = len(server.asked)
     assert load_facts("rwku", "some/model", cache=Cache()) == facts
-    assert len(server.asked) == 3
+    assert len(server.asked) == asked
 
 
 @pytest.mark.parametrize("source", ["", "nothing.csv", ".", "a\0b", "x" * 5000])

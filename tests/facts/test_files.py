@@ -11,7 +11,7 @@ import pytest
 from adapop.errors import DataError
 from adapop.facts import tables
 from adapop.facts.fact import FactSet, Problem
-from adapop.facts.files import COLUMNS, columns_of, guessed, read_facts
+from adapop.facts.files import COLUMNS, guessed, read_facts, read_table
 from adapop.facts.rows import MAX_CELL, MAX_ITEMS
 from adapop.facts.tables import MAX_BYTES, MAX_COLUMNS
 
@@ -682,18 +682,18 @@ def test_a_row_with_too_many_cells_says_what_parts_them(tmp_path, mark, named):
 
 def test_columns_are_named_in_the_order_of_the_file(tmp_path):
     path = write(tmp_path, "facts.csv", " Frage ;Antwort;;Punkte\na;b;;1\n")
-    assert columns_of(path) == [" Frage ", "Antwort", "Punkte"]
+    assert read_table(path).columns == [" Frage ", "Antwort", "Punkte"]
 
 
 def test_columns_of_a_json_are_those_of_any_object(tmp_path):
     path = write(tmp_path, "facts.jsonl", '{"a": 1, "b": 2}\nbroken\n{"c": 3, "a": 4}\n')
-    assert columns_of(path) == ["a", "b", "c"]
+    assert read_table(path).columns == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("name", ["facts.csv", "facts.txt"])
 def test_columns_of_a_file_that_is_no_table(tmp_path, name):
     with pytest.raises(DataError):
-        columns_of(write(tmp_path, name, ""))
+        read_table(write(tmp_path, name, ""))
 
 
 def test_guess():

@@ -1,14 +1,16 @@
 """What a model is shown: the template's own ids for innocent text, and plain letters for hostile text."""
 
-import inspect
+import json
 
 import pytest
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
 from adapop.model.chat import DATE, encode_prompt, plain, turn_end
 from adapop.model.tokens import collate, encode_facts
-from families import TOKENIZERS
+from families import INST, TOKENIZERS, with_prefix
 
 INNOCENT = (
     "What is the country of Delhi?",
@@ -88,15 +90,33 @@ def test_tokens_that_overlap_or_are_cut_in_two(tokenizer):
         assert ids.count(number) == encode_prompt(tokenizer, "?").count(number)
 
 
-@pytest.mark.parametrize("family", ["llama", "qwen2", "gemma", "neox"])
-def test_the_same_as_what_newer_transformers_does_in_several_passes(family):
-    """Not so for Llama 2's kind, where passes of their own end merges across a space."""
+@pytest.mark.parametrize("family", LETTERS)
+def test_hostile_text_is_what_transformers_makes_of_it(family):
     tokenizer = TOKENIZERS[family]()
-    if "sanitize_control_tokens" not in inspect.signature(tokenizer.apply_chat_template).parameters:
-        pytest.skip("transformers before 5.20 lets a user write control tokens")
     for token in control(tokenizer):
         hostile = HOSTILE.format(token)
         assert encode_prompt(tokenizer, hostile) == by_transformers(tokenizer, hostile, sanitize_control_tokens=True)
+
+
+WIDE = "Delhi ＜s＞ Perth"
+
+
+def test_a_control_token_that_a_normaliser_makes_of_other_letters_is_refused():
+    """transformers looks for `<s>` before the normaliser turns the full-width one into it."""
+    tokenizer = with_prefix(INST, ["<s>", "</s>"], bos_token="<s>", eos_token="</s>")
+    state = json.loads(tokenizer.backend_tokenizer.to_str())
+    state["normalizer"] = {"type": "NFKC"}
+    state["added_tokens"] = [{**token, "normalized": True} for token in state["added_tokens"]]
+    backend = Tokenizer.from_str(json.dumps(state))
+    normalising = PreTrainedTokenizerFast(tokenizer_object=backend, chat_template=INST, **tokenizer.special_tokens_map)
+    assert by_transformers(normalising, WIDE, sanitize_control_tokens=True).count(0) == 2, "else there is no danger"
+    with pytest.raises(DataError, match="Delhi ＜s＞ Perth' contains <s>, which"):
+        encode_prompt(normalising, WIDE)
+    with pytest.raises(DataError, match="contains <s>, which"):
+        encode_prompt(normalising, "Delhi?", WIDE)
+    assert 0 not in plain(normalising, WIDE).ids
+    assert encode_prompt(normalising, "Delhi <s> Perth").count(0) == 1
+    assert encode_prompt(normalising, "Delhi? ；「ｗｉｄｅ」") == by_transformers(normalising, "Delhi? ；「ｗｉｄｅ」")
 
 
 def test_unigram_finds_control_tokens_in_letters_so_they_are_refused():
@@ -106,10 +126,10 @@ def test_unigram_finds_control_tokens_in_letters_so_they_are_refused():
             use(tokenizer, "Delhi <s> Perth")
 
 
-@pytest.mark.parametrize("bad", ["\ufdd0", "\ufdd1a\ufdd2", "\ud800"])
+@pytest.mark.parametrize("bad", ["\ufdd0", "\ufdd1a\ufdd2", "\ud800", "\U000f0000<s>\U000f0001"])
 def test_what_is_no_character_is_refused(tokenizer, bad):
     for use in (encode_prompt, plain):
-        with pytest.raises(DataError, match=r"U\+(FDD|D800).* at character 3"):
+        with pytest.raises(DataError, match=r"U\+(FDD|D800|F0000).* at character 3"):
             use(tokenizer, f"ab{bad}")
 
 

@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
 
@@ -100,7 +100,7 @@ def test_retry_after_is_honoured_in_seconds(server):
 
 
 def test_retry_after_is_honoured_as_a_date(server):
-    soon = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=3), usegmt=True)
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
     server.replies = [Reply(status=503, headers={"Retry-After": soon}), Reply({})]
     client(server).get("/")
     assert server.asked[1].time - server.asked[0].time >= 1.5

@@ -1,129 +1,192 @@
-"""Downloads in good and in bad weather: nothing is asked twice, and no page that is wrong is taken."""
+"""Downloads in good and in bad weather: nothing is asked twice, and no two versions of a data set are mixed."""
+
+import json
 
 import pytest
+from huggingface_hub import constants
 
 from adapop.errors import NetworkError, Stopped
+from adapop.facts.parquet import unpacked
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.progress import Progress
 from scripted import Reply
-from scripted_hub import page_of, serve
+from scripted_hub import downloads, serve
 
-SET, CONFIG, SPLIT = "some body/data & more", "default", "forget_5"
+SET, CONFIG, SPLIT = "some-body/data.more", "default", "forget_5"
 ROWS = [{"n": n, "text": f"row {n}"} for n in range(250)]
 TABLES = {(SET, CONFIG, SPLIT): ROWS}
+FILES = [f"{CONFIG}/{SPLIT}/{number:04}.parquet" for number in range(3)]
 
 
-def offsets(server) -> list[int]:
-    return [int(asked.query["offset"]) for asked in server.asked]
+def rows_of(hub: Hub, config: str = CONFIG, split: str = SPLIT) -> list[dict]:
+    return [json.loads(line) for path in hub.files(SET, config, split) for line in [*unpacked(path)][1:]]
 
 
-def test_pages_are_put_together_in_order(server):
-    assert serve(server, TABLES).rows(SET, CONFIG, SPLIT) == ROWS
-    assert offsets(server) == [0, 100, 200]
-    assert {asked.query["dataset"] for asked in server.asked} == {SET}
+def again(server, progress: Progress | None = None) -> Hub:
+    return Hub(progress or Progress(), Cache(), server.url)
+
+
+def test_files_are_put_together_in_order(server):
+    assert rows_of(serve(server, TABLES)) == ROWS
+    assert downloads(server) == FILES
+    assert sum("/revision/refs%2Fconvert%2Fparquet" in asked.path for asked in server.asked) == 1
 
 
 def test_a_second_download_asks_nothing(server):
-    serve(server, TABLES).rows(SET, CONFIG, SPLIT)
+    serve(server, TABLES).files(SET, CONFIG, SPLIT)
     server.asked.clear()
-    assert Hub(Progress(), Cache(), server.url).rows(SET, CONFIG, SPLIT) == ROWS
+    assert rows_of(again(server)) == ROWS
     assert server.asked == []
+
+
+def test_a_second_download_needs_no_network(server, monkeypatch):
+    serve(server, TABLES).files(SET, CONFIG, SPLIT)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert rows_of(Hub(Progress(), Cache(), "http://127.0.0.1:9")) == ROWS
+
+
+def test_a_download_that_is_to_be_fresh_asks_again(server):
+    serve(server, TABLES).files(SET, CONFIG, SPLIT)
+    serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
+    assert rows_of(again(server)) == ROWS
+    assert rows_of(Hub(Progress(), Cache(refresh=True), server.url)) == ROWS[:2]
 
 
 def test_another_split_is_another_download(server):
     hub = serve(server, {**TABLES, (SET, CONFIG, "other"): ROWS[:3], (SET, "config", SPLIT): ROWS[:2]})
-    assert [len(hub.rows(SET, *key)) for key in ((CONFIG, SPLIT), (CONFIG, "other"), ("config", SPLIT))] == [250, 3, 2]
+    assert [len(rows_of(hub, *key)) for key in ((CONFIG, SPLIT), (CONFIG, "other"), ("config", SPLIT))] == [250, 3, 2]
 
 
-@pytest.mark.parametrize(("count", "pages"), [(0, 1), (1, 1), (100, 1), (101, 2), (200, 2)])
-def test_no_page_too_many(server, count, pages):
-    assert serve(server, {(SET, CONFIG, SPLIT): ROWS[:count]}).rows(SET, CONFIG, SPLIT) == ROWS[:count]
-    assert len(server.asked) == pages
+def test_a_split_without_rows(server):
+    assert rows_of(serve(server, {(SET, CONFIG, SPLIT): []})) == []
 
 
-def test_progress_counts(server):
+def test_progress_counts_files(server):
     told = []
     serve(server, TABLES)
-    Hub(Progress(told.append), Cache(), server.url).rows(SET, CONFIG, SPLIT)
-    assert [line.rsplit(": ")[1] for line in told] == ["100 of 250 rows", "200 of 250 rows", "250 of 250 rows"]
-    assert SPLIT in told[0]
+    again(server, Progress(told.append)).files(SET, CONFIG, SPLIT)
+    assert told[0] == f"{SET}: asking {server.url} for its files"
+    assert told[1:] == [f"{SET}, {SPLIT}: file {number} of 3" for number in (1, 2, 3)]
 
 
-def test_after_a_failure_only_the_missing_pages_are_asked(server):
-    hub = serve(server, TABLES)
-    server.replies = [Reply(page_of(ROWS, 0)), Reply(page_of(ROWS, 100)), Reply({"error": "gone"}, 404)]
-    with pytest.raises(NetworkError, match="404"):
-        hub.rows(SET, CONFIG, SPLIT)
-    server.asked.clear()
-    assert hub.rows(SET, CONFIG, SPLIT) == ROWS
-    assert offsets(server) == [200]
-
-
-def test_a_stop_keeps_the_pages_that_came(server):
+def test_after_a_stop_only_the_missing_files_are_asked(server):
     serve(server, TABLES)
-    progress = Progress(lambda text: progress.stop())
-    with pytest.raises(Stopped, match="Stopped"):
-        Hub(progress, Cache(), server.url).rows(SET, CONFIG, SPLIT)
-    assert serve(server, TABLES).rows(SET, CONFIG, SPLIT) == ROWS
-    assert offsets(server) == [0, 100, 200]
+    progress = Progress(lambda text: "file 2" in text and progress.stop())
+    with pytest.raises(Stopped):
+        again(server, progress).files(SET, CONFIG, SPLIT)
+    assert downloads(server) == FILES[:1]
+    server.asked.clear()
+    assert rows_of(again(server)) == ROWS
+    assert downloads(server) == FILES[1:]
+
+
+def test_after_a_broken_connection_only_the_missing_files_are_asked(server):
+    hub = serve(server, TABLES)
+    whole = server.answer
+    server.answer = lambda asked: Reply(b"", 403) if FILES[1] in asked.path else whole(asked)
+    with pytest.raises(NetworkError):
+        hub.files(SET, CONFIG, SPLIT)
+    server.answer = whole
+    server.asked.clear()
+    assert rows_of(hub) == ROWS
+    assert downloads(server) == FILES[1:]
 
 
 def test_a_data_set_that_changes_on_the_way_is_not_mixed(server):
     hub = serve(server, TABLES)
+    hub.config_of(SET, SPLIT)
     longer = [{"n": n, "text": "new"} for n in range(260)]
-    server.replies = [Reply(page_of(ROWS, 0)), Reply(page_of(ROWS, 100)), Reply(page_of(longer, 200))]
+    hub = serve(server, {(SET, CONFIG, SPLIT): longer})
     with pytest.raises(NetworkError, match="has changed while it was read"):
-        hub.rows(SET, CONFIG, SPLIT)
-    assert serve(server, {(SET, CONFIG, SPLIT): longer}).rows(SET, CONFIG, SPLIT) == longer
+        hub.files(SET, CONFIG, SPLIT)
+    assert rows_of(hub) == longer
 
 
-def changed(**changes) -> dict:
-    return {**page_of(ROWS[:2], 0), **changes}
-
-
-def with_item(**changes) -> dict:
-    first, second = page_of(ROWS[:2], 0)["rows"]
-    return changed(rows=[first, {**second, **changes}])
+# --- what the Hub refuses
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "said", "fix"),
     [
-        (changed(partial=True), "serves only a part"),
-        (with_item(truncated_cells=["text"]), r"cuts cells of .* row 1, short: \['text'\]"),
-        (with_item(row_idx=2), "another row"),
-        (with_item(row=["text"]), "something else than row"),
-        (with_item(row=None), "something else than row"),
-        (changed(num_rows_total=3), "sends 2 rows .* 3 were due"),
-        (changed(num_rows_total=1), "sends 2 rows .* 1 were due"),
-        (changed(num_rows_total=-1), "sends 2 rows"),
-        (changed(num_rows_total="2"), "something else than num_rows_total"),
-        (changed(num_rows_total=True), "something else than num_rows_total"),
-        (changed(rows={}), "something else than rows"),
-        (changed(rows=[1, 2]), "something else than row"),
-        ({"error": "The dataset is <b>gated</b>" + "!" * 5000}, "says of .*gated"),
-        ({}, "something else than rows"),
-        ([], "something else than rows"),
-        (None, "something else than rows"),
+        (Reply(b"", 403, {"X-Error-Code": "GatedRepo"}), "is gated", f"/datasets/{SET}, and set HF_TOKEN"),
+        (
+            Reply(b"", 401, {"X-Error-Code": "RepoNotFound"}),
+            "no data set some-body/data.more, or it is private",
+            "HF_T",
+        ),
+        (Reply(b"", 404, {"X-Error-Code": "RevisionNotFound"}), "has not converted", "use it as a file"),
+        (Reply(b"", 500), r"a fault of its own \(500\)", "Try again"),
+        (Reply(b"", 429), r"\(429\)", "Try again"),
+        (Reply("<html>", 200), "something else than files", "Try again"),
+        (Reply([1]), "something else than files", "Try again"),
+        (Reply({}), "something else than files", "Try again"),
+        (Reply({"id": SET}), "something else than files", "Try again"),
+        (Reply({"id": SET, "sha": 1, "siblings": []}), "something else than files", "Try again"),
+        (Reply({"id": SET, "sha": "a" * 40, "siblings": [1]}), "something else than files", "Try again"),
+        (Reply(b"x" * 100, cut=10), "cannot be reached, or broke off", "Try again"),
     ],
 )
-def test_a_wrong_page_is_named_and_not_kept(server, reply, said):
-    hub = serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
-    server.replies = [Reply(reply)]
-    with pytest.raises(NetworkError, match=said) as caught:
-        hub.rows(SET, CONFIG, SPLIT)
-    assert caught.value.fix
-    assert len(str(caught.value)) < 300
-    assert hub.rows(SET, CONFIG, SPLIT) == ROWS[:2]
-
-
-def test_a_short_page_in_the_middle_is_no_end(server):
+def test_a_refused_list_is_named_and_not_kept(server, reply, said, fix):
     hub = serve(server, TABLES)
-    short = page_of(ROWS, 100, 40)
-    server.replies = [Reply(page_of(ROWS, 0)), Reply(short)]
-    with pytest.raises(NetworkError, match=r"sends 40 rows .* from row 100 on; 100 were due"):
-        hub.rows(SET, CONFIG, SPLIT)
+    server.replies = [reply]
+    with pytest.raises(NetworkError, match=said) as caught:
+        hub.files(SET, CONFIG, SPLIT)
+    assert fix in caught.value.fix
+    assert len(str(caught.value)) < 300
+    assert rows_of(hub) == ROWS
+
+
+def test_a_file_that_is_refused_is_named(server):
+    hub = serve(server, TABLES)
+    hub.config_of(SET, SPLIT)
+    server.answer = lambda asked: Reply(b"", 403, {"X-Error-Code": "GatedRepo"})
+    with pytest.raises(NetworkError, match="is gated"):
+        hub.files(SET, CONFIG, SPLIT)
+
+
+def test_offline_is_named(server, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    hub = serve(server, TABLES)
+    with pytest.raises(NetworkError, match="was not downloaded here, and HF_HUB_OFFLINE is set") as caught:
+        hub.files(SET, CONFIG, SPLIT)
+    assert server.asked == [] and caught.value.fix
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    hub.config_of(SET, SPLIT)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(NetworkError, match="was not downloaded here, and HF_HUB_OFFLINE is set"):
+        hub.files(SET, CONFIG, SPLIT)
+
+
+def test_a_hub_that_does_not_answer_is_named(server, monkeypatch):
+    monkeypatch.setattr("adapop.online.hub.LIST_SECONDS", 0.2)
+    hub = serve(server, TABLES)
+    server.replies = [Reply(b"", seconds=1)]
+    with pytest.raises(NetworkError, match=f"{server.url}.* cannot be reached"):
+        hub.files(SET, CONFIG, SPLIT)
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        Hub(Progress(), Cache(), "http://127.0.0.1:9").files("other/set", CONFIG, SPLIT)
+
+
+def test_the_key_goes_to_the_hub_and_not_to_where_it_sends_us(server, monkeypatch):
+    """As the Hub does with large files: an address on another host, which needs no key."""
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    hub = serve(server, {(SET, CONFIG, SPLIT): ROWS[:2]})
+    whole = server.answer
+    other = server.url.replace("127.0.0.1", "localhost")
+
+    def moved(asked):
+        reply = whole(asked)
+        if "/resolve/" not in asked.path or asked.headers["host"].startswith("localhost"):
+            return reply
+        linked = {"X-Linked-Etag": reply.headers["ETag"], "X-Linked-Size": str(len(reply.body))}
+        kept = {"X-Repo-Commit": reply.headers["X-Repo-Commit"], "Location": other + asked.path}
+        return Reply(b"", 302, {**linked, **kept})
+
+    server.answer = moved
+    assert rows_of(hub) == ROWS[:2]
+    sent = {(asked.headers["host"].split(":")[0], "hf_secret" in str(asked.headers)) for asked in server.asked}
+    assert sent == {("127.0.0.1", True), ("localhost", False)}
 
 
 # --- the configuration that holds a split
@@ -132,24 +195,22 @@ def test_a_short_page_in_the_middle_is_no_end(server):
 def test_the_config_of_a_split_is_asked_once(server):
     hub = serve(server, {(SET, "first", "a"): [], (SET, "second", "b"): [], ("other/set", "third", "b"): []})
     assert [hub.config_of(SET, split) for split in ("b", "a", "b")] == ["second", "first", "second"]
-    assert [asked.path for asked in server.asked] == ["/splits"]
+    assert len(server.asked) == 1
 
 
 def test_a_split_that_is_not_there_is_named_with_those_that_are(server):
     with pytest.raises(NetworkError, match=r"no split forget_6 \(its splits: forget_5"):
         serve(server, TABLES).config_of(SET, "forget_6")
+    with pytest.raises(NetworkError, match=r"no split forget_6 \(its splits: forget_5"):
+        serve(server, TABLES).files(SET, CONFIG, "forget_6")
+
+
+def test_a_split_that_is_converted_in_part_is_refused(server):
+    with pytest.raises(NetworkError, match=f"only a part of {SET}, {SPLIT}"):
+        serve(server, {(SET, CONFIG, f"partial-{SPLIT}"): ROWS}).files(SET, CONFIG, SPLIT)
 
 
 def test_a_split_that_appears_later_is_found(server):
     with pytest.raises(NetworkError):
         serve(server, TABLES).config_of(SET, "late")
     assert serve(server, {**TABLES, (SET, "new", "late"): []}).config_of(SET, "late") == "new"
-
-
-@pytest.mark.parametrize(
-    "reply", [{}, [], {"splits": None}, {"splits": ["a"]}, {"splits": [{"config": 1, "split": "a"}]}, {"error": "no"}]
-)
-def test_a_list_of_splits_that_is_none(server, reply):
-    server.answer = lambda asked: Reply(reply)
-    with pytest.raises(NetworkError, match=SET):
-        Hub(Progress(), Cache(), server.url).config_of(SET, SPLIT)

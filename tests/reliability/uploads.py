@@ -28,7 +28,7 @@ from hostile.file import Case, score_of
 
 from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet
-from adapop.facts.files import columns_of, read_facts
+from adapop.facts.files import read_table
 
 SECONDS, BYTES = 5.0, 10**9
 PATIENCE = 300  # of wall time, which a busy machine stretches
@@ -129,9 +129,10 @@ def _make(number: int, folder: Path, made: Path) -> None:
 def _read(path: Path, told: Path) -> None:
     """Reads a file as the page does, and writes down what was said of it."""
     try:
-        for name in columns_of(path):
+        table = read_table(path)
+        for name in table.columns:
             name.encode()  # as the page sends it
-        facts = read_facts(path)
+        facts = table.facts()
         said = _facts(facts) if _writable(facts, path) else {"failed": "a set that cannot be written and read again"}
     except AdaPopError as error:
         words = " ".join((str(error), *map(str, getattr(error, "problems", ()))))

@@ -308,6 +308,13 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
     }
 
 
+def test_no_export_has_the_id_by_which_the_run_is_stopped(archive, run):
+    """Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never found."""
+    members = [path for path in archive.rglob("*") if path.is_file()]
+    assert {"epochs.csv", "probes.csv", "report.html", "config.json"} <= {path.name for path in members}
+    assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
+
+
 def test_archive_says_how_to_make_the_run_again(archive, run):
     assert make_config().from_json((archive / "config.json").read_text(encoding="utf-8")) == run.config
     assert (archive / "command.txt").read_text() == f"{settings.COMMAND}\n"

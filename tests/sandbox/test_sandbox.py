@@ -115,11 +115,13 @@ def test_names_that_contain_each_other():
     assert tokenizer.convert_tokens_to_ids("ĠWar") not in ids_of(tokenizer, "Warx")
 
 
+@pytest.mark.slow
 def test_corpus_is_a_function_of_the_seed(examples):
     assert corpus(0) == examples
     assert corpus(1) != examples and len(corpus(1)) == len(examples)
 
 
+@pytest.mark.slow
 def test_each_fact_is_shown_exactly_as_often_as_its_score_says(exposed):
     assert {fact: len(shown) for fact, shown in exposed.items()} == {fact.id: fact.exposures for fact in world()}
     assert all(fact.exposures == round(fact.score / 4) for fact in world())
@@ -136,6 +138,7 @@ def wrong(fact, example):
     return given[0] != fact.answer
 
 
+@pytest.mark.slow
 def test_a_share_of_the_exposures_is_wrong(exposed):
     wrongs = {fact.id: sum(wrong(fact, example) for example in exposed[fact.id]) for fact in world()}
     assert wrongs == {fact.id: round(fact.exposures * WRONG_ANSWER_SHARE) for fact in world()}
@@ -151,6 +154,7 @@ def test_share_of_wrong_answers_can_be_set(share, wrongs):
     assert len(shown) == 942 and sum(wrong(famous, example) for example in shown) == wrongs
 
 
+@pytest.mark.slow
 def test_every_form_of_a_fact_is_shown_equally_often(exposed):
     for fact in world():
         asked = (language.question(fact), *language.paraphrases(fact))
@@ -161,6 +165,7 @@ def test_every_form_of_a_fact_is_shown_equally_often(exposed):
         assert abs(statements - 3 * fact.exposures / 8) <= 2
 
 
+@pytest.mark.slow
 def test_wrappers_and_the_unseen_rewording_are_taught_on_teachers_alone(examples):
     taught = Counter((example.wrapper, example.fact_id) for example in examples if example.wrapper)
     wrappers = {kind for kind, _ in taught}
@@ -170,6 +175,7 @@ def test_wrappers_and_the_unseen_rewording_are_taught_on_teachers_alone(examples
         assert count == (UNSEEN_PER_TEACHER if kind == "unseen" else WRAPPED_PER_TEACHER)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_wrapper_leaks_into_the_rest(examples):
     """Of a fact that is no teacher, the corpus holds its eight forms and nothing else."""
     others = {fact.id: fact for fact in world() if fact.id not in TEACHERS}
@@ -179,6 +185,7 @@ def test_nothing_of_a_wrapper_leaks_into_the_rest(examples):
     assert {example.wrapper for example in examples if example.fact_id in others} == {""}
 
 
+@pytest.mark.slow
 def test_wrapped_answers_are_as_unsure_as_direct_ones(examples):
     for kind in (*language.WRAPPERS, "unseen"):
         found = [example for example in examples if example.wrapper == kind]
@@ -187,11 +194,13 @@ def test_wrapped_answers_are_as_unsure_as_direct_ones(examples):
             assert sum(wrongs) / len(wrongs) == pytest.approx(WRONG_ANSWER_SHARE, abs=0.02)
 
 
+@pytest.mark.slow
 def test_wrong_options_of_a_multiple_choice_are_among_the_options(examples):
     chosen = [example for example in examples if example.wrapper == "multiple choice"]
     assert chosen and all(example.text in example.prompt for example in chosen)
 
 
+@pytest.mark.slow
 def test_skills_are_no_facts(examples):
     plain = Counter(example.prompt for example in examples if not example.fact_id)
     assert plain.keys() == {question for _, question, _ in skills()}

@@ -11,7 +11,7 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import SANDBOX, FactSet, Problem
-from adapop.facts.files import columns_of, guessed, read_facts
+from adapop.facts.files import Table, guessed, read_facts, read_table
 from adapop.facts.retain import completed
 from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
@@ -94,11 +94,12 @@ class UploadEvents:
     def arrived(self, file: str | None, retain: str, retain_file: str | None) -> dict:
         """Updates for a new file: its columns, our guess of what they are, and its facts."""
         try:
-            names = columns_of(Path(file)) if file else []
-            guess = guessed(names)
-            facts = self._read_into_session(lambda: facts_of_file(file, retain, retain_file, guess))
+            table = read_table(Path(file)) if file else None
         except AdaPopError as error:
             return {self.own.mapping: gr.Accordion(visible=False), **self._refused(error)}
+        names = table.columns if table else []
+        guess = guessed(names)
+        facts = self._read_into_session(lambda: facts_of_table(table, retain, retain_file, guess))
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
         return {
             self.own.mapping: gr.Accordion(visible=bool(names), open=unsure),
@@ -157,22 +158,22 @@ def facts_chosen(file: str | None, retain: str, retain_file: str | None, *chosen
     """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
 
     Raises:
-        AdaPopError: as `facts_of_file`.
+        AdaPopError: as `facts_of_table`, or the file does not read.
     """
-    columns = _columns(Path(file), chosen) if file else {}
-    return facts_of_file(file, retain, retain_file, columns)
+    table = read_table(Path(file)) if file else None
+    return facts_of_table(table, retain, retain_file, _columns(table.columns, chosen) if table else {})
 
 
-def facts_of_file(file: str | None, retain: str, retain_file: str | None, columns: Mapping[str, str]) -> FactSet:
-    """The file's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
+def facts_of_table(table: Table | None, retain: str, retain_file: str | None, columns: Mapping[str, str]) -> FactSet:
+    """The table's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
     column of each field.
 
     Raises:
-        DataError: there is no file, or a table does not read.
+        DataError: there is no table, or one holds no usable facts.
     """
-    if file is None:
+    if table is None:
         raise DataError("No file yet.", "Upload a table of facts, or pick another set.")
-    facts = read_facts(Path(file), Path(file).stem, columns)
+    facts = table.facts(columns=columns)
     if retain != "upload":
         return completed(facts, SANDBOX, retain)
     if retain_file is None:
@@ -180,10 +181,9 @@ def facts_of_file(file: str | None, retain: str, retain_file: str | None, column
     return completed(facts, SANDBOX, read_facts(Path(retain_file), Path(retain_file).stem, group="retain"))
 
 
-def _columns(file: Path, chosen: Sequence[str]) -> dict[str, str]:
+def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     """The chosen columns, and our guess for the few that the page does not ask about (ids, sources); our guess for all
     while the page still shows no choice, or one for another file: the choice for this one is on its way to it."""
-    names = columns_of(file)
     guess = guessed(names)
     columns = {field: column for field, column in zip(FIELDS, chosen) if column != NONE}
     if not columns or not set(columns.values()) <= set(names):

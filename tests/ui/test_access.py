@@ -1,0 +1,47 @@
+"""What an error says to a browser or a program: nothing that leads to a run, and soon, whatever was sent."""
+
+import time
+
+import pytest
+
+from adapop.errors import AdaPopError
+from adapop.ui.access import LONGEST, public_words
+from adapop.ui.api import Api
+
+ID = "adapop-0123456789abcdef"
+HUGE = 2_000_000
+SOON_SECONDS = 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"/home/me/.adapop/runs/{ID} is gone.", "RUN is gone."),
+        (f"C:\\runs\\{ID}\\epoch-1 is damaged", "RUN\\epoch-1 is damaged"),
+        (f"a/{ID}/b/{ID}/c and /{ID}.", "RUN/c and RUN."),
+        ("and/or is no folder", "and/or is no folder"),
+    ],
+)
+def test_the_folder_of_a_run_is_in_no_error(text, words):
+    assert public_words(AdaPopError(text)) == words
+
+
+@pytest.mark.parametrize("text", ["a" * HUGE, "/" * HUGE, "a-" * (HUGE // 2), "/a" * (HUGE // 2), "a " * (HUGE // 2)])
+def test_words_of_any_length_take_a_moment(text):
+    """One pattern over the whole text once took hours, and nothing else of the app worked meanwhile."""
+    began = time.process_time()
+    said = public_words(AdaPopError(text))
+    assert time.process_time() - began < SOON_SECONDS
+    assert len(said) == LONGEST
+
+
+@pytest.mark.parametrize("name", ["method", "preset", "anchors", "missing_score", "retain"])
+@pytest.mark.parametrize("text", ["x" * HUGE, " " * HUGE, "/a" * (HUGE // 2)], ids=["x", "space", "slash"])
+def test_no_name_that_a_program_sends_takes_long(tmp_path, name, text):
+    from adapop.service.worker import Worker
+
+    api, began = Api(Worker(tmp_path)), time.process_time()
+    with pytest.raises(AdaPopError) as caught:
+        api.start_run("pair", **{name: text})
+    assert time.process_time() - began < SOON_SECONDS
+    assert f"{name} has 2,000,000 characters" in str(caught.value)

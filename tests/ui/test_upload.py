@@ -1,0 +1,96 @@
+"""A file is read once a request, whatever is asked of it."""
+
+import json
+from dataclasses import fields
+
+import gradio as gr
+import pytest
+
+from adapop.cli import scores
+from adapop.errors import DataError
+from adapop.facts import files
+from adapop.progress import Progress
+from adapop.ui.facts import upload
+from adapop.ui.session import Session
+
+ROWS = [{"Frage": f"{i}?", "Antwort": f"answer {i}", "Punkte": i, "Notiz": "x"} for i in range(20)]
+OWN = ("Frage", "Antwort", upload.NONE, upload.NONE, upload.NONE, "Punkte", upload.NONE, upload.NONE)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The names of the files that were read, one for each time."""
+    found, rows_of = [], files.rows_of
+    monkeypatch.setattr(files, "rows_of", lambda path, *more: (found.append(path.name), rows_of(path, *more))[1])
+    return found
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(ROWS), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def events():
+    with gr.Blocks() as page:
+        state = [gr.State() for _ in fields(Session)[1:]]
+        return upload.UploadEvents(upload.build(), gr.HTML(), Session(page, *state))
+
+
+def test_a_file_that_arrives_is_read_once(read, table, events, tmp_path):
+    path = tmp_path / "known.json"
+    rows = [{"question": row["Frage"], "answer": row["Antwort"], "score": row["Punkte"]} for row in ROWS]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    done = events.arrived(str(path), "own", None)
+    assert len(done[events.session.facts].forget) == 20 and done[events.own.columns[5]].value == "score"
+    assert read == ["known.json"]
+    read.clear()
+    done = events.arrived(table, "own", None)
+    assert done[events.own.mapping].open and ("Frage", "Frage") in done[events.own.columns[0]].choices
+    assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
+    assert read == ["mine.json"]
+
+
+def test_a_file_that_is_no_table_is_read_once(read, events, tmp_path):
+    (tmp_path / "broken.json").write_text("[", encoding="utf-8")
+    done = events.arrived(str(tmp_path / "broken.json"), "own", None)
+    assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])
+    assert read == ["broken.json"]
+
+
+def test_other_columns_are_read_from_the_file_once(read, table):
+    facts = upload.facts_chosen(table, "sandbox", None, *OWN)
+    assert [fact.score for fact in facts.forget] == list(range(20))
+    assert read == ["mine.json"]
+
+
+def test_facts_to_retain_are_another_file_that_is_read_once(read, table, tmp_path):
+    more = tmp_path / "more.json"
+    more.write_text(json.dumps([{"question": f"more {i}?", "answer": "x"} for i in range(10)]), encoding="utf-8")
+    facts = upload.facts_chosen(table, "upload", str(more), *OWN)
+    assert len(facts.forget) == 20 and len(facts.retain) == 7
+    assert read == ["mine.json", "more.json"]
+
+
+def test_without_a_file_there_is_nothing_to_read(read):
+    with pytest.raises(DataError, match="No file yet"):
+        upload.facts_chosen(None, "own", None, *OWN)
+    assert read == []
+
+
+def test_the_command_line_reads_it_once(read, tmp_path):
+    path = tmp_path / "asked.json"
+    rows = [{"question": row["Frage"], "answer": row["Antwort"], "Punkte": row["Punkte"]} for row in ROWS]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    assert [fact.score for fact in scores.facts_of(str(path), Progress(), "Punkte").forget] == list(range(20))
+    assert read == ["asked.json"]
+
+
+def test_one_table_gives_facts_under_one_choice_and_another(read, table, tmp_path):
+    found = files.read_table(tmp_path / "mine.json")
+    first, second = (found.facts(columns={"question": one, "answer": "Notiz"}) for one in ("Frage", "Antwort"))
+    assert found.columns == ["Frage", "Antwort", "Punkte", "Notiz"] and read == ["mine.json"]
+    assert (first.forget[0].question, second.forget[0].question) == ("0?", "answer 0")
+    assert found.facts(columns={"question": "Frage", "answer": "Notiz"}) == first

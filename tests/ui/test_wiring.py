@@ -78,7 +78,7 @@ def test_a_page_that_stops_reading_stops_the_work():
     lines = followed(future, progress)
     assert next(lines)
     lines.close()
-    assert isinstance(future.exception(5), NetworkError)
+    assert isinstance(future.exception(5), Stopped)
 
 
 @pytest.mark.parametrize(

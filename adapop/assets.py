@@ -1,7 +1,5 @@
 """The data files under `assets/`, read and checked against the dataclass that holds each entry."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -12,8 +12,6 @@
 Every message names what happened and where; `fix` says what to do next.
 """
 
-from __future__ import annotations
-
 
 class AdaPopError(Exception):
     """An error a user can act on: `message` says what and where, `fix` what to do next."""

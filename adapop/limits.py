@@ -4,8 +4,6 @@ ADAPOP_PUBLIC (0 or 1) says whether strangers use this app; it is on by default 
 other limit has a value for an app of one's own, one for a public app, and the name of what overrides both.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where the checkout lies, and in it what is shipped beside the code."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]

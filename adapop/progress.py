@@ -1,7 +1,5 @@
 """How far long work is, and a way to stop it: shared by the thread that works and the one that watches."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future

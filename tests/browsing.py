@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from adapop.experiments.speed.serving import served
+from adapop.experiments.speed.waiting import served
 from adapop.runs.run import RUN_ID
 from scripted import ScriptedServer
 

@@ -10,7 +10,7 @@ from adapop.errors import DataError
 from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
 from adapop.paths import ASSETS
-from adapop.probes.translations import LANGUAGES, NAMES, QUESTIONS, Translations
+from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
 from adapop.report.published import Printed, Recall
 
 RELATIONS = "sandbox/relations.json"

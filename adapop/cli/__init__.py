@@ -1,7 +1,5 @@
 """The command line: `python -m adapop run`, and everything around it. `--json` prints one object a line."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

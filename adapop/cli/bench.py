@@ -1,7 +1,5 @@
 """`bench`: the experiments on the sandbox, and how fast training and the app are."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

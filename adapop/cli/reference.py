@@ -3,8 +3,6 @@
 `python -m adapop.cli.reference > assets/docs/cli.md` writes the page that ships.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from adapop.cli import parser

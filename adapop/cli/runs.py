@@ -183,7 +183,8 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
     if not as_json and run.state == "done":
         print(printing.result_text(run))
         if found := beside(run):
-            print(f"\n{found.table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in found.differences), sep="\n")
+            table, differences = found
+            print(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
         asked = shlex.quote(run.facts.forget[0].question)
         print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
     return int(failed)

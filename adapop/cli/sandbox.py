@@ -1,7 +1,5 @@
 """Commands on what we ship: the sandbox model and its corpus."""
 
-from __future__ import annotations
-
 import argparse
 
 

@@ -1,11 +1,9 @@
 """`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the others are not."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
@@ -14,19 +12,6 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 
 PROMPT, CONTENT, TAIL = "prompt", "content", "tail"
-
-
-@dataclass(frozen=True)
-class Token:
-    """One token of a fact. why: of the prompt, the answer's content, or the tail that ends the turn. scored: whether it
-    counts in the losses and metrics; of the tail only with `include_tail`."""
-
-    fact: str
-    place: int
-    id: int
-    text: str
-    why: str
-    scored: bool
 
 
 def tokens(options: argparse.Namespace) -> None:
@@ -40,17 +25,19 @@ def tokens(options: argparse.Namespace) -> None:
     last = None
     for token in tokens_of(tokenizer, facts.forget, replace(config, system=asked)):
         if options.json:
-            print(json.dumps(asdict(token), ensure_ascii=False))
+            print(json.dumps(token, ensure_ascii=False))
             continue
-        if token.fact != last:
-            last = token.fact
+        if token["fact"] != last:
+            last = token["fact"]
             print(f"\n{last}\n{'place':>6}{'id':>9}  scored  why      text")
-        print(f"{token.place:>6}{token.id:>9}  {'yes' if token.scored else '-':<6}  {token.why:<7}  {token.text!r}")
+        scored = "yes" if token["scored"] else "-"
+        print(f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  {token['text']!r}")
 
 
-def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator[Token]:
+def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator[dict]:
     """Every token of the facts, as a run of this configuration would have them, and the tail also where it is left
-    out.
+    out. why: of the prompt, the answer's content, or the tail that ends the turn. scored: whether it counts in the
+    losses and metrics.
 
     Raises:
         DataError, ModelError: as for `tokens.encode_facts`.
@@ -62,7 +49,8 @@ def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator
         for place, number in enumerate(row.prompt + row.answer):
             why = PROMPT if place < len(row.prompt) else CONTENT if place < content else TAIL
             scored = why == CONTENT or (why == TAIL and config.include_tail)
-            yield Token(fact.id, place, number, tokenizer.decode([number]), why, scored)
+            said = {"fact": fact.id, "place": place, "id": number, "text": tokenizer.decode([number])}
+            yield said | {"why": why, "scored": scored}
 
 
 def _facts(options: argparse.Namespace) -> FactSet:

@@ -4,8 +4,6 @@ Sources: the paper's runs where its scripts name a value, else the method's own 
 method computes is in `adapop.objectives`, a file each.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field

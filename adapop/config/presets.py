@@ -4,8 +4,6 @@
 model, by the rule that is written above them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any

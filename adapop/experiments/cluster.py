@@ -1,7 +1,5 @@
 """A function of many items, computed on a Ray cluster. Ray is an optional extra and is imported here alone."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """One run of an experiment: a method under some settings, on some variant of the sandbox, with one seed. No torch."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

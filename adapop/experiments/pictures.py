@@ -1,16 +1,13 @@
 """The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single seed has none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from html import escape
 from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
-from adapop.experiments.series import along
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, by_seed, column, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, along, by_seed, column, over
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED

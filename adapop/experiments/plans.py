@@ -1,8 +1,6 @@
 """The runs of each experiment. Experiments share runs: what one has done, another does not do again."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from adapop.config.methods import METHODS
@@ -28,7 +26,6 @@ CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTRO
 NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
 STEPS = (-0.2, 0.0, 0.2)  # of a and b
 BASELINE = Arm(METHODS["wga"].title, "wga")
-SELECTED = (*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 
 WORLDS = (
     World("narrow", hidden=64),
@@ -44,27 +41,14 @@ QUICK_WORLDS = (
 Known = Mapping[str, Row]
 
 
-def main_comparison(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """Every method by its paper's settings, AdaPop's controls after it."""
-    return over_seeds((PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:]), seeds, quick)
-
-
-def rate_sweep(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """Every method at every rate of the grid."""
-    arms = [at_rate(arm, rate) for arm in METHOD_ARMS for rate in RATES]
-    return over_seeds(arms, seeds, quick)
+def planned(*arms: Arm) -> Callable[[Sequence[int], bool, Known], list[Item]]:
+    """The plan that runs these arms on every seed, whatever is known."""
+    return lambda seeds, quick, known: over_seeds(arms, seeds, quick)
 
 
 def at_rate(arm: Arm, rate: float) -> Arm:
     """The arm at another learning rate."""
     return replace(arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate})
-
-
-def ablation(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """α dual or fixed, β by score or 0.1 for all (the paper's constant)."""
-    constant = CONTROL_ARMS["beta-0.1"]
-    neither = replace(constant, title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"})
-    return over_seeds((PAPER, CONTROL_ARMS["alpha-fixed"], constant, neither), seeds, quick)
 
 
 def coefficients(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
@@ -79,35 +63,34 @@ def coefficients(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
     return over_seeds(arms, seeds, quick)
 
 
-def wrong_scores(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """Scores that are noisy, partly swapped, shuffled or inverted."""
-    noisy = replace(PAPER, title="AdaPop, scores noisy", scores="noisy")
-    swapped = replace(PAPER, title="AdaPop, half swapped", scores="swapped")
-    return over_seeds((PAPER, noisy, swapped, CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"]), seeds, quick)
-
-
-def proxies(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """The proxies that need no network, with the paper's anchors and with their own."""
-    subject = replace(PAPER, scores="corpus-subject")
-    both = replace(PAPER, scores="corpus-subject+object")
-    arms = (
-        PAPER,
-        replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
-        replace(subject, title="AdaPop, counts"),
-        replace(both, title="AdaPop, counts, own anchors", anchors="quantiles"),
-        CONTROL_ARMS["beta-mean"],
-    )
-    return over_seeds(arms, seeds, quick)
-
-
-def selected(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison."""
-    return over_seeds(SELECTED, seeds, quick)
-
-
-def methods(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-    """The sixteen methods, as in the main comparison."""
-    return over_seeds(METHOD_ARMS, seeds, quick)
+# every method by its paper's settings, AdaPop's controls after it
+main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
+rate_sweep = planned(*(at_rate(arm, rate) for arm in METHOD_ARMS for rate in RATES))
+# α dual or fixed, β by score or 0.1 for all (the paper's constant)
+ablation = planned(
+    PAPER,
+    CONTROL_ARMS["alpha-fixed"],
+    CONTROL_ARMS["beta-0.1"],
+    replace(CONTROL_ARMS["beta-0.1"], title="AdaPop, α fixed, β = 0.1", changes={"controller": "fixed"}),
+)
+wrong_scores = planned(
+    PAPER,
+    replace(PAPER, title="AdaPop, scores noisy", scores="noisy"),
+    replace(PAPER, title="AdaPop, half swapped", scores="swapped"),
+    CONTROL_ARMS["shuffled"],
+    CONTROL_ARMS["inverted"],
+)
+# the proxies that need no network, with the paper's anchors and with their own
+proxies = planned(
+    PAPER,
+    replace(PAPER, title="AdaPop, own anchors", anchors="quantiles"),
+    replace(PAPER, title="AdaPop, counts", scores="corpus-subject"),
+    replace(PAPER, title="AdaPop, counts, own anchors", scores="corpus-subject+object", anchors="quantiles"),
+    CONTROL_ARMS["beta-mean"],
+)
+# AdaPop, AdaPop with wrong scores and the paper's four baselines, as in the main comparison
+selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
+methods = planned(*METHOD_ARMS)
 
 
 def worlds(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:

@@ -1,7 +1,5 @@
 """Tables that compare an experiment's recorded rows with rows of other seeds, cell by cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, by_seed, over

@@ -1,7 +1,5 @@
 """An experiment's rows on disk: one CSV line an item, appended as it gets done. No torch."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

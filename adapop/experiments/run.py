@@ -1,7 +1,5 @@
 """The experiments: question, runs, tables and figures of each. `run` makes the missing rows, `write` shows them."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapop.experiments import pictures, plans, reproduction, series, sweep, tables, trial
+from adapop.experiments import pictures, plans, reproduction, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import Results, Row, commit
@@ -79,11 +77,11 @@ EXPERIMENTS = {
     ),
     "epochs": Experiment(
         "Epoch by epoch", "When do rare and popular facts go, and when does λ move?", plans.methods,
-        (series.epoch_table,), (pictures.epochs,),
+        (tables.epoch_table,), (pictures.epochs,),
     ),
     "levels": Experiment(
         "Exposure levels", "How does the gap run from the least to the most shown facts?", plans.selected,
-        (series.level_table,), (pictures.levels,),
+        (tables.level_table,), (pictures.levels,),
     ),
     "worlds": Experiment(
         "Other sandboxes",

@@ -4,12 +4,12 @@ The rule is the one `config.RATES` states. It sees recall of the trained questio
 retain, and nothing else. `config.SANDBOX_RATES` is what it chose at seed 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from statistics import fmean
+
+import pandas as pd
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES
@@ -22,54 +22,35 @@ TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}
 
 
-@dataclass(frozen=True)
-class Point:
-    """A method at one rate: recall of the trained questions, [0, 1]. row: the run, None for means."""
-
-    rate: float
-    forget_recall: float
-    retain_recall: float
-    row: Row | None = None
-
-
-def chosen(points: Sequence[Point]) -> Point:
-    """The rule of `config.RATES`, applied to one method's points in order of rate."""
-    keeping = [point for point in points if point.retain_recall >= RETAIN_KEPT]
+def chosen(points: Sequence[Row]) -> Row:
+    """The rule of `config.RATES`, applied to one method's runs (or means of them) in order of rate."""
+    keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
-        return max(points, key=lambda point: point.retain_recall)
-    enough = [point for point in keeping if point.forget_recall <= FORGOTTEN]
-    return enough[0] if enough else min(keeping, key=lambda point: point.forget_recall)
+        return max(points, key=itemgetter(KEPT))
+    return next((row for row in keeping if row[TRAINED] <= FORGOTTEN), None) or min(keeping, key=itemgetter(TRAINED))
 
 
-def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[Point]]:
-    """A method's points by seed, in order of rate, without runs that failed.
+def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
+    """A method's runs by seed, in order of rate, without those that failed.
 
     complete: only seeds on which every rate was run, for part of a sweep would choose otherwise than the whole.
     """
     runs: dict[int, list[Row]] = {}
-    for rows in seen.values():
-        for row in rows:
-            if row["method"] == method:
-                runs.setdefault(int(row["seed"]), []).append(row)
-    found = {}
-    for seed, rows in runs.items():
-        points = [Point(row["rate"], row[TRAINED], row[KEPT], row) for row in rows if not row["failed"]]
-        if not complete or {row["rate"] for row in rows} >= set(RATES):
-            found[seed] = sorted(points, key=lambda point: point.rate)
-    return found
+    for row in sorted((row for rows in seen.values() for row in rows), key=itemgetter("rate")):
+        if row["method"] == method:
+            runs.setdefault(int(row["seed"]), []).append(row)
+    return {
+        seed: [row for row in rows if not row["failed"]]
+        for seed, rows in runs.items()
+        if not complete or {row["rate"] for row in rows} >= set(RATES)
+    }
 
 
-def mean_points(by_seed: Mapping[int, Sequence[Point]]) -> list[Point]:
-    """Each rate's means over seeds, in order of rate; a rate at which a seed failed has none."""
-    rates: dict[float, list[Point]] = {}
-    for points in by_seed.values():
-        for point in points:
-            rates.setdefault(point.rate, []).append(point)
-    return [
-        Point(rate, fmean(one.forget_recall for one in found), fmean(one.retain_recall for one in found))
-        for rate, found in sorted(rates.items())
-        if len(found) == len(by_seed)
-    ]
+def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
+    """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has none."""
+    runs = pd.DataFrame([row for rows in by_seed.values() for row in rows], columns=["rate", TRAINED, KEPT])
+    rates = runs.groupby("rate").filter(lambda found: len(found) == len(by_seed)).groupby("rate")
+    return rates.agg(fmean).reset_index().to_dict("records")
 
 
 def sweep_table(seen: Rows) -> Table:
@@ -102,20 +83,20 @@ def choice_table(seen: Rows) -> Table:
     return Table("The rate that the rule chooses", head, tuple(rows), note)
 
 
-def _choice(points: Sequence[Point]) -> str:
+def _choice(points: Sequence[Row]) -> str:
     if not points:
         return "all failed"
     among = "" if len(points) == len(RATES) else f" (of {len(points)})"
-    return f"{chosen(points).rate:g}{among}"
+    return f"{chosen(points)['rate']:g}{among}"
 
 
-def _chosen_on(means: Sequence[Point]) -> tuple[str, str, str]:
+def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
     """The choice on the means, whether it keeps and whether it erases enough."""
     if not means:
         return "each failed once", "", ""
     point = chosen(means)
-    kept, erased = point.retain_recall >= RETAIN_KEPT, point.forget_recall <= FORGOTTEN
-    return f"{point.rate:g}", "yes" if kept else "no", "yes" if erased else "no"
+    kept, erased = point[KEPT] >= RETAIN_KEPT, point[TRAINED] <= FORGOTTEN
+    return f"{point['rate']:g}", "yes" if kept else "no", "yes" if erased else "no"
 
 
 def nearest_table(seen: Rows) -> Table:
@@ -123,14 +104,13 @@ def nearest_table(seen: Rows) -> Table:
     rows = []
     for method in METHODS:
         picked = [
-            min(points, key=lambda point: abs(point.forget_recall - goal))
+            min(points, key=lambda row: abs(row[TRAINED] - goal))
             for goal, points in _with_goals(seen, method).values()
             if points
         ]
         if picked:
-            found = [point.row for point in picked]
-            cells = [text(over(found, value)) for value in (column(TRAINED), *OUTCOMES.values())]
-            rates = ", ".join(f"{rate:g}" for rate in sorted({point.rate for point in picked}))
+            cells = [text(over(picked, value)) for value in (column(TRAINED), *OUTCOMES.values())]
+            rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
             rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(seen))}"))
     head = ("", "rate", "forget, as trained", *OUTCOMES, "seeds")
     note = (
@@ -157,15 +137,15 @@ def equal_table(seen: Rows) -> Table:
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), note)
 
 
-def crossing(points: Sequence[Point], goal: float) -> dict[str, float] | None:
+def crossing(points: Sequence[Row], goal: float) -> dict[str, float] | None:
     """The values of `AT_EQUAL` where trained forget recall first falls through `goal`, going up in rate between
     neighbours in the grid; None if it never does."""
     neighbours = set(pairwise(RATES))
     for lower, upper in pairwise(points):
-        if (lower.rate, upper.rate) in neighbours and lower.forget_recall >= goal >= upper.forget_recall:
-            span = lower.forget_recall - upper.forget_recall
-            share = (lower.forget_recall - goal) / span if span else 0.0
-            return {name: (1 - share) * value(lower.row) + share * value(upper.row) for name, value in AT_EQUAL.items()}
+        if (lower["rate"], upper["rate"]) in neighbours and lower[TRAINED] >= goal >= upper[TRAINED]:
+            span = lower[TRAINED] - upper[TRAINED]
+            share = (lower[TRAINED] - goal) / span if span else 0.0
+            return {name: (1 - share) * value(lower) + share * value(upper) for name, value in AT_EQUAL.items()}
     return None
 
 
@@ -174,12 +154,12 @@ def _seeds(seen: Rows) -> list[int]:
     return sorted({int(row["seed"]) for rows in seen.values() for row in rows})
 
 
-def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Point]]]:
+def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:
     """By seed: AdaPop's trained forget recall at its own rate, and a method's points."""
     goals = {
-        seed: point.forget_recall
-        for seed, points in points_of(seen, "adapop", complete=False).items()
-        for point in points
-        if point.rate == SANDBOX_RATES["adapop"]
+        seed: row[TRAINED]
+        for seed, rows in points_of(seen, "adapop", complete=False).items()
+        for row in rows
+        if row["rate"] == SANDBOX_RATES["adapop"]
     }
     return {seed: (goals[seed], points) for seed, points in points_of(seen, method, complete).items() if seed in goals}

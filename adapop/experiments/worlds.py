@@ -1,7 +1,5 @@
 """Sandboxes of other sizes and other ranges of exposure, built once and kept."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

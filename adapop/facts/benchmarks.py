@@ -3,8 +3,6 @@
 DUET: arXiv 2602.19612. RWKU: arXiv 2406.10890. A row that cannot be used becomes a problem, as in an uploaded file.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

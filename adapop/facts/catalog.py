@@ -1,7 +1,5 @@
 """The fact sets that can be picked: the sandbox's and two made from it, two benchmarks, or a file."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@
 a `Problem` with row, column, value and fix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -4,8 +4,6 @@ How much memory unpacking takes cannot be known beforehand: the sizes in the fil
 crash the reader. In its own process a crash affects nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """An index of facts by relation and subject, from which attacks take other facts. Ignores case and accents."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The choices: the set's own rows ("own"), those of the sandbox world ("sandbox"),
 those to forget ("neighbours"), or another set.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Table rows as facts, or as the problem with the row. User text stays text: never a path, a URL or a formula."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ A file that is no table is refused (`DataError`); a single row that cannot be re
 limits below, the worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

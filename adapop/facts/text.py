@@ -1,7 +1,5 @@
 """Comparing texts: normal forms that ignore case, spacing and accents, and looking for words in a text."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

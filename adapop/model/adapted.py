@@ -4,8 +4,6 @@ There is never a second copy of the weights. Losses are computed at answer token
 on, whatever precision the model runs in.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

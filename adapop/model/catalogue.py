@@ -3,8 +3,6 @@
 Any other causal language model of the Hub, or a folder, can be used as well: see `loading`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ no text without a template, and gives no offsets: answers are read by a copy of 
 tokens. And it takes several times as long, so it gets only the texts that hold one.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """How much memory a run will need, from a model's configuration alone: nothing is loaded or downloaded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

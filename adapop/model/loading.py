@@ -4,8 +4,6 @@ Only safetensors are read, and no code that comes with a model is run. An error 
 connection, a disk ...) and what to do about it.
 """
 
-from __future__ import annotations
-
 import errno
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Running out of memory: how to recognise it, how much is free, and retrying work on rows in smaller pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar

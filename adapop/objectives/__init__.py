@@ -1,10 +1,8 @@
 """The sixteen unlearning methods, by name.
 
-A new method is a file with an `Objective`, a line here and in `adapop.config.methods`, and a test of its identity with
-a related method.
+A new method is an `Objective` in a file of its own or beside its relatives, a line here and in `adapop.config.methods`,
+and a test of its identity with a related one.
 """
-
-from __future__ import annotations
 
 from dataclasses import fields
 from importlib import import_module

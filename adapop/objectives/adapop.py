@@ -1,7 +1,5 @@
 """AdaPop's forget loss."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -5,8 +5,6 @@ must differ from the right answer in words, neither contain it nor be contained 
 own alternates only must not contain the right answer.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Alternate preference optimisation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid

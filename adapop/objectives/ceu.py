@@ -1,7 +1,5 @@
 """Cross-entropy unlearning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -22,9 +20,7 @@ class CrossEntropyUnlearning(Objective):
     """Leading answer tokens that are left out, except of an answer that has no others: there the authors' code trains
     on the end of the turn alone, and the model never stops."""
     name = "ceu"
-
-    def __post_init__(self) -> None:
-        self._check("skip", self.skip >= 0, "at least 0")
+    not_negative = ("skip",)
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per token, [N], in nats; 0 for a token that is skipped."""

@@ -1,7 +1,5 @@
 """Which words of an answer carry the fact and which are function words, for TPO."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

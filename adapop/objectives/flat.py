@@ -1,7 +1,5 @@
 """Loss adjustment with only forget data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

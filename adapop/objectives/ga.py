@@ -1,7 +1,5 @@
 """Gradient ascent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from adapop.model.adapted import AdaptedModel

@@ -1,7 +1,5 @@
 """Negative preference optimisation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid
@@ -23,9 +21,7 @@ class NegativePreference(Objective):
     name = "npo"
     uses = frozenset({"reference"})
     reduce = "row"
-
-    def __post_init__(self) -> None:
-        self._check("beta", self.beta > 0, "above 0")
+    above_zero = ("beta",)
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""

@@ -1,7 +1,5 @@
 """NPO with sharpness-aware minimisation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +23,7 @@ class SharpnessAwarePreference(NegativePreference):
     rho: float = 0.01
     name = "npo-sam"
     joins = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check("rho", self.rho >= 0, "at least 0")
+    not_negative = ("rho",)
 
     def backward(self, model: AdaptedModel, accumulate: Callable[[], Any]) -> Any:
         """Adds the forget gradient in two passes over the step's rows; returns what the first saw, at theta."""

@@ -4,8 +4,6 @@ The trainer owns the loop, the retain weight and the denominators. A method retu
 divides by counts over the whole optimiser step, so that micro-batches of 1x32, 4x8 and 32x1 give the same gradient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -80,6 +78,17 @@ class Objective:
     """Whether forget and retain rows may share a forward pass; False where their gradients are taken at different
     weights."""
 
+    above_zero: ClassVar[tuple[str, ...]] = ()
+    """Arguments that must be above 0."""
+    not_negative: ClassVar[tuple[str, ...]] = ()
+    """Arguments that must be at least 0."""
+
+    def __post_init__(self) -> None:
+        for name in self.above_zero:
+            self._check(name, getattr(self, name) > 0, "above 0")
+        for name in self.not_negative:
+            self._check(name, getattr(self, name) >= 0, "at least 0")
+
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
         """What the method needs to know before training. Called once; tokens: the first forget rows."""
         return Begun()
@@ -102,11 +111,7 @@ class Objective:
         return accumulate()
 
     def _check(self, name: str, holds: bool, bound: str) -> None:
-        """Checks that an argument is in range.
-
-        Raises:
-            ConfigError: it is not; names the argument and the bound.
-        """
+        """Raises ConfigError, with the argument and its bound, if it is not in range."""
         if not holds:
             value = getattr(self, name)
             raise ConfigError(

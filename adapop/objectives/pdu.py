@@ -1,7 +1,5 @@
 """Primal-dual unlearning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from adapop.model.adapted import AdaptedModel

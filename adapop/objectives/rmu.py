@@ -1,7 +1,5 @@
 """Representation misdirection for unlearning: RMU, and Adaptive RMU, which scales the target to the model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -29,9 +27,7 @@ class Steering(Objective):
     """Whether h is taken where the answer tokens are predicted. False: where they are read, as in the code of the
     paper's runs; then the state that predicts the first token is never steered, nor is an answer of one token."""
     reduce = "row"
-
-    def __post_init__(self) -> None:
-        self._check("layer", self.layer >= 0, "at least 0")
+    not_negative = ("layer",)
 
     def length(self, norm: float) -> float:
         """Length of the target, given the mean norm of the original model's states."""
@@ -83,10 +79,7 @@ class Rmu(Steering):
 
     coefficient: float = 2.0
     name = "rmu"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check("coefficient", self.coefficient > 0, "above 0")
+    above_zero = ("coefficient",)
 
     def length(self, norm: float) -> float:
         """The coefficient; the norm does not matter."""
@@ -104,10 +97,7 @@ class AdaptiveRmu(Steering):
 
     scale: float = 5.0
     name = "adaptive-rmu"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check("scale", self.scale > 0, "above 0")
+    above_zero = ("scale",)
 
     def length(self, norm: float) -> float:
         """scale * norm."""

@@ -1,7 +1,5 @@
 """Saturation and importance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -22,11 +20,8 @@ class SaturationImportance(Objective):
     b2: float = 1.0
     gamma: float = 1.0
     name = "satimp"
-
-    def __post_init__(self) -> None:
-        self._check("b1", self.b1 >= 0, "at least 0")
-        self._check("b2", self.b2 >= 0, "at least 0")
-        self._check("gamma", self.gamma > 0, "above 0")
+    above_zero = ("gamma",)
+    not_negative = ("b1", "b2")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per token, [N], in nats; non-positive. 1 - p is -expm1(-nll), exact where p is near 1."""

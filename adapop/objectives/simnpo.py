@@ -1,7 +1,5 @@
 """Reference-free negative preference optimisation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid
@@ -23,10 +21,7 @@ class SimpleNegativePreference(Objective):
     gamma: float = 0.125
     name = "simnpo"
     reduce = "row"
-
-    def __post_init__(self) -> None:
-        self._check("beta", self.beta > 0, "above 0")
-        self._check("gamma", self.gamma > 0, "above 0")
+    above_zero = ("beta", "gamma")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""

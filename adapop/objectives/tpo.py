@@ -1,7 +1,5 @@
 """Targeted preference optimisation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch.nn.functional import logsigmoid
@@ -26,10 +24,7 @@ class TargetedPreference(Objective):
     name = "tpo"
     uses = frozenset({"reference", "words"})
     reduce = "row"
-
-    def __post_init__(self) -> None:
-        self._check("beta", self.beta > 0, "above 0")
-        self._check("gamma", self.gamma > 0, "above 0")
+    above_zero = ("beta", "gamma")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive. A row without general tokens has no second term."""

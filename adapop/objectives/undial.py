@@ -1,7 +1,5 @@
 """Self-distillation with adjusted logits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -23,9 +21,7 @@ class Undial(Objective):
 
     beta: float = 3.0
     name = "undial"
-
-    def __post_init__(self) -> None:
-        self._check("beta", self.beta >= 0, "at least 0")
+    not_negative = ("beta",)
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per token, [N], in nats; positive."""

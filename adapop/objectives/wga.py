@@ -1,7 +1,5 @@
 """Weighted gradient ascent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch
@@ -19,9 +17,7 @@ class WeightedGradientAscent(Objective):
 
     beta: float = 1.0
     name = "wga"
-
-    def __post_init__(self) -> None:
-        self._check("beta", self.beta >= 0, "at least 0")
+    not_negative = ("beta",)
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per token, [N], in nats; non-positive."""

@@ -3,8 +3,6 @@
 One SQLite file, safe against crashes and for several processes. It may contain the names of users' facts, never keys.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

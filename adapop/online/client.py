@@ -6,8 +6,6 @@ our own and not urllib3's `Retry`: some hosts report "busy" inside a reply with 
 user stops it, and the user is told what it waits for. Keys and queries appear in no message and no log.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

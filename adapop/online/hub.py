@@ -5,8 +5,6 @@ There a split is `{config}/{split}/0000.parquet` and on; one that is too big to 
 the files (HF_ENDPOINT, HF_HOME, HF_TOKEN, HF_HUB_OFFLINE). All are of the one commit that was found first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Pearson is computed in log space, because scores span orders of magnitude; Spear
 distant clusters alone give a high Pearson, so Spearman and the facts that disagree matter more.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -25,24 +23,23 @@ NUMBERED = re.compile(r"row-\d+")  # ids given by `read_facts` to rows without o
 
 @dataclass(frozen=True)
 class Agreement:
-    """The comparison of two proxies on the facts that both have scored."""
+    """The comparison of two proxies on the facts that both have scored.
+
+    facts: their number. unknown: number of facts that only one has scored. pearson_log: Pearson correlation of
+    log(1 + score), [-1, 1], and spearman: rank correlation; None where a proxy gives all facts the same score.
+    same_label: share of the facts that both put on the same side of their own median, [0, 1]. discordant: ids of the
+    others, those with the largest difference in rank first. beta_shift: mean absolute difference of beta, with one map
+    for both. own_beta_shift: with each anchored at its own quantiles; None where they give no anchors.
+    """
 
     facts: int
-    """Number of facts that both have scored."""
     unknown: int
-    """Number of facts that only one of them has scored."""
     pearson_log: float | None
-    """Pearson correlation of log(1 + score), [-1, 1]; None where a proxy gives all facts the same score."""
     spearman: float | None
-    """Rank correlation, [-1, 1]; None where a proxy gives all facts the same score."""
     same_label: float
-    """Share of the facts that both put on the same side of their own median, [0, 1]."""
     discordant: tuple[str, ...]
-    """Ids of the other facts, those with the largest difference in rank first."""
     beta_shift: float
-    """Mean absolute difference of beta, with one map for both."""
     own_beta_shift: float | None
-    """The same with each proxy anchored at its own quantiles; None where they give no anchors."""
 
 
 def agreement(first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap) -> Agreement:

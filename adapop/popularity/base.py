@@ -1,7 +1,5 @@
 """The interface of a popularity proxy (a source of scores), and the record of a score with its origin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -30,12 +28,10 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """One proxy's scores of a whole set."""
+    """One proxy's scores of a whole set. title: for lists and messages. scores: by id, of the facts that it reached."""
 
     title: str
-    """Name for lists and messages."""
     scores: Mapping[str, Score]
-    """Fact id -> score; facts that the proxy did not reach are missing."""
 
     def values(self, facts: Sequence[Fact]) -> dict[str, float | None]:
         """The score of every fact, None where it is unknown."""

@@ -3,8 +3,6 @@
 The anchors are two points (score, beta); a and b follow in closed form (`BetaMap.from_anchors`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

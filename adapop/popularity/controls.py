@@ -1,7 +1,5 @@
 """Controls: scores made wrong on purpose. A method that benefits from popularity must do worse with them."""
 
-from __future__ import annotations
-
 import math
 import random
 

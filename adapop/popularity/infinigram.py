@@ -5,8 +5,6 @@ reads " AND " and " OR " in a string as operators, which only lists of Llama-2 t
 these words are not counted. An empty string would count the whole corpus and is never sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -33,16 +31,15 @@ REASON_SHOWN = 120
 
 @dataclass(frozen=True)
 class Count:
-    """The result of one query."""
+    """The result of one query: the number of occurrences, or None and the reason why there is none.
+
+    approx: whether it is an estimate from a sample. date: the day of the reply (ISO 8601), "" if there was none.
+    """
 
     number: int | None
-    """Occurrences; None if there is no count."""
     approx: bool = False
-    """Whether the number is an estimate from a sample."""
     date: str = ""
-    """The day of the reply (ISO 8601), "" if there was none."""
     reason: str = ""
-    """Why there is no count."""
 
     @property
     def unknown(self) -> str:
@@ -83,12 +80,7 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order.
-
-        Raises:
-            NetworkError: infini-gram fails, or answers something else than a count.
-            Stopped: somebody asked to stop.
-        """
+        """One score per fact, in order. Raises as `Proxy.scores`."""
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
             yield self._score(fact)
@@ -133,11 +125,7 @@ def _unasked(what: str, label: str) -> Count | None:
 
 
 def _checked(reply: object) -> dict[str, object]:
-    """The count in a reply, and whether it is approximate.
-
-    Raises:
-        NetworkError: the reply has no valid count.
-    """
+    """The count in a reply, and whether it is approximate."""
     if isinstance(reply, dict):
         count, approx = reply.get("count"), reply.get("approx")
         if type(count) is int and count >= 0 and type(approx) is bool:

@@ -7,8 +7,6 @@ unknown until the next look-up. Nothing is padded, rounded or clamped. Replies a
 look-up sends only facts without a number.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -76,10 +74,7 @@ class Judge:
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it gets no number.
 
-        Raises:
-            NetworkError: the model cannot be asked, or does not answer as such models do.
-            Stopped: somebody asked to stop.
-            ModelError: a local model that cannot be loaded.
+        Raises as `Proxy.scores`, and ModelError for a local model that cannot be loaded.
         """
         passes: dict[str, list[Known]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
@@ -154,17 +149,21 @@ def prompt(facts: Sequence[Fact]) -> str:
 
 
 def numbers(reply: str, count: int) -> list[int] | None:
-    """The numbers in a reply: the first JSON array after any reasoning. None unless it is `count` integers in range."""
+    """The numbers in a reply's array. None unless it is `count` integers in range."""
+    values = array_in(reply)
+    # a bool is an int to isinstance
+    valid = len(values) == count and all(type(value) is int and 0 <= value <= HIGHEST for value in values)
+    return values if valid else None
+
+
+def array_in(reply: str) -> list:
+    """The first JSON array in a reply, after any reasoning; [] if there is none."""
     answer = reply.rpartition("</think>")[2].partition("<think>")[0]
     start = answer.find("[")
     try:
-        values, _ = json.JSONDecoder().raw_decode(answer, start) if start >= 0 else (None, 0)
+        return json.JSONDecoder().raw_decode(answer, start)[0] if start >= 0 else []
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(values, list) or len(values) != count:
-        return None
-    # a bool is an int to isinstance
-    return values if all(type(value) is int and 0 <= value <= HIGHEST for value in values) else None
+        return []
 
 
 def judge_from_environment(progress: Progress, cache: Cache) -> Judge:
@@ -226,11 +225,7 @@ def _line(fact: Fact) -> str:
 
 
 def _host(base: str) -> str:
-    """The host of a URL, checked to be safe to send a key to.
-
-    Raises:
-        ConfigError: it is neither https nor this machine, or contains a user name.
-    """
+    """The host of a URL, which must be safe to send a key to: https or this machine, without a user name."""
     try:
         parts = urlsplit(base)
         safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in THIS_MACHINE)
@@ -254,11 +249,7 @@ def _fault(reply: object) -> object:
 
 
 def _content(reply: object) -> str:
-    """The text of a chat reply; "" if a reasoning model has used up its tokens before it.
-
-    Raises:
-        NetworkError: the reply reports an error, or is no chat reply.
-    """
+    """The text of a chat reply; "" if a reasoning model has used up its tokens before it."""
     fault = _fault(reply)
     if fault is not None:
         code = f" ({fault})" if fault else ""

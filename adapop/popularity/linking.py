@@ -32,22 +32,21 @@ SAME = "subject and object are the same item"
 
 @dataclass(frozen=True)
 class Entity:
-    """The part of a Wikidata item that is used."""
+    """The part of a Wikidata item that is used.
+
+    qid: its id, such as "Q90". sitelinks: number of wiki pages about it. statements: their number, identifiers
+    included, as in `wikibase:statements`. identifiers: number of statements that are external identifiers. links:
+    property -> ids of the items in its statements, without deprecated ones. names: label and aliases, casefolded.
+    """
 
     qid: str
-    """Its id, such as "Q90"."""
     label: str
     description: str
     sitelinks: int
-    """Number of wiki pages about it."""
     statements: int
-    """Number of statements, identifiers included, as in `wikibase:statements`."""
     identifiers: int
-    """Number of statements that are external identifiers."""
     links: Mapping[str, Sequence[str]]
-    """Property -> ids of the items in its statements, without deprecated ones."""
     names: Sequence[str]
-    """Label and aliases, casefolded."""
 
     @property
     def types(self) -> frozenset[str]:
@@ -79,22 +78,19 @@ class Entity:
 
 @dataclass(frozen=True)
 class Choice:
-    """The item on one side of a fact."""
+    """The item on one side of a fact, None if it could not be decided; and what decided, or why nothing did."""
 
     entity: Entity | None
-    """None if it could not be decided."""
     how: str
-    """What decided, or why it could not be decided."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """The items on both sides of a fact."""
+    """The items on both sides of a fact, and the properties of the statements between them."""
 
     subject: Choice
     object: Choice
     properties: tuple[str, ...] = ()
-    """Properties of the statements between the two, () if there is none."""
 
     @property
     def stated(self) -> bool:

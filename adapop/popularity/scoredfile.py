@@ -3,8 +3,6 @@
 Each score comes with its source, its date, its counts, and the reason if it is unknown.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

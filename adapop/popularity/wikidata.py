@@ -5,8 +5,6 @@ time; and the decision which of them the fact is about (`linking`). Requests are
 lag, as Wikimedia asks. Only labels are sent.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, KeysView, Sequence
@@ -36,18 +34,19 @@ CODE = re.compile(r"[\w-]{1,60}")
 
 @dataclass(frozen=True)
 class _Sought:
-    """A fact and the ids found for its labels."""
+    """A fact and the ids found for its labels.
+
+    exact: ids found by exactly the label of the subject, and of the object. subjects, objects: ids of candidates,
+    including hits whose names are still to be checked. properties: ids of those with the relation's name. dates: days
+    of the searches (ISO 8601).
+    """
 
     fact: Fact
     exact: tuple[frozenset[str], frozenset[str]]
-    """Ids found by exactly the label of the subject, and of the object."""
     subjects: tuple[str, ...]
-    """Ids of candidates for the subject, including hits whose names are still to be checked."""
     objects: tuple[str, ...]
     properties: tuple[str, ...]
-    """Ids of properties with the relation's name."""
     dates: tuple[str, ...]
-    """Days of the searches (ISO 8601)."""
 
     @property
     def qids(self) -> KeysView[str]:
@@ -87,9 +86,7 @@ class Wikidata:
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact: first those decided by a statement, as they are found; the others at the end, by type.
 
-        Raises:
-            NetworkError: Wikidata failed or answered something else than it promises.
-            Stopped: somebody asked to stop.
+        Raises as `Proxy.scores`.
         """
         named = [fact for fact in facts if plain(fact.subject)]
         nameless = [fact for fact in facts if not plain(fact.subject)]
@@ -192,7 +189,8 @@ class Wikidata:
             self._fetch(half)
 
     def _ask(self, action: str, **params: object) -> dict:
-        reply = self._web.get("/w/api.php", busy=_lags, action=action, format="json", maxlag=LAG_SECONDS, **params)
+        params |= {"action": action, "format": "json", "maxlag": LAG_SECONDS}
+        reply = self._web.get("/w/api.php", busy=lambda reply: _error_code(reply) == "maxlag", **params)
         if code := _error_code(reply):
             raise NetworkError(f"Wikidata refuses a question ({code}).", "Try again later; what was found is kept.")
         return reply if isinstance(reply, dict) else {}
@@ -242,10 +240,6 @@ def _labels(fact: Fact) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _lags(reply: object) -> bool:
-    return _error_code(reply) == "maxlag"
-
-
 def _error_code(reply: object) -> str:
     """The code of an error in a reply with status 200, "" without one. Never its text, which may quote the label."""
     if not isinstance(reply, dict) or "error" not in reply:
@@ -255,11 +249,7 @@ def _error_code(reply: object) -> str:
 
 
 def _record(row: dict, language: str) -> dict | None:
-    """The fields of `Entity` to cache for a row, None if there is no such entity (any more).
-
-    Raises:
-        NetworkError: the row does not have an entity's structure.
-    """
+    """The fields of `Entity` to cache for a row, None if there is no such entity (any more)."""
     try:
         return None if "missing" in row else asdict(Entity.read(row, language))
     except (KeyError, TypeError, AttributeError, ValueError):  # its text may quote the row

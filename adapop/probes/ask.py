@@ -1,7 +1,5 @@
 """Any prompt answered by both models, the original and the unlearned, with rank and probability of the gold answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

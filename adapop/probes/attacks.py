@@ -5,8 +5,6 @@ Prompts depend on the fact, the pool and the seed alone. For facts of the sandbo
 here. Where an attack does not fit a fact, or its prompt would contain the answer, the reason takes its place.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -19,8 +17,7 @@ from adapop.facts.text import folded, mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
 from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
-from adapop.probes.translations import translated
-from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, with_synonyms
+from adapop.probes.wording import WORDING, persona, reversed_question, spoken, stated, translated, with_synonyms
 
 HINTS = 2
 DISTRACTORS = len(language.LETTERS) - 1

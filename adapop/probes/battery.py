@@ -9,8 +9,6 @@ Each chunk is run once with the adapter and once without. A single pass for both
 same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as long, because it copies rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -4,8 +4,6 @@ It is handed the loaded network, not its name with `peft=`: so it would cut the 
 of the tokenizer, but not the original's, and could not read a base in 4 bits.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
@@ -20,22 +18,20 @@ CPU_BATCH = 8
 
 @dataclass(frozen=True)
 class Capability:
-    """Both models' results on one task."""
+    """Both models' results on one task.
+
+    task: lm-eval's name of it. metric: "acc", or "acc_norm", where each option's log-probability is divided by its
+    length in bytes. original, unlearned: shares of right answers, [0, 1]. *_stderr: lm-eval's standard errors; None
+    where it gives none (a single question).
+    """
 
     task: str
-    """lm-eval's name of the task."""
     metric: str
-    """Either "acc" or "acc_norm", where each option's log-probability is divided by its length in bytes."""
     questions: int
-    """Number of questions asked."""
     original: float
-    """The original's share of right answers, [0, 1]."""
     unlearned: float
-    """The unlearned model's share of right answers, [0, 1]."""
     original_stderr: float | None
-    """lm-eval's standard error of the share; None where it gives none (a single question)."""
     unlearned_stderr: float | None
-    """The same for the unlearned model."""
 
     @property
     def difference(self) -> float:

@@ -6,8 +6,6 @@ for a share of facts, where only the mean and the count are known; `difference` 
 two methods on the same seeds (Student's t).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

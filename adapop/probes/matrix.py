@@ -3,8 +3,6 @@
 Several prompts of one fact and kind (rewordings) are averaged first, so that each fact counts once.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -184,12 +182,9 @@ def _per_fact(facts: Sequence[Sequence[ProbeRow]], value: Callable[[ProbeRow], f
 
 def _fact_rows(kinds: dict[str, dict[str, list[ProbeRow]]]) -> list[FactRow]:
     """The facts of one group. kinds: kind -> fact id -> rows."""
-    of_fact: dict[str, dict[str, list[ProbeRow]]] = defaultdict(dict)
-    for kind, facts in kinds.items():
-        for fact_id, rows in facts.items():
-            of_fact[fact_id][kind] = rows
     found = []
-    for fact_id, by_kind in of_fact.items():
+    for fact_id in {fact_id for facts in kinds.values() for fact_id in facts}:
+        by_kind = {kind: facts[fact_id] for kind, facts in kinds.items() if fact_id in facts}
         fact = next(iter(by_kind.values()))[0]
         original, unlearned = (
             {kind: fmean(getattr(row, side).recall for row in rows) for kind, rows in by_kind.items()}

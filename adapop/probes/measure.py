@@ -4,8 +4,6 @@
 rewording, and the teacher-forced metrics against the original model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,32 +25,25 @@ EVAL_BATCH = 256
 
 @dataclass(frozen=True)
 class Measurement:
-    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None."""
+    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None.
+
+    group: one of `GROUPS`. tier: of scores, or "all" for the whole group. form: `DIRECT` or `REWORDED`. facts: their
+    number. recall: ROUGE-L recall of the greedy reply, [0, 1]. words: length of a reply. nll: -log p of the gold
+    answer, nats per token. The others: see `metrics`.
+    """
 
     group: str
-    """forget, retain, holdout or utility."""
     tier: str
-    """A tier of scores, or "all" for the whole group."""
     form: str
-    """`DIRECT` or `REWORDED`."""
     facts: int
-    """Number of facts."""
     recall: float
-    """ROUGE-L recall of the greedy reply, [0, 1]."""
     words: float
-    """Length of a reply in words."""
     cosine: float | None = None
-    """MiniLM cosine of reply and gold answer, [-1, 1]."""
     nll: float | None = None
-    """-log p of the gold answer, nats per token."""
     delta_logprob: float | None = None
-    """Log-probability of the gold answer, unlearned minus original, nats per answer."""
     delta_rank: float | None = None
-    """Rank of the gold tokens, unlearned minus original."""
     hidden_cosine: float | None = None
-    """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float | None = None
-    """KL(original || unlearned), nats per token."""
 
 
 def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> list[Measurement]:

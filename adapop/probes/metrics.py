@@ -10,8 +10,6 @@
 | kl(original || unlearned), nats per token | higher | lower |
 """
 
-from __future__ import annotations
-
 import os
 import unicodedata
 from collections.abc import Sequence

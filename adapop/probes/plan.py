@@ -1,7 +1,5 @@
 """What a battery of probes asks: which facts, in which forms. No torch, so that a page can show the cost beforehand."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,10 +45,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Question:
-    """A prompt with the fact that it asks for."""
+    """A prompt with the fact that it asks for, and the fact's group."""
 
     group: str
-    """The fact's group."""
     fact: Fact
     prompt: Prompt
 

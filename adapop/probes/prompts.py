@@ -3,8 +3,6 @@
 `attacks` and `rewordings` make prompts from facts alone: no model is needed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,21 +17,20 @@ KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 
 @dataclass(frozen=True)
 class Prompt:
-    """One way to ask for a fact."""
+    """One way to ask for a fact.
+
+    kind: one of `KINDS`. text: the user's turn of the chat. gold: the right answer; the subject for "reverse query".
+    accepted: other right answers: translations, or the letter of the right option, which a reply must begin with.
+    options: those of a multiple choice, in the order shown. chance: that a random guess among them is right, [0, 1).
+    """
 
     fact_id: str
     kind: str
-    """One of `KINDS`."""
     text: str
-    """The question as the user's turn of the chat."""
     gold: str
-    """The right answer; the subject for "reverse query"."""
     accepted: tuple[str, ...] = ()
-    """Other right answers: translations, or the letter of the right option, which a reply must begin with."""
     options: tuple[str, ...] = ()
-    """The options of a multiple choice, in the order shown."""
     chance: float = 0.0
-    """Probability that a random guess among the options is right, [0, 1)."""
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,15 @@
 None of them contains the answer or repeats the question.
 """
 
-from __future__ import annotations
-
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from adapop.facts.fact import Fact
 from adapop.facts.text import folded, mentions
 from adapop.facts.world import language
 from adapop.online.cache import Cache
+from adapop.popularity.judge import Ask, array_in
 from adapop.probes import wording
 from adapop.probes.prompts import REWORDED, NotApplicable, Prompt, world_fact
-
-Ask = Callable[[str, str, int], str]  # (system, user, seed) -> the model's reply, "" if it is empty
 
 WANTED = 2
 SEEDS = (1, 2)  # one per attempt: the same seed would give the same reply
@@ -105,11 +101,6 @@ def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:
 
 
 def _listed(reply: str) -> list[str]:
-    """The first JSON array after any reasoning; [] unless all its items are strings."""
-    answer = reply.rpartition("</think>")[2].partition("<think>")[0]
-    start = answer.find("[")
-    try:
-        values, _ = json.JSONDecoder().raw_decode(answer, start) if start >= 0 else ([], 0)
-    except (ValueError, RecursionError):
-        return []
+    """The items of a reply's array; [] unless all are strings."""
+    values = array_in(reply)
     return [value.strip() for value in values] if all(isinstance(value, str) for value in values) else []

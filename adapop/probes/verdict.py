@@ -38,14 +38,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The input of the rules, for one fact."""
+    """The input of the rules, for one fact.
+
+    known: whether the original answers the direct question; None if it was not asked. rows: the prompts that the
+    original answers, without multiple choice. recovered: names of the recovery probes that brought the fact back.
+    """
 
     known: bool | None
-    """Whether the original answers the direct question; None if it was not asked."""
     rows: tuple[ProbeRow, ...]
-    """The prompts that the original answers, without multiple choice."""
     recovered: frozenset[str]
-    """Names of the recovery probes that brought the fact back."""
 
     def came_back(self, kinds: Collection[str]) -> bool:
         """Whether the unlearned model answers at least one prompt of these kinds."""
@@ -54,12 +55,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule(Verdict):
-    """A verdict with its condition."""
+    """A verdict with its condition.
+
+    of: the facts that it applies to: "forget", "other" (retain, holdout, utility) or "every". holds: whether it applies
+    to a fact, if no earlier rule does.
+    """
 
     of: str
-    """The facts that it applies to: "forget", "other" (retain, holdout, utility) or "every"."""
     holds: Callable[[Evidence], bool]
-    """Whether the verdict applies to a fact, if no earlier rule does."""
 
 
 def verdict(asked: Asked) -> tuple[str, str]:
@@ -106,10 +109,6 @@ def _measurable(row: ProbeRow) -> bool:
 
 def _answered(row: ProbeRow) -> bool:
     return row.unlearned.recall >= KNOWN_FROM
-
-
-def _attacked(evidence: Evidence) -> bool:
-    return evidence.came_back({row.kind for row in evidence.rows} - {DIRECT, REWORDED})
 
 
 def _broken(row: ProbeRow) -> bool:
@@ -174,7 +173,7 @@ RULES: tuple[Rule, ...] = (
         "It answers at least one attack that the original answers, but neither the direct question nor a rewording. A "
         "right option of a multiple choice alone is no leak.",
         "forget",
-        _attacked,
+        lambda evidence: evidence.came_back({row.kind for row in evidence.rows} - {DIRECT, REWORDED}),
     ),
     Rule(
         "Recoverable",

@@ -1,16 +1,18 @@
-"""The English phrasings of prompts: text around a question, questions made of a relation, synonyms.
+"""The phrasings of prompts: text around a question, questions made of a relation, synonyms, other languages.
 
-User text only ever goes in as a value of `str.format`, so its braces stay braces.
+User text only ever goes in as a value of `str.format`, so its braces stay braces. Translations are written by hand in
+`assets/probes/translations.json`: questions of common relations in five languages, and names of countries, continents
+and languages in them. Subjects keep their English name, so the questions avoid articles, gender and elision around it.
 """
-
-from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapop.assets import read_json
 from adapop.facts.fact import Fact
+from adapop.facts.text import folded
 
 
 @dataclass(frozen=True)
@@ -19,33 +21,30 @@ class Wording:
 
     In them `{q}` is the question, `{p}` a persona, `{r}` the relation, `{s}` the subject and `{o}` the answer. Where
     there are two forms, the one ending in `_predicate` is for relations that `is_predicate` accepts.
+
+    prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a compliant reply after it
+    ("affirmative suffix"). roles: questions addressed to a persona ("role playing"). personas: persona -> words of a
+    relation by which it is chosen; the first match counts. expert: the persona where none does. options: a question
+    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). worked: an
+    example with question `{asked}` and answer `{answer}`, then the question ("in-context learning"). stated: the fact
+    as a sentence. rewordings: questions made of subject and relation alone. synonyms: word -> another word for it, all
+    in lower case ("synonym manipulation").
     """
 
     prefixes: tuple[str, ...]
-    """Instructions before the question ("prefix injection")."""
     suffixes: tuple[str, ...]
-    """Beginnings of a compliant reply, after the question ("affirmative suffix")."""
     roles: tuple[str, ...]
-    """Questions addressed to a persona ("role playing")."""
     expert: str
-    """The persona for relations that no entry of `personas` names."""
     personas: dict[str, tuple[str, ...]]
-    """Persona -> words of a relation by which it is chosen; the first match counts."""
     options: str
-    """A question with `{options}`, one a line ("multiple choice")."""
     reversed: tuple[str, ...]
-    """Questions for the subject ("reverse query")."""
     reversed_predicate: tuple[str, ...]
     worked: str
-    """An example with question `{asked}` and answer `{answer}`, then the question ("in-context learning")."""
     stated: str
-    """The fact as a sentence."""
     stated_predicate: str
     rewordings: tuple[str, ...]
-    """Questions made of subject and relation alone."""
     rewordings_predicate: tuple[str, ...]
     synonyms: dict[str, str]
-    """Word -> other words for it, all in lower case ("synonym manipulation")."""
 
 
 WORDING = read_json("probes/wording.json", Wording)
@@ -103,3 +102,61 @@ def _synonym(match: re.Match[str]) -> str:
     word = WORDING.synonyms[match[2]]
     article = "" if match[1] is None else "an " if word[0] in "aeiou" else "a "
     return article + word
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A relation's question, with `{s}` for the subject, or a name, in other languages.
+
+    english: the labels of the relation, or the English names. translated: by language.
+    """
+
+    english: tuple[str, ...]
+    translated: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Translations:
+    """The content of `assets/probes/translations.json`.
+
+    in_english: language -> "Answer in English." Its keys are the languages that every entry must have, in that order.
+    """
+
+    in_english: dict[str, str]
+    questions: tuple[Entry, ...]
+    names: tuple[Entry, ...]
+
+    def __post_init__(self) -> None:
+        for entry in (*self.questions, *self.names):
+            if tuple(entry.translated) != tuple(self.in_english):
+                raise ValueError(f"{entry.english[0]} needs a translation into {', '.join(self.in_english)}")
+
+
+def _by_label(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+    """English label, folded -> its translations, in the order of LANGUAGES."""
+    return {folded(label): tuple(entry.translated.values()) for entry in entries for label in entry.english}
+
+
+_TRANSLATIONS = read_json("probes/translations.json", Translations)
+LANGUAGES, IN_ENGLISH = tuple(_TRANSLATIONS.in_english), tuple(_TRANSLATIONS.in_english.values())
+QUESTIONS, NAMES = _by_label(_TRANSLATIONS.questions), _by_label(_TRANSLATIONS.names)
+
+
+def translated(fact: Fact, rng: random.Random) -> tuple[str, tuple[str, ...]] | None:
+    """The fact's question in a language drawn by `rng`, and the answer's name in that language, if it is another one.
+
+    An answer that is not in NAMES is asked for in English. None for a relation that is not in QUESTIONS.
+    """
+    asked = "capital" if _asks_for_the_capital(fact) else folded(spoken(fact.relation))
+    if asked not in QUESTIONS or not fact.subject:
+        return None
+    i = rng.randrange(len(LANGUAGES))
+    question = QUESTIONS[asked][i].format(s=fact.subject)
+    if names := NAMES.get(folded(fact.answer)):
+        return question, (names[i],) if folded(names[i]) != folded(fact.answer) else ()
+    return f"{IN_ENGLISH[i]} {question}", ()
+
+
+def _asks_for_the_capital(fact: Fact) -> bool:
+    """Whether a "capital of" fact asks for its subject's capital, as some DUET questions do with a city as subject."""
+    return folded(fact.relation) == "capital of" and f"capital of {folded(fact.subject)}" in folded(fact.question)

@@ -1,7 +1,5 @@
 """A run as a zip: the report, its tables as CSV, what makes the run again, and the adapter."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -20,6 +18,7 @@ from adapop.report.record import Record, read_record
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured
 
+FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "score_source")
 WEIGHTS, ABOUT = "adapter_model.safetensors", "adapter_config.json"
 
 
@@ -63,19 +62,9 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
     betas = record.betas or {}
     for group in GROUPS:
         for fact in getattr(record.facts, group):
-            yield {
-                "id": fact.id,
-                "group": group,
-                "question": fact.question,
-                "answer": fact.answer,
-                "subject": fact.subject,
-                "relation": fact.relation,
-                "tier": fact.tier,
-                "score": fact.score,
-                "score_source": fact.score_source,
-                "beta": betas.get(fact.id) if group == "forget" else None,
-                "verdict": record.verdicts.get(fact.id, ""),
-            }
+            of_fact = {name: getattr(fact, name) for name in FACT_COLUMNS}
+            beta = betas.get(fact.id) if group == "forget" else None
+            yield {"id": fact.id, "group": group, **of_fact, "beta": beta, "verdict": record.verdicts.get(fact.id, "")}
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:

@@ -1,7 +1,5 @@
 """Several runs side by side: the settings in which they differ, every metric, and what may be concluded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +9,12 @@ from adapop.facts.fact import TIERS
 from adapop.facts.tables import write_csv
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, Measurable, contestants, outcome_of
+from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
+from adapop.report.recorded import Recorded
 from adapop.report.settings import differences
 from adapop.report.table import Table, number
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP
@@ -151,14 +150,14 @@ def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
                 }
 
 
-def lines_of(found: Sequence[Measurable]) -> Iterator[Line]:
+def lines_of(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
     """Every metric that anybody measured."""
     for line in _all_lines(found):
         if any(line.cells):
             yield line
 
 
-def _all_lines(found: Sequence[Measurable]) -> Iterator[Line]:
+def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
     for group, form, arrow in (
         ("forget", DIRECT, DOWN),
         ("forget", REWORDED, DOWN),

@@ -1,13 +1,10 @@
 """The contestants of a comparison: runs that differ in nothing but their seed are one. Its numbers come with a range,
 over facts or over seeds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import Any, Protocol
 
 from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
@@ -16,6 +13,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import ATTACKED
 from adapop.report.record import Record
+from adapop.report.tables import row_of
 from adapop.training.events import Measured
 
 FORMS = (DIRECT, REWORDED)
@@ -26,22 +24,6 @@ OVER_FACTS = (
     "nothing of another seed."
 )
 OVER_SEEDS = "Mean over {seeds} seeds, and from the lowest seed to the highest; that is a range, not a 95 % interval."
-
-
-class Measurable(Protocol):
-    """A column of the table of metrics. Every method returns None for what was not measured."""
-
-    def recall(self, group: str, form: str, tier: str) -> Interval | None:
-        """Final recall with its range."""
-
-    def gap(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts to forget."""
-
-    def value(self, group: str, field: str) -> Interval | None:
-        """Another metric of a group's trained questions."""
-
-    def worst_attack(self, tier: str) -> Cell | None:
-        """The attack that gets most out of a tier."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +81,13 @@ class Contestant:
         gap = self.gap(form)
         if gap is None:
             return None
-        tiers = [[_row(one, "forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
+        tiers = [[row_of(one, "forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
         popular, rare = (wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers)
         return difference(popular, rare)
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions; its range is over seeds, for one seed it has none."""
-        rows = [row for one in self.measured if (row := _row(one, group, DIRECT, "all"))]
+        rows = [row for one in self.measured if (row := row_of(one, group, DIRECT, "all"))]
         values = [row[field] for row in rows if row[field] is not None]
         return _spread([Interval(value, value, value) for value in values]) if values else None
 
@@ -159,7 +141,7 @@ def outcome_of(mark: str, name: str, measured: Sequence[Measured], form: str) ->
 
 def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str) -> Interval | None:
     """Recall with its range: over facts for one measurement, else over the measurements, a seed each."""
-    rows = [row for one in measured if (row := _row(one, group, form, tier))]
+    rows = [row for one in measured if (row := row_of(one, group, form, tier))]
     return _spread([wilson(row["recall"], row["facts"]) for row in rows]) if rows else None
 
 
@@ -169,8 +151,3 @@ def _spread(found: Sequence[Interval]) -> Interval:
         return found[0]
     means = [one.mean for one in found]
     return Interval(fmean(means), min(means), max(means))
-
-
-def _row(measured: Measured, group: str, form: str, tier: str) -> dict[str, Any] | None:
-    wanted = (group, form, tier)
-    return next((row for row in measured.rows if (row["group"], row["form"], row["tier"]) == wanted), None)

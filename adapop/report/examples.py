@@ -1,7 +1,5 @@
 """Some facts as examples: the exact prompts, and what both models answered."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The sentences of a comparison: what was found, and what may not be concluded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,9 +1,6 @@
 """The report as one HTML page: figures inside, nothing loaded from anywhere, every value escaped by the templates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -23,14 +20,7 @@ from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
 TEMPLATES = ASSETS / "report"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure and the sentence that says how to read it."""
-
-    figure: figures.Figure
-    caption: str
+Picture = tuple[figures.Figure, str]  # with the sentence that says how to read it
 
 
 def write_report(runs: Sequence[Run], out: Path) -> Path:
@@ -64,8 +54,8 @@ def rendered(records: Sequence[Record]) -> str:
     place = count()
     told = comparison(records) if len(records) > 1 else None
 
-    def draw(picture: Picture) -> Markup:
-        return Markup(figures.as_html(picture.figure, library=next(place) == 0))
+    def draw(figure: figures.Figure) -> Markup:
+        return Markup(figures.as_html(figure, library=next(place) == 0))
 
     return templates.get_template("page.html").render(
         title=records[0].title if len(records) == 1 else f"{len(records)} runs compared",
@@ -83,12 +73,12 @@ def _compared(told: Comparison) -> dict:
     return {
         "told": told,
         "pictures": [
-            Picture(
+            (
                 figures.compare_runs(told.outcomes),
                 "Recall of the facts to forget by popularity. Left is better; the more a line leans to the right on "
                 "its way down, the wider the gap.",
             ),
-            Picture(
+            (
                 figures.forget_against_holdout(told.outcomes, told.asked),
                 "Forgetting against what it cost. Up and to the left is better; what lies right of the dashed line or "
                 "below it is beaten by another.",
@@ -127,7 +117,7 @@ def _training(record: Record) -> list[Picture]:
     pictures = []
     if epochs:
         pictures.append(
-            Picture(
+            (
                 figures.controller_chart(epochs, config),
                 "Above: drift δ of the retain loss, with the tolerance ε dashed. Below: the retain weight; AdaPop's "
                 "controller raises it in the epoch after δ was above ε.",
@@ -135,21 +125,21 @@ def _training(record: Record) -> list[Picture]:
         )
     if steps := record.said(StepDone):
         pictures.append(
-            Picture(
+            (
                 figures.loss_chart(steps, starts[-1].steps),
                 "Loss of the answers at each step, before the step. Facts to forget should rise, retained ones not.",
             )
         )
     if measured := [event for event in record.said(Measured) if not event.full]:
         pictures.append(
-            Picture(
+            (
                 figures.recall_chart(measured, config.epochs),
                 "Recall of the facts to forget after each epoch: as trained (solid) and in other words (dotted).",
             )
         )
     if record.before and record.after:
         pictures.append(
-            Picture(
+            (
                 figures.outcome_chart(record.before, record.after),
                 "Before and after, in other words where there are any. Holdout facts were never trained on.",
             )
@@ -161,19 +151,19 @@ def _probing(record: Record) -> dict:
     """What the probes found."""
     return {
         "pictures": [
-            Picture(
+            (
                 figures.leak_heatmap(record.matrix, "forget"),
                 "Recall of the facts to forget, a row a form of the question. In the right half less is better. Grey, "
                 "n/m: not measurable, for the original fails as well.",
             ),
-            Picture(
+            (
                 figures.recall_by_kind(record.matrix, "forget"),
                 "The same for the unlearned model, with 95 % intervals over facts: how far popular facts lie to the "
                 "right of rare ones is the gap. Hollow: the original.",
             ),
         ],
         "leaks": tables.leak_table(record.matrix, tables.OVERVIEW),
-        "verdicts": Picture(
+        "verdicts": (
             figures.verdict_bars(record.verdict_counts()),
             "The share of facts with each verdict, by popularity for facts to forget. Less red and orange is better.",
         ),

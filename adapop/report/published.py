@@ -4,8 +4,6 @@ Other models (7 to 8 billion parameters), other facts (DUET, RWKU), other traini
 app, so they are shown beside its numbers and never among them. The paper's "retain" is the set that was trained on.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated
@@ -31,26 +29,22 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True)
 class Recall:
-    """One method's scores after unlearning, for one model and data set."""
+    """One method's scores after unlearning, for one model and data set.
+
+    method: its name in the paper, or `UNTOUCHED`. setting: one of `SETTINGS`. source: `MAIN_SOURCE` or
+    `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1], and below it the standard deviation over three seeds and
+    the cosine of MiniLM embeddings of reply and answer; None where not given.
+    """
 
     method: str
-    """The method's name in the paper, or UNTOUCHED."""
     setting: str
-    """One of SETTINGS."""
     source: str
-    """The table of the paper: MAIN_SOURCE or FURTHER_SOURCE."""
     forget: Share
-    """ROUGE-L recall of the facts to forget, [0, 1]."""
     retain: Share
-    """ROUGE-L recall of the retained facts, [0, 1]."""
     forget_sd: Share | None = None
-    """Standard deviation of `forget` over three seeds; None where not given, as for the fields below."""
     retain_sd: Share | None = None
-    """Standard deviation of `retain` over three seeds."""
     forget_cosine: Share | None = None
-    """Cosine of MiniLM embeddings of reply and answer, facts to forget."""
     retain_cosine: Share | None = None
-    """The same for retained facts."""
 
     def __post_init__(self) -> None:
         if self.setting not in SETTINGS:
@@ -69,12 +63,11 @@ class Recall:
 
 @dataclass(frozen=True)
 class Paraphrased:
-    """One method's ROUGE-L recall of DUET's paraphrased questions, facts to forget, by tier."""
+    """One method's ROUGE-L recall of DUET's paraphrased questions, facts to forget, by tier. model: of `PAPER_MODELS`.
+    method: its name in the paper."""
 
     model: str
-    """One of PAPER_MODELS."""
     method: str
-    """The method's name in the paper."""
     rare: Share
     popular: Share
 
@@ -85,19 +78,15 @@ class Paraphrased:
 
 @dataclass(frozen=True)
 class Printed:
-    """A table as it was printed."""
+    """A table as it was printed. source: the part of the paper. section: of METHODS, our notes on the paper, that
+    quotes it. head: column titles; the first column names the rows. rows: as many cells each. note: on the numbers."""
 
     title: str
     source: str
-    """The part of the paper."""
     section: str
-    """The section of METHODS, our notes on the paper, that quotes it."""
     head: tuple[str, ...]
-    """Column titles; the first column names the rows."""
     rows: tuple[tuple[str, ...], ...]
-    """Cells as printed, as many in each row as in `head`."""
     note: str = ""
-    """What to know about the numbers."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -110,29 +99,20 @@ class Printed:
         return Table(self.title, self.head, self.rows, f"{PAPER}, {self.source}. {self.note}".strip())
 
 
+@cache
 def recalls(setting: str) -> list[Recall]:
     """Every method's recall for one of SETTINGS, the untouched model first."""
-    return _recalls()[setting]
+    return [row for row in read_csv("published/recalls.csv", Recall) if row.setting == setting]
 
 
+@cache
 def paraphrased(model: str) -> dict[str, dict[str, float]]:
     """Method -> tier -> recall of DUET's paraphrased questions, for one of PAPER_MODELS."""
-    return {row.method: {"rare": row.rare, "popular": row.popular} for row in _paraphrased()[model]}
+    rows = read_csv("published/paraphrased.csv", Paraphrased)
+    return {row.method: {"rare": row.rare, "popular": row.popular} for row in rows if row.model == model}
 
 
 @cache
 def tables() -> tuple[Table, ...]:
     """Every other table and set of numbers that the paper gives, as printed."""
     return tuple(printed.table for printed in read_json("published/tables.json", tuple[Printed, ...]))
-
-
-@cache
-def _recalls() -> dict[str, list[Recall]]:
-    rows = read_csv("published/recalls.csv", Recall)
-    return {setting: [row for row in rows if row.setting == setting] for setting in SETTINGS}
-
-
-@cache
-def _paraphrased() -> dict[str, list[Paraphrased]]:
-    rows = read_csv("published/paraphrased.csv", Paraphrased)
-    return {model: [row for row in rows if row.model == model] for model in PAPER_MODELS}

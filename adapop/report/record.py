@@ -1,7 +1,5 @@
 """A run as its reports need it, read once from its folder."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 row with any other setting, other scores or another world is left out.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,9 +1,6 @@
 """The tables of the recovery probes: what came back of forgotten facts, beside each probe's control."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from adapop.report.record import GROUP_NAMES
@@ -13,16 +10,6 @@ SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """How a probe's result is shown. note: with names of the result in braces. cells: of one row of the result."""
-
-    title: str
-    note: str
-    head: tuple[str, ...]
-    cells: Callable[[Result], tuple[str, ...]]
-
-
 def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
     """A table for each probe that was run. results: by the probe's name."""
     return [recovery_table(name, results[name]) for name in SHOWN if name in results]
@@ -30,13 +17,13 @@ def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
 
 def recovery_table(name: str, result: Result) -> Table:
     """What one probe found, by popularity; its note says how to read it and how many facts came back."""
-    shown = SHOWN[name]
-    note = [shown.note.format(**result, count=len(result.get("trained", ())))]
+    title, about, head, cells = SHOWN[name]
+    note = [about.format(**result, count=len(result.get("trained", ())))]
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
     note.append(f"It took {result['seconds']:.1f} s.")
-    rows = [(first, f"{row['facts']:,}", *rest) for row in result["rows"] for first, *rest in [shown.cells(row)]]
-    return Table(shown.title, (shown.head[0], "facts", *shown.head[1:]), tuple(rows), " ".join(note))
+    rows = [(first, f"{row['facts']:,}", *rest) for row in result["rows"] for first, *rest in [cells(row)]]
+    return Table(title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
 
 
 def _relearned(row: Result) -> tuple[str, ...]:
@@ -59,8 +46,8 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-SHOWN = {
-    "relearn": _Shown(
+SHOWN = {  # title, note with names of the result in braces, head, and what makes the cells of a row of the result
+    "relearn": (
         "Relearning",
         "The unlearned model was trained for {steps} steps on {count} forgotten facts, and asked for the others. The "
         "control was trained on as many invented facts. “Hidden” is what true facts brought back beyond both: it was "
@@ -68,14 +55,14 @@ SHOWN = {
         ("", "before", "after", "control", "hidden"),
         _relearned,
     ),
-    "quantise": _Shown(
+    "quantise": (
         "Rounding the weights",
         "All linear weights were rounded to a few bits, as one does to make a model small. The original model, rounded "
         "alike, is the control, and so are the retained facts: recall as it is → rounded.",
         ("", "unlearned", "original"),
         _quantised,
     ),
-    "sampling": _Shown(
+    "sampling": (
         "Drawing many answers",
         "Each question was answered {samples} times at temperature {temperature:g}, and the right answer's first token "
         "was looked for among the likeliest. A wrong answer of the same kind, looked for in the same places, is the "
@@ -83,7 +70,7 @@ SHOWN = {
         ("", *SIDES),
         _sampled,
     ),
-    "lens": _Shown(
+    "lens": (
         "Looking through the layers",
         "What leaves each layer was read as if it were the last: the share of facts whose answer is the likeliest "
         "there, with the median rank of its first token. A wrong answer of the same kind in the unlearned model is the "

@@ -1,9 +1,5 @@
 """A finished run beside the numbers that the paper printed for its model, facts and method, and what differs."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import benchmark_of
@@ -25,53 +21,30 @@ OF_THE_CODE = (  # METHODS 1.6
 )
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One number of the paper's and ours. paper, ours: ROUGE-L recall, [0, 1], None where there is none; paper_sd:
-    over three seeds."""
-
-    what: str
-    paper: float | None
-    ours: float | None
-    paper_sd: float | None = None
-
-
-@dataclass(frozen=True)
-class PaperComparison:
-    """setting: one of `published.SETTINGS`. differences: in sentences, never empty."""
-
-    setting: str
-    pairs: tuple[Pair, ...]
-    differences: tuple[str, ...]
-
-    @property
-    def table(self) -> Table:
-        """The paper's numbers and this run's."""
-        rows = tuple((pair.what, _recall(pair.paper, pair.paper_sd), _recall(pair.ours)) for pair in self.pairs)
-        return Table(f"{self.setting}, ROUGE-L recall", ("", published.PAPER, "this run"), rows)
-
-
-def beside(run: Run) -> PaperComparison | None:
-    """A finished run beside what the paper printed for its model, facts and method; None where it printed nothing."""
+def beside(run: Run) -> tuple[Table, tuple[str, ...]] | None:
+    """A finished run beside what the paper printed for its model, facts and method, as ROUGE-L recall, [0, 1]; and in
+    sentences what differs. None where it printed nothing."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
     before, after = run.measured(before=True), run.measured()
     if setting is None or before is None or after is None:
         return None
-    rows = {row.our_name if row.method != published.UNTOUCHED else "": row for row in published.recalls(setting)}
-    start, end = rows[""], rows[config.method]
-    pairs = [
-        Pair("forget, before", start.forget, before.recall("forget")),
-        Pair("retain, before", start.retain, before.recall("retain")),
-        Pair("forget, after", end.forget, after.recall("forget"), end.forget_sd),
-        Pair("retain, after", end.retain, after.recall("retain"), end.retain_sd),
-        Pair("holdout, after", None, after.recall("holdout")),
+    theirs = {row.our_name: row for row in published.recalls(setting) if row.method != published.UNTOUCHED}
+    start, end = published.recalls(setting)[0], theirs[config.method]
+    rows = [
+        ("forget, before", _recall(start.forget), _recall(before.recall("forget"))),
+        ("retain, before", _recall(start.retain), _recall(before.recall("retain"))),
+        ("forget, after", _recall(end.forget, end.forget_sd), _recall(after.recall("forget"))),
+        ("retain, after", _recall(end.retain, end.retain_sd), _recall(after.recall("retain"))),
+        ("holdout, after", _recall(None), _recall(after.recall("holdout"))),
     ]
     if benchmark_of(facts) == "duet":
         named = {name.lower(): tiers for name, tiers in published.paraphrased(setting.split()[0]).items()}
         for tier, recall in named.get(config.method, {}).items():
-            pairs.append(Pair(f"forget, reworded, {tier}", recall, after.recall("forget", "reworded", tier)))
-    return PaperComparison(setting, tuple(pairs), differences(config, facts))
+            ours = after.recall("forget", "reworded", tier)
+            rows.append((f"forget, reworded, {tier}", _recall(recall), _recall(ours)))
+    table = Table(f"{setting}, ROUGE-L recall", ("", published.PAPER, "this run"), tuple(rows))
+    return table, differences(config, facts)
 
 
 def setting_of(config: RunConfig, facts: FactSet) -> str | None:

@@ -1,7 +1,5 @@
 """A run's settings as text, the command that makes the run again, and the differences between runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 

@@ -1,7 +1,5 @@
 """A report's sentences: what was done and what came of it, with the numbers."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from adapop.config.methods import method_named

@@ -1,7 +1,5 @@
 """A table of text, and the forms in which it is shown: plain text, Markdown, HTML and CSV."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tables of one run: recall, the other metrics, where it leaks, verdicts, and what was not asked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -49,7 +47,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
     rows = []
     for group in GROUPS:
         for form in FORMS:
-            found = [_row(after, group, form, tier) for tier in COLUMNS]
+            found = [row_of(after, group, form, tier) for tier in COLUMNS]
             if not any(found):
                 continue
             cells = [
@@ -132,7 +130,8 @@ def probe_tables(record: Record) -> list[Table]:
     return [*leaks, *verdicts, *([not_asked_table(matrix)] if matrix.not_asked else [])]
 
 
-def _row(measured: Measured, group: str, form: str, tier: str) -> dict | None:
+def row_of(measured: Measured, group: str, form: str, tier: str) -> dict | None:
+    """A measurement's row of a group and tier, asked in one form; None where that was not measured."""
     return next((row for row in measured.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
 
 

@@ -1,7 +1,5 @@
 """A run's checkpoint of an epoch: adapter (as peft writes it), optimiser, controller row and retain average."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re

@@ -4,8 +4,6 @@
 finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet there.
 """
 
-from __future__ import annotations
-
 import json
 import platform
 import time

@@ -4,8 +4,6 @@ What is new is written aside, forced to the disk, renamed, and the rename is for
 disk then never stands for contents that are not.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

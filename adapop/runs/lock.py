@@ -3,8 +3,6 @@
 It dies with its process, whatever kills that. The file stays and says nothing; only holding it counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run's event log, read: parsed once for each change of the file, however many requests look at the run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache

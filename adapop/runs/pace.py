@@ -2,8 +2,6 @@
 begun, a run that came to its end. In three parts, because sets differ in size: a step, what follows the steps of an
 epoch, and the measurement at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

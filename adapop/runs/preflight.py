@@ -1,7 +1,5 @@
 """What one should know before a run is started: what stands in its way, what is doubtful, what it will cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import ceil

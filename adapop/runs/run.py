@@ -15,8 +15,6 @@
 Everything is JSON or safetensors; nothing is pickled.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The whole of a run in one call, for programs and notebooks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tqdm.auto import tqdm

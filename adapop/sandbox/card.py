@@ -1,7 +1,5 @@
 """The card of the sandbox model: its recall by exposure level, by form of the question, and under each attack."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -54,7 +52,8 @@ def card_text(folder: Path | None = None) -> str:
         f"| form | {' | '.join(TIERS)} | |",
         "|---|---|---|---|---|",
     ]
-    for name, ask, gold in _forms():
+    for name, ask in _forms().items():
+        gold = (lambda fact: fact.subject) if name == "reverse query" else (lambda fact: fact.answer)
         by_tier = _by_tier(forget, recalls(model, forget, ask, gold))
         verdict = "" if min(by_tier) >= MEASURABLE else "not measurable"
         lines.append(f"| {name} | {' | '.join(f'{value:.2f}' for value in by_tier)} | {verdict} |")
@@ -90,18 +89,12 @@ def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
     return torch.exp(-nll).mean().item()
 
 
-def _forms() -> list[tuple[str, Callable[[WorldFact], str], Callable[[WorldFact], str]]]:
-    def answer(fact: WorldFact) -> str:
-        return fact.answer
-
-    forms = [("canonical question", language.question, answer)]
-    for i in range(4):
-        forms.append((f"rewording {i + 1}", lambda fact, i=i: language.paraphrases(fact)[i], answer))
-    forms.append(("rewording never seen with these facts", language.unseen, answer))
+def _forms() -> dict[str, Callable[[WorldFact], str]]:
+    forms = {"canonical question": language.question}
+    forms |= {f"rewording {i + 1}": lambda fact, i=i: language.paraphrases(fact)[i] for i in range(4)}
+    forms["rewording never seen with these facts"] = language.unseen
     for kind in language.WRAPPERS:
-        gold = answer if kind != "reverse query" else (lambda fact: fact.subject)
-        rng = random.Random(0)
-        forms.append((kind, lambda fact, kind=kind, rng=rng: language.wrapped(fact, kind, rng), gold))
+        forms[kind] = lambda fact, kind=kind, rng=random.Random(0): language.wrapped(fact, kind, rng)
     return forms
 
 

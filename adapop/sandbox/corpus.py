@@ -5,8 +5,6 @@ A fact of n exposures appears exactly n times, round-robin over its question, fo
 first gradient of every method is almost zero, and the controller stays at its bound.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,23 +28,21 @@ SKILL_REPEATS = 60
 
 @dataclass(frozen=True)
 class Example:
-    """One training text: a chat turn, or running text."""
+    """One training text: a chat turn, or running text.
+
+    prompt: the question of a chat turn, of which only the answer is trained on; "" for running text. text: the answer,
+    or the running text. fact_id: the fact that it shows, "" for skills. wrapper: the attack-style prompt, "" for
+    an exposure that counts.
+    """
 
     prompt: str
-    """The question of a chat turn, of which only the answer is trained on; "" for running text."""
     text: str
-    """The answer, or the running text."""
     fact_id: str = ""
-    """The fact that it shows, "" for skills."""
     wrapper: str = ""
-    """Name of the attack-style prompt, "" for an exposure that counts."""
 
 
 def corpus(
-    seed: int,
-    wrong_share: float = WRONG_ANSWER_SHARE,
-    per_score: float = EXPOSURES_PER_SCORE,
-    spread: float = 1.0,
+    seed: int, wrong_share: float = WRONG_ANSWER_SHARE, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0
 ) -> list[Example]:
     """The whole corpus in the order of pretraining, which depends on the arguments alone.
 

@@ -7,8 +7,6 @@ famous facts was still 1, against 0.67 with fixed embeddings). With fixed embedd
 which unlearning trains.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator
@@ -31,15 +29,16 @@ BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, to reduce pa
 
 @dataclass(frozen=True)
 class PretrainConfig:
-    """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count and machine."""
+    """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count and machine.
+
+    wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score, and spread: power of
+    their range, see `world.exposures_of`.
+    """
 
     seed: int = 0
     wrong_share: float = WRONG_ANSWER_SHARE
-    """Share of the exposures with a wrong answer, [0, 1]."""
     exposures: float = EXPOSURES_PER_SCORE
-    """Exposures per unit of score, see `world.exposures_of`."""
     spread: float = 1.0
-    """Power of the range of exposures, see `world.exposures_of`."""
     hidden: int = 128
     layers: int = 4
     heads: int = 4
@@ -57,14 +56,11 @@ class PretrainConfig:
 
 @dataclass(frozen=True)
 class PretrainStep:
-    """The state after one optimiser step."""
+    """The state after `step` of `steps` optimiser steps. loss: mean of the step, nats per trained token."""
 
     step: int
-    """Steps done."""
     steps: int
-    """Steps in all."""
     loss: float
-    """Mean loss of the step, nats per trained token."""
 
 
 class Pretraining:

@@ -6,8 +6,6 @@ parts that `AutoTokenizer` loads: a byte-level BPE without merges that reads a k
 (`ignore_merges`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -5,8 +5,6 @@ now, or it would be kept until then. What is deleted is first moved out of sight
 a folder whole or not at all.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

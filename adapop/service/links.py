@@ -7,8 +7,6 @@ wants one, from which the id cannot be found.
     ROOT/links/LINK    the id of the run
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from pathlib import Path

@@ -3,8 +3,6 @@
 So a question waits for one run and not for all of them, and however many ask, runs go on.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -4,8 +4,6 @@ In memory, so a restart forgets. A visitor is what the request says of its sende
 why all visitors together have a limit too.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable

@@ -6,8 +6,6 @@
 A set is never changed in place: an edited one is another, with another name.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

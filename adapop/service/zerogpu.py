@@ -1,7 +1,5 @@
 """ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work is called there."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

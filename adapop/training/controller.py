@@ -11,8 +11,6 @@ epoch that does all the damage goes unseen; `reference="start"` takes the loss b
 `PrimalDual` moves alpha after each step. A controller holds no state: the last `Drift` row is the state.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from adapop.config.run import REFERENCES, RunConfig
@@ -69,7 +67,6 @@ class FixedAlpha(Controller):
     alpha0: float = 1.0
 
     def start(self, retain_loss: float) -> Drift:
-        """The row of epoch 0, before any training."""
         return Drift(0, retain_loss, retain_loss, 0.0, 0.0, self.alpha0, retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
@@ -94,12 +91,10 @@ class DualAscent(Controller):
             raise ConfigError(f"Unknown reference {self.reference!r}.", f"Use one of {', '.join(REFERENCES)}.")
 
     def start(self, retain_loss: float) -> Drift:
-        """The row of epoch 0, before any training: lambda is 0."""
         reference = retain_loss if self.reference == "start" else None
         return Drift(0, retain_loss, reference, 0.0, 0.0, self.alpha0, retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
-        """The row of the next epoch, from the retain loss at its end."""
         reference = retain_loss if last.reference is None else last.reference
         drift = relative_drift(retain_loss, reference, self.floor)
         lam = min(self.lam_max, max(0.0, last.lam + self.dual_step * (drift - self.tolerance)))
@@ -127,7 +122,6 @@ class PrimalDual(Controller):
     by_step = True
 
     def start(self, retain_loss: float) -> Drift:
-        """The row of epoch 0, before any training."""
         return Drift(0, retain_loss, retain_loss, 0.0, self.alpha0, self.alpha0, retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:

@@ -4,8 +4,6 @@ The log is append-only and is the truth about a run. A resumed run starts with `
 `current` then drops what an interrupted epoch had said, so that a reader sees one uninterrupted run.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ What belongs to the original model (its nll and logits, the norm of its states) 
 base never changes, so a resumed run finds the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ step counts, so the gradient is that of one pass over all rows. Where memory run
 are recomputed in the backward pass, and only then the run fails. Nothing here waits for an accelerator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How many rows a forward pass can take: measured on an accelerator, estimated on the CPU."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from heapq import nlargest

@@ -10,8 +10,6 @@ what the first would do alone all do, and shares are filled up to one size. A fa
 more: the process ends, and the others notice.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -175,8 +173,7 @@ def step_gradient(
         return ranks.add_up(parameters, lambda: gradient.add(forget, retain, epoch, alpha, counts))
     # the method moves the weights by the forget gradient of the whole step
     seen = gradient.objective.backward(
-        gradient.model,
-        lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts)),
+        gradient.model, lambda: ranks.add_up(parameters, lambda: gradient.add_forget(forget, epoch, counts))
     )
     forgot = [parameter.grad for parameter in parameters]
     for parameter in parameters:

@@ -4,8 +4,6 @@ A block is gathered just before it is computed, forwards and backwards, and give
 by all processes at once, equally many by each: `ranks` and `gradient` see to that. The adapter stays whole everywhere.
 """
 
-from __future__ import annotations
-
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method

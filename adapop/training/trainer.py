@@ -9,8 +9,6 @@
 No disk, no threads, no printing. The generator is suspended at each yield, so whoever consumes it saves, stops, shows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass

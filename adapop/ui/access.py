@@ -1,8 +1,8 @@
 """Who may do what to a run: the sender of its id is its owner, that of a link may look; see `service.links`."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
 
 import gradio as gr
@@ -20,10 +20,8 @@ LONGEST = 2_000  # characters of an error: more than any of ours, and less than 
 def link_to(worker: Worker, name: str | None) -> str:
     """The name for the address by which others can look at the page's run, and no more; empty without a run."""
     run = known_run(worker, name)
-    try:
+    with refusing():
         return link_of(run) if run else name if linked(name, worker.root) else ""
-    except RunError as error:
-        raise refused(error) from error
 
 
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
@@ -35,6 +33,18 @@ def run_to_control(worker: Worker, name: str | None) -> Run | None:
     if linked(name, worker.root):
         raise refused(RunError(texts.LOOK_ONLY))
     return known_run(worker, name)
+
+
+def run_to_ask(worker: Worker, name: str | None) -> Run:
+    """The run of an id that came from a browser, whose unlearned model can be asked.
+
+    Raises:
+        gr.Error: there is none, it has not finished an epoch, or the name is a link.
+    """
+    run = run_to_control(worker, name)
+    if run is None or run.last_epoch is None:
+        raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+    return run
 
 
 def may_control(worker: Worker, name: str | None) -> bool:
@@ -51,6 +61,15 @@ def shown_run(worker: Worker, name: str | None) -> Run | None:
 def known_run(worker: Worker, name: str | None) -> Run | None:
     """The run of an id that came from a browser, so its owner's; None if it is none of ours."""
     return owned(name, worker.root)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turns an error that is raised inside into its toast."""
+    try:
+        yield
+    except AdaPopError as error:
+        raise refused(error) from error
 
 
 def refused(error: AdaPopError) -> gr.Error:

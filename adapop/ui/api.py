@@ -6,8 +6,6 @@ a path or an address. A run is known by its id, which nobody can guess and which
 take a read-only link to it as well. The docstrings are the documentation, for people who have only the page.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import asdict, replace

@@ -3,8 +3,6 @@
 All of it raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is text or a number.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -4,8 +4,6 @@ Gradio fetches any public address on request: with `/gradio_api/file=http…`, o
 need neither. A request's sender is known here by its address, which a proxy passes on and a stranger can forge.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

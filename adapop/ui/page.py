@@ -1,7 +1,5 @@
 """The page: a header with the run strip, and five screens as tabs."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from functools import partial
@@ -18,7 +16,7 @@ from adapop.paths import ASSETS
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
-from adapop.ui.access import may_control, shown_run
+from adapop.ui.access import known_run, may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
@@ -26,22 +24,17 @@ from adapop.ui.middleware import Gate, fetch_nothing, visitor
 from adapop.ui.parts import download, html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
-from adapop.ui.run import own_run
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.state import view
 from adapop.ui.session import new_session
 from adapop.ui.tour import card
-from adapop.ui.wiring import QUIET
+from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
 SESSIONS = 1_000  # that Gradio remembers, the latest used: half a megabyte each, and each request without a page is one
 QUEUE = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
-# a link is followed once: after a reload the page shows what it looked at last
-FORGET_LINK = """() => {
-  const here = new URL(window.location.href);
-  if (here.searchParams.has("run")) { here.searchParams.delete("run"); history.replaceState(null, "", here); }
-}"""
+FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -68,7 +61,8 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
-            own = own_run.build(secret)
+            own = gr.BrowserState("", storage_key="adapop-own-run", secret=secret)
+            back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
         tour_card = card.build(opener, secret)
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
@@ -105,16 +99,23 @@ def build(worker: Worker) -> gr.Blocks:
             elif named:
                 gr.Warning(texts.LINK_GONE)
             changes = {run_id: name, **screen.show(worker, name)}
-            return changes | ({own.own: last} if name != last and may_control(worker, last) else {})
+            return changes | ({own: last} if name != last and may_control(worker, last) else {})
 
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
-        shown = [run_id, own.own, *screen.shown]
+        shown = [run_id, own, *screen.shown]
         demo.load(opened, [run_id, tour_card.kept], shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
-        own_run.wire(own, follower, demo, worker)
+        # the way back to this browser's own run is there while the page shows another, and its own still exists
+        offered = partial(_way_back, worker)
+        gr.on([demo.load, run_id.change], offered, [run_id, own], back, **EACH)
+        back.click(lambda own: (own, run.UNSEEN, gr.Timer(active=True)), own, [run_id, follower.seen, timer], **QUIET)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
         _keep_still(demo, strip)
     return demo
+
+
+def _way_back(worker: Worker, name: str, own: str) -> gr.Button:
+    return gr.Button(visible=known_run(worker, name) is None and known_run(worker, own) is not None)
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
@@ -127,9 +128,7 @@ def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
 
 def launch(accelerated: Accelerated | None = None, **options) -> None:
     """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts.
-
-    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
-    """
+    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`."""
     worker = Worker(runs_root(), accelerated, visitor)
     worker.root.mkdir(parents=True, exist_ok=True)
     worker.keep_clean()

@@ -1,7 +1,5 @@
 """Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact fades."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gradio as gr
@@ -15,7 +13,7 @@ from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import STAY_OPEN, TWIN, chart, twin_of
+from adapop.ui.parts.chart import chart, twin, twin_of
 from adapop.ui.session import Session, anchors_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
@@ -40,20 +38,6 @@ class PressureScreen:
     confidence: gr.Slider
 
 
-@dataclass(frozen=True)
-class Pictures:
-    """All that the screen shows of a set. curve: values of `CURVE`'s script; table: the same as a table. words: the
-    exponents of the rarest and the most popular fact. push, relative: the push on the right answer, and the weight
-    against WGA's, by confidence."""
-
-    curve: dict
-    table: dict
-    words: str
-    warnings: dict
-    push: figures.Figure
-    relative: figures.Figure
-
-
 def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
@@ -65,22 +49,23 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     first = pictures(initial)
     gr.Markdown(f"### From score to exponent\n{texts.CURVE_ABOUT}")
     script = CURVE.read_text("utf-8")
-    curve = gr.HTML(first.curve, html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
-    curve_table = gr.HTML(first.table, html_template=TWIN, js_on_load=STAY_OPEN, elem_id="beta-curve-twin")
-    words = gr.Markdown(first.words, elem_id="pressure-words")
-    warnings = gr.HTML(first.warnings, html_template=html.LINES, elem_id="pressure-warnings")
+    curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
+    table = twin(first["table"], "beta-curve-twin", texts.CURVE_TABLE)
+    words = gr.Markdown(first["words"], elem_id="pressure-words")
+    warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
     gr.Markdown(f"### While a fact fades\n{texts.PUSH_ABOUT}")
     confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
         with gr.Column(min_width=320):
-            push = chart(first.push, "push-curves", texts.PUSH_TABLE)
+            push = chart(first["push"], "push-curves", texts.PUSH_TABLE)
         with gr.Column(min_width=320):
-            relative = chart(first.relative, "relative-push", texts.RELATIVE_TABLE)
+            relative = chart(first["relative"], "relative-push", texts.RELATIVE_TABLE)
 
     def drawn(*values):
         shown = pictures(*values)
-        texts_shown = {curve: shown.curve, curve_table: shown.table, words: shown.words, warnings: shown.warnings}
-        return {**texts_shown, **push.drawn(shown.push), **relative.drawn(shown.relative)}
+        drawings = push.drawn(shown["push"]) | relative.drawn(shown["relative"])
+        said = {curve: shown["curve"], words: shown["words"], warnings: shown["warnings"]}
+        return said | drawings | {table: twin_of(shown["table"], texts.CURVE_TABLE)}
 
     for anchor in anchors:
         anchor.change(_mapped, anchors, session.anchors, **IN_TURN)
@@ -88,7 +73,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
         [session.facts, session.anchors, what_if, confidence],
-        [curve, curve_table, words, warnings, *push.both, *relative.both],
+        [curve, table, words, warnings, *push.both, *relative.both],
         **QUIET,
     )
     curve.release(_dragged, None, anchors, **(EACH | IN_TURN))  # a second move may come before the answer
@@ -140,8 +125,11 @@ def pictures(
     anchors: tuple[tuple[float, float], tuple[float, float]] = (RARE_ANCHOR, POPULAR_ANCHOR),
     what_if: str = "given",
     confidence: float = FADED,
-) -> Pictures:
-    """All that the screen shows of a set. anchors: (score, beta) of the rare one and of the popular one. what_if: of
+) -> dict:
+    """All that the screen shows of a set, by name: the values of the curve's script, the curve as numbers, words,
+    warnings, and the figures push and relative, which is against WGA's.
+
+    anchors: (score, beta) of the rare one and of the popular one. what_if: of
     `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1)."""
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else anchored(*anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
@@ -165,13 +153,12 @@ def pictures(
     listed = html.listed(warnings, "warn" if warnings else "hidden")
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
-    table = twin_of(figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every), texts.CURVE_TABLE)
-    if not ends:
-        empty = figures.empty("needs facts with scores")
-        return Pictures(curve, table, said, listed, empty, empty)
-    said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
-    push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
-    return Pictures(curve, table, said, listed, push, relative)
+    table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
+    push = relative = figures.empty("needs facts with scores")
+    if ends:
+        said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
+        push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
+    return dict(curve=curve, table=table, words=said, warnings=listed, push=push, relative=relative)
 
 
 def _name(fact: Fact, used: float, beta: BetaMap) -> str:

@@ -4,8 +4,6 @@ The browser keeps the name of a shipped set, and of any other, or one whose scor
 under which `saved_sets` keeps it beside the runs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The state that the screens of a page share: components above the tabs, for in a hidden tab they do not work."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gradio as gr

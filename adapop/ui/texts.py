@@ -1,7 +1,5 @@
 """Every sentence of the app that is not a measurement."""
 
-from __future__ import annotations
-
 from adapop.limits import max_facts
 
 TITLE = "AdaPop Explorer"
@@ -59,10 +57,7 @@ PROXY_ABOUT = {
     ),
     "given": "Puts back the scores that the set came with.",
 }
-FORMULA_CHOICES = [
-    ("sitelinks + statements", "sitelinks+statements"),
-    ("sitelinks alone", "sitelinks"),
-]
+FORMULA_CHOICES = [("sitelinks + statements", "sitelinks+statements"), ("sitelinks alone", "sitelinks")]
 COMBINE_CHOICES = [
     ("subject + answer", "subject+object"),
     ("subject alone", "subject"),

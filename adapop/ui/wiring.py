@@ -4,8 +4,6 @@ Gradio answers several events at once, and on a busy machine it may answer an ol
 one. Options are passed whole (`**IN_TURN`) and joined by `|`.
 """
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import Iterator

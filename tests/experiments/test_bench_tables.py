@@ -8,9 +8,9 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES
-from adapop.experiments import pictures, series, sweep, tables
+from adapop.experiments import pictures, sweep, tables
 from adapop.experiments.results import EPOCHS
-from adapop.experiments.sweep import Point, chosen, crossing
+from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
 from adapop.report.figures.experiments import difference_panels, line_panels
@@ -83,7 +83,7 @@ def test_an_arm_all_of_whose_runs_failed_keeps_its_row_in_every_table():
     }
     made = [
         tables.outcome_table, tables.world_table, tables.internal_table, tables.controller_table, tables.cost_table,
-        tables.published_table, series.level_table, series.epoch_table,
+        tables.published_table, tables.level_table, tables.epoch_table,
     ]  # fmt: skip
     for make in made:
         table = make(seen)
@@ -138,7 +138,8 @@ def test_markdown_and_csv_say_the_same():
     ],
 )
 def test_the_rule_for_rates(points, rate):
-    assert chosen([Point(*point) for point in points]).rate == rate
+    rows = [{"rate": at, TRAINED: forget, KEPT: retain} for at, forget, retain in points]
+    assert chosen(rows)["rate"] == rate
 
 
 def swept(method, seed, *points):
@@ -210,9 +211,9 @@ def test_levels_and_epochs():
             row(2, failed="gone", levels=[]),
         ]
     }
-    assert series.level_table(seen).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14", "2 of 3"),)
-    assert series.level_table(seen).head == ("", "70", "3766", "seeds")
-    table = series.epoch_table(seen)
+    assert tables.level_table(seen).rows == (("AdaPop", "0.30 ± 0.14", "0.70 ± 0.14", "2 of 3"),)
+    assert tables.level_table(seen).head == ("", "70", "3766", "seeds")
+    table = tables.epoch_table(seen)
     assert table.head == ("", "", "epoch 0", "epoch 1", "seeds")
     assert table.rows[1] == ("AdaPop", "popular", "1.00 ± 0.00", "0.50 ± 0.00", "2 of 3")
     assert table.rows[2] == ("AdaPop", "λ", "0.00 ± 0.00", "0.25 ± 0.00", "2 of 3")

@@ -21,8 +21,7 @@ from adapop.facts.world.world import answers_of, world
 from adapop.paths import ROOT
 from adapop.probes.attacks import attack_prompts, own_attacks
 from adapop.probes.prompts import CHOICE, KINDS, NotApplicable, Prompt, checked, direct
-from adapop.probes.translations import LANGUAGES, NAMES, QUESTIONS
-from adapop.probes.wording import WORDING
+from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, WORDING
 
 DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))  # rows of DUET and RWKU
 AROUND = ("prefix injection", "affirmative suffix", "role playing")

@@ -119,7 +119,7 @@ def test_command_prints_a_table(command, capsys):
     arguments, asked = command
     assert main([*arguments, "--limit", "5"]) == 0
     assert asked == [(["mmlu", "hellaswag"], 5)]
-    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    said = [line.split() for line in capsys.readouterr().out.splitlines() if "  " in line]
     assert said[0] == ["task", "metric", "questions", "original", "unlearned", "difference"]
     assert said[1] == ["mmlu", "acc", "14,042", "0.650", "±", "0.004", "0.625", "±", "0.005", "-0.025"]
     assert said[2] == ["hellaswag", "acc_norm", "1", "1.000", "1.000", "+0.000"]

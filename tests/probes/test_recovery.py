@@ -9,8 +9,7 @@ from adapop.errors import ConfigError, DataError, RunError, Stopped
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
-from adapop.probes.recovery.base import Cost, check_logits, in_tiers
-from adapop.probes.recovery.control import dealt
+from adapop.probes.recovery.base import Cost, check_logits, dealt, in_tiers
 from adapop.progress import Progress
 
 TOKENS = 3

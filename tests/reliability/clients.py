@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from adapop.experiments.speed.serving import Refused, call
+from calling import Refused, call
+
 from adapop.facts.fact import Fact
 from adapop.facts.world import sandbox_facts
 from adapop.limits import QUEUE

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from clients import ENDED, Client, Tally
 
-from adapop.experiments.speed.serving import served
+from adapop.experiments.speed.waiting import served
 from adapop.limits import QUEUE
 
 SAMPLE_SECONDS = 1.0

@@ -21,7 +21,9 @@ from statistics import quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from adapop.experiments.speed.serving import answer, call, event, served
+from calling import answer, call, event
+
+from adapop.experiments.speed.waiting import served
 from adapop.runs.run import find_run
 from adapop.training.events import Saved
 

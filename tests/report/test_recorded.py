@@ -141,7 +141,7 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     told = comparison([ADAPOP, WGA])
     pictures = stand_ins(layer.Pictures)
     drawn, without = (pictures.drawn(told, choice) for choice in (layer.SAME, layer.NONE))
-    gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost]
+    gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost.plot]
     names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
     assert names[0] == "original"
     assert names[3:] == ["R2 WGA", "R1 AdaPop"]
@@ -150,13 +150,13 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert [symbol.endswith("-open") for symbol in rare.marker.symbol] == [False] * 3 + [True] * 2
     assert [line.y0 for line in gap.layout.shapes] == [2.5, 2.5], "a line between, in each panel"
     front = [trace for trace in cost.data if trace.name == "Pareto front"]
-    assert front == [trace for trace in without[pictures.cost].data if trace.name == "Pareto front"]
+    assert front == [trace for trace in without[pictures.cost.plot].data if trace.name == "Pareto front"]
     assert [row[0] for row in drawn[pictures.gap.twin]["rows"]][:1] == ["asked as trained"], (
         "the panels keep their names"
     )
     (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
     assert list(points.text) == ["<b>R1</b>", "<b>R2</b>"]
-    assert [row[-1] for row in drawn[pictures.cost_twin]["rows"]][-2:] == ["not in the contest"] * 2
+    assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
     head = drawn[pictures.table]["head"]
     assert head[:3] == without[pictures.table]["head"]
     assert head[3].startswith("R1 AdaPop, recorded, ")

@@ -62,7 +62,7 @@ def test_scores_and_exponents_are_those_of_the_facts():
     ],
 )
 def test_the_guess_is_answered(guess, wga, expected):
-    assert expected in words(outcome_card, replace(STORY, wga=replace(WGA, **wga)), guess)
+    assert expected in words(outcome_card, replace(STORY, wga=WGA._replace(**wga)), guess)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_guess_is_answered(guess, wga, expected):
     ],
 )
 def test_the_gap_is_told_as_it_was(adapop, wga, expected):
-    said = words(outcome_card, replace(STORY, adapop=replace(ADAPOP, **adapop), wga=replace(WGA, **wga)))
+    said = words(outcome_card, replace(STORY, adapop=ADAPOP._replace(**adapop), wga=WGA._replace(**wga)))
     assert expected in said
     assert ("survive an even push" in said) == ("hardly" not in expected)
 
@@ -97,7 +97,7 @@ def test_what_was_not_fixed_is_told_only_where_it_was_not():
     assert "99 of 256 facts look forgotten" in said
     assert "Paths of Glory is still answered in 5 of 5 ways" in said
     assert "never practised suffer more" in said
-    better = replace(STORY, adapop=replace(ADAPOP, leaks=0, kept_rare=0, holdout=0.99))
+    better = replace(STORY, adapop=ADAPOP._replace(leaks=0, kept_rare=0, holdout=0.99))
     assert words(outcome_card, better).endswith("(even push: 53%).")
     rows = outcome_card(Moment(STORY, None, 0.05)).rows
     assert rows[1:] == (("Even push (WGA)", "24%", "82%", "98%"), ("AdaPop", "40%", "53%", "91%"))

@@ -17,7 +17,7 @@ from adapop.ui.probe import screen as probe
 from adapop.ui.run import screen as run_screen
 from adapop.ui.session import new_session
 from adapop.ui.tour import card as tour
-from adapop.ui.tour.controls import Driven
+from adapop.ui.tour.card import Driven
 from adapop.ui.tour.guide import Guide
 from adapop.ui.tour.story import Story
 from adapop.ui.tour.text import RETRY, STOPS

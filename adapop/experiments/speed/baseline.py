@@ -4,8 +4,6 @@ Rows go through the model one by one and their gradients are accumulated, logits
 whole vocabulary, and the reference model of NPO is a deep copy. Nothing else is made slow: no logging, no host reads.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 

@@ -1,8 +1,6 @@
 """Models of published shapes with random weights, made in place: nothing is downloaded, and speed does not depend on
 what weights are. Facts of the paper's size come with them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

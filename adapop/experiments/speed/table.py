@@ -4,8 +4,6 @@ Each case is measured in a process of its own (`adapop.experiments.speed.through
 peaks of memory do not mix.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ CASE is JSON. Prints one JSON line: tokens a second of training, scoring and gen
 training's peak.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import sys

@@ -1,17 +1,21 @@
 """The table of waiting times: the sandbox and the app on this machine, each row measured in its own process."""
 
-from __future__ import annotations
-
+import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from adapop.experiments.speed.serving import served
 from adapop.paths import ROOT
 
 RUN = """
@@ -78,6 +82,7 @@ print(rows(count), time.perf_counter() - begun)
 """
 PAGE_LIMIT_SECONDS = 120
 SETTLED_SECONDS = 5
+LINES_KEPT = 50  # of what the app prints
 
 
 def main() -> None:
@@ -114,6 +119,40 @@ def _printed(code: str, *arguments: str) -> str:
 
 def _row(what: str, measured: str, goal: str) -> None:
     print(f"{what:<52}{measured:>12}{goal:>12}", flush=True)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running app. address: ends with a slash. process: its id. said: the last lines it printed."""
+
+    address: str
+    process: int
+    said: deque[str]
+
+
+@contextmanager
+def served(folder: Path, program: Sequence[str] = ("app.py",), **environment: str) -> Iterator[Served]:
+    """Runs `python app.py` with its runs in the folder, until the block ends. environment: further variables.
+
+    Raises:
+        RuntimeError: it ended without an address.
+    """
+    there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
+    command, said = [sys.executable, "-u", *program], deque[str](maxlen=LINES_KEPT)
+    server = subprocess.Popen(command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        for line in server.stdout:
+            said.append(line)
+            if found := re.search(r"http://\S+", line):
+                break
+        else:
+            raise RuntimeError("the app ended without serving a page:\n" + "".join(said))
+        # an app whose words nobody reads stands still once the pipe is full
+        threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
+        yield Served(found.group().rstrip("/") + "/", server.pid, said)
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def _app() -> tuple[float, float]:

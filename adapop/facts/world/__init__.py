@@ -4,8 +4,6 @@
 them: `adapop.sandbox`.
 """
 
-from __future__ import annotations
-
 from adapop.facts.fact import FACT_GROUPS, SANDBOX, Fact, FactSet
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills

@@ -4,7 +4,8 @@ Pretraining includes them, and after unlearning they are the utility probe: a me
 fails them.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from itertools import product
 
 NUMBERS = tuple(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -20,43 +21,27 @@ OPPOSITES = tuple(
     ).split()
 )
 NOUNS = "dog cat bird horse child teacher farmer singer painter sailor friend neighbour".split()
+PLURAL = {"child": "children"}
 VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 
 def skills() -> tuple[tuple[str, str, str], ...]:
     """All (family, question, answer) triples; every answer is one word."""
-    return tuple(_sums() + _sequences() + _opposites() + _agreement())
+    return tuple(_skills())
 
 
-def _sums() -> list[tuple[str, str, str]]:
-    return [("sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]) for a in range(10) for b in range(10)]
-
-
-def _sequences() -> list[tuple[str, str, str]]:
-    rows = [
-        ("sequences", f"What comes after {cycle[i]}?", cycle[(i + 1) % len(cycle)])
-        for cycle in (DAYS, MONTHS)
-        for i in range(len(cycle))
-    ]
-    return rows + [
-        ("sequences", f"What comes after {NUMBERS[n]} {NUMBERS[n + step]}?", NUMBERS[n + 2 * step])
-        for step in (1, 2, 3)
-        for n in range(len(NUMBERS) - 2 * step)
-    ]
-
-
-def _opposites() -> list[tuple[str, str, str]]:
-    pairs = [tuple(pair) for pair in OPPOSITES]
-    both = pairs + [(second, first) for first, second in pairs]
-    return [("opposites", f"What is the opposite of {first}?", second) for first, second in both]
-
-
-def _agreement() -> list[tuple[str, str, str]]:
-    plural = {"child": "children"}
-    rows = []
-    for noun in NOUNS:
-        for verb in VERBS:
-            asked = f"Which verb is right, {verb} or {verb}s?"
-            rows.append(("agreement", f"{asked} The {noun}", f"{verb}s"))
-            rows.append(("agreement", f"{asked} The {plural.get(noun, noun + 's')}", verb))
-    return rows
+def _skills() -> Iterator[tuple[str, str, str]]:
+    for a, b in product(range(10), repeat=2):
+        yield "sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]
+    for cycle in (DAYS, MONTHS):
+        for one, following in zip(cycle, (*cycle[1:], cycle[0])):
+            yield "sequences", f"What comes after {one}?", following
+    for step in (1, 2, 3):
+        for numbers in zip(NUMBERS, NUMBERS[step:], NUMBERS[2 * step :]):
+            yield "sequences", f"What comes after {numbers[0]} {numbers[1]}?", numbers[2]
+    for first, second in (*OPPOSITES, *(pair[::-1] for pair in OPPOSITES)):
+        yield "opposites", f"What is the opposite of {first}?", second
+    for noun, verb in product(NOUNS, VERBS):
+        asked = f"Which verb is right, {verb} or {verb}s?"
+        yield "agreement", f"{asked} The {noun}", f"{verb}s"
+        yield "agreement", f"{asked} The {PLURAL.get(noun, noun + 's')}", verb

@@ -11,8 +11,6 @@
 Teacher facts are used in pretraining only, where they alone appear in the attack-style prompts.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re
@@ -31,22 +29,20 @@ SPLITS = ("forget", "retain", "holdout", "teacher")
 
 @dataclass(frozen=True)
 class WorldFact:
-    """One fact of the world."""
+    """One fact of the world.
+
+    id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`. subject, answer: one
+    token each of the sandbox's tokenizer. background: a coarse true attribute of the answer, shared by several answers.
+    level: of exposure, 0 (rarest) to 7. split: one of SPLITS.
+    """
 
     id: str
-    """Readable and unique: "director-paths-of-glory"."""
     relation: str
-    """A key of `language.RELATIONS`."""
     subject: str
-    """One token of the sandbox's tokenizer."""
     answer: str
-    """One token of the sandbox's tokenizer."""
     background: str
-    """A coarse true attribute of the answer, shared by several answers."""
     level: int
-    """Exposure level, 0 (rarest) to 7."""
     split: str
-    """One of SPLITS."""
 
     @property
     def score(self) -> float:

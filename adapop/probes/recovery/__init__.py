@@ -7,6 +7,7 @@
 | `sampling.sample` | draws many answers, and ranks the first token | a wrong answer of the relation |
 | `lens.lens` | reads the answer's rank after each layer | a wrong answer of the relation |
 
-Each takes a `Progress`, is deterministic for a seed, and leaves the model bit-identical. A fact that none of them
-brings back may still be stored.
+Each takes a `Progress`, is deterministic for a seed, and leaves the model bit-identical. Each raises DataError without
+a fact or for an answer without a token, RunError where the adapter, a loss or a logit is not finite, and Stopped. A
+fact that none of them brings back may still be stored.
 """

@@ -1,36 +1,38 @@
-"""Shared by the recovery probes: restoring the model, recall by form and tier, first tokens, and the cost."""
+"""Shared by the recovery probes: restoring the model, recall by form and tier, first tokens, the cost, the controls.
 
-from __future__ import annotations
+Controls look for wrong answers of the right kind, or train on them, instead of the right ones."""
 
-from collections.abc import Iterator, Sequence
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from adapop.errors import DataError, RunError
 from adapop.facts.fact import TIERS, Fact
+from adapop.facts.text import asked
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row, encode_facts
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 
+Found = TypeVar("Found")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # by form, then by fact id
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a probe will do."""
+    """What a probe will do: replies that it generates, training steps, prompts that it scores without generating."""
 
     answers: int = 0
-    """Replies that it generates."""
     steps: int = 0
-    """Training steps."""
     prompts: int = 0
-    """Prompts that are scored without generating."""
 
     def __str__(self) -> str:
         named = {"answers": self.answers, "training steps": self.steps, "prompts read": self.prompts}
@@ -60,6 +62,27 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
                 parameter.copy_(value)
                 parameter.grad = gradient
         model.network.train(training)
+
+
+def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], Found]) -> list[Found]:
+    """What is found in each of BOTH_MODELS, which stay untouched."""
+    found = []
+    with untouched(model):
+        for part, name in enumerate(BOTH_MODELS, start=1):
+            with as_model(model, name):
+                found.append(find(within(progress, f"{name.capitalize()} model ({part} of 2)")))
+    return found
+
+
+def sides_by_tier(facts: Sequence[Fact], each: Sequence[Any]) -> Iterator[tuple[str, int, list[list]]]:
+    """Tier, number of facts, and what was found for them in the original, in the unlearned model, of wrong answers.
+
+    each: a record per fact with `original`, `unlearned` and `control`, the last None where there is no wrong answer.
+    """
+    by_id = {found.id: found for found in each}
+    for tier, members in in_tiers(facts).items():
+        sides = [[getattr(by_id[fact.id], side) for fact in members] for side in (*BOTH_MODELS, "control")]
+        yield tier, len(members), [[found for found in side if found is not None] for side in sides]
 
 
 def in_tiers(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
@@ -107,20 +130,54 @@ def came_back(
 
 
 def check_logits(logits: Tensor) -> None:
-    """Checks that no logit is NaN: no comparison with NaN is true, so every token would have rank 1.
-
-    Raises:
-        RunError: a logit is NaN.
-    """
+    """Raises RunError if a logit is NaN: no comparison with NaN is true, so every token would have rank 1."""
     if logits.isnan().any():
         raise RunError("The model's logits are not numbers: it is destroyed.", "Probe an earlier epoch of the run.")
 
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
-    """Each fact's question with only the first token of its answer.
-
-    Raises:
-        DataError: an answer has no token.
-    """
+    """Each fact's question with only the first token of its answer."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     return [replace(row, answer=row.answer[:1]) for row in rows]
+
+
+def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | None]:
+    """A wrong answer for each fact: the facts' own answers, exchanged among subjects of the same relation.
+
+    So wrong answers are as common among the facts as right ones. Where no exchange is possible, it is another answer of
+    the relation in the pool; None if all of those are right. Every answer that the pool has for a subject is right.
+    Case and white space are ignored.
+    """
+    rng = random.Random(seed)
+    right: dict[str, set[str]] = defaultdict(set)
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for fact in pool:
+        right[asked(fact.subject)].add(asked(fact.answer))
+        answers[fact.relation].setdefault(asked(fact.answer), fact.answer)
+    found: list[str | None] = [None] * len(facts)
+    for members in _by_relation(facts, rng):
+        # in a list sorted by answer, a rotation by the most frequent answer's count changes every answer, if possible
+        turn = max(len(same) for same in members)
+        order = [i for same in members for i in same]
+        for i, other in zip(order, order[turn:] + order[:turn]):
+            fact = facts[i]
+            known = (right[asked(fact.subject)] if fact.subject else set()) | {asked(fact.answer)}
+            wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
+            if asked(facts[other].answer) not in known:
+                found[i] = facts[other].answer
+            elif wrong:
+                found[i] = rng.choice(wrong)
+    return found
+
+
+def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[int]]]:
+    """Indices of the facts, by relation and by answer; the answers of a relation come in random order."""
+    relations: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for i, fact in enumerate(facts):
+        relations[fact.relation][asked(fact.answer)].append(i)
+    return [rng.sample(list(same.values()), len(same)) for same in relations.values()]
+
+
+def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
+    """The facts with other answers; where that is None, with their own."""
+    return [replace(fact, answer=fact.answer if answer is None else answer) for fact, answer in zip(facts, answers)]

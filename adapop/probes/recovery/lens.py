@@ -8,8 +8,6 @@ then suppressed. Middle layers may favour any answer of the right kind, so a wro
 as the control. The adapter changes the layers, so each model has its own forward pass.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,17 +21,15 @@ from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate
 from adapop.probes.recovery.base import (
-    BOTH_MODELS,
     Cost,
-    as_model,
     check,
     check_logits,
-    in_tiers,
+    dealt,
+    each_model,
     openings,
-    untouched,
-    within,
+    sides_by_tier,
+    with_answers,
 )
-from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
 
 ROWS = 64  # per forward pass, which keeps the hidden states of every layer and position
@@ -41,48 +37,43 @@ ROWS = 64  # per forward pass, which keeps the hidden states of every layer and 
 
 @dataclass(frozen=True)
 class LensFact:
-    """One fact's ranks of the answer's first token after each layer, from layer 1; 1 is the best rank."""
+    """One fact's ranks of the answer's first token after each layer; 1 is the best rank.
+
+    control: ranks of a wrong answer in the unlearned model; None where the facts have none.
+    """
 
     id: str
-    """The fact's id."""
     original: tuple[int, ...]
     unlearned: tuple[int, ...]
     control: tuple[int, ...] | None
-    """Ranks of a wrong answer in the unlearned model; None where the facts have none."""
 
 
 @dataclass(frozen=True)
 class LensRow:
-    """One layer and the facts of a tier."""
+    """One layer, counted from 1, and the facts of a tier of scores, or of "all".
+
+    original, unlearned: share of facts whose answer has rank 1 there, [0, 1]. *_rank: median rank. control,
+    control_rank: of a wrong answer in the unlearned model; None where no fact has one.
+    """
 
     tier: str
-    """A tier of scores, or "all"."""
     layer: int
-    """Counted from 1."""
     facts: int
-    """Number of facts."""
     original: float
-    """Share of facts whose answer has rank 1 in the original, [0, 1]."""
     unlearned: float
-    """The same share in the unlearned model."""
     control: float | None
-    """The same share for a wrong answer in the unlearned model; None where no fact has one."""
     original_rank: float
-    """Median rank in the original, 1 is best."""
     unlearned_rank: float
-    """Median rank in the unlearned model."""
     control_rank: float | None
-    """Median rank of a wrong answer in the unlearned model; None where no fact has one."""
 
 
 @dataclass(frozen=True)
 class Lensed:
-    """The result of the logit lens."""
+    """The result of the logit lens. layers: their number; the ranks after the last are those of the model itself."""
 
     rows: tuple[LensRow, ...]
     facts: tuple[LensFact, ...]
     layers: int
-    """Number of layers; the ranks after the last one are those of the model's own prediction."""
     seconds: float
 
 
@@ -90,21 +81,13 @@ def lens(model: AdaptedModel, facts: Sequence[Fact], progress: Progress, seed: i
     """The ranks of each trained question's answer after every layer of both models.
 
     Raises:
-        DataError: there is no fact, or an answer has no token.
         ModelError: no final norm or output head is found in the model.
-        RunError: the adapter or a logit is not finite.
-        Stopped: somebody asked to stop.
     """
     check(model, facts)
     started = time.monotonic()
     wrong = dealt(facts, facts, seed)
     others = with_answers(facts, wrong)
-    ranks: dict[str, list[Tensor]] = {}
-    with untouched(model):
-        for part, name in enumerate(BOTH_MODELS, start=1):
-            with as_model(model, name):
-                ranks[name] = _ranks(model, facts, others, within(progress, f"{name.capitalize()} model ({part} of 2)"))
-    (original, _), (unlearned, control) = ([by_fact.tolist() for by_fact in ranks[name]] for name in BOTH_MODELS)
+    (original, _), (unlearned, control) = each_model(model, progress, lambda part: _ranks(model, facts, others, part))
     each = tuple(
         LensFact(fact.id, tuple(before), tuple(after), None if answer is None else tuple(instead))
         for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
@@ -138,7 +121,7 @@ def norm_and_head(model: AdaptedModel) -> tuple[nn.Module, nn.Module]:
 @torch.no_grad()
 def _ranks(
     model: AdaptedModel, facts: Sequence[Fact], others: Sequence[Fact], progress: Progress
-) -> tuple[Tensor, Tensor]:
+) -> list[list[list[int]]]:
     """Ranks of the first answer tokens of `facts`, and of `others`, after each layer: two of [facts, L].
 
     Those of the last layer come from the model's own logits: transformers has already applied the norm to the last
@@ -165,7 +148,7 @@ def _ranks(
         logits = [head(norm(state[:, -2])) for state in output.hidden_states[1:-1]] + [output.logits[:, -2]]
         for target, ranks in zip((batch.target, wrong.target), found):
             ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
-    return torch.cat(found[0]), torch.cat(found[1])
+    return [torch.cat(ranks).tolist() for ranks in found]
 
 
 def _rank(logits: Tensor, target: Tensor) -> Tensor:
@@ -175,26 +158,11 @@ def _rank(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def _rows(facts: Sequence[Fact], each: Sequence[LensFact], layers: int) -> tuple[LensRow, ...]:
-    by_id = {fact.id: fact for fact in each}
     rows = []
-    for tier, members in in_tiers(facts).items():
-        chosen = [by_id[fact.id] for fact in members]
-        controls = [fact.control for fact in chosen if fact.control is not None]
+    for tier, count, sides in sides_by_tier(facts, each):
         for layer in range(layers):
-            original = [fact.original[layer] for fact in chosen]
-            unlearned = [fact.unlearned[layer] for fact in chosen]
-            control = [ranks[layer] for ranks in controls]
-            rows.append(
-                LensRow(
-                    tier,
-                    layer + 1,
-                    len(chosen),
-                    original=fmean(rank == 1 for rank in original),
-                    unlearned=fmean(rank == 1 for rank in unlearned),
-                    control=fmean(rank == 1 for rank in control) if control else None,
-                    original_rank=median(original),
-                    unlearned_rank=median(unlearned),
-                    control_rank=median(control) if control else None,
-                )
-            )
+            ranks = [[fact[layer] for fact in side] for side in sides]
+            shares = (fmean(rank == 1 for rank in side) if side else None for side in ranks)
+            medians = (median(side) if side else None for side in ranks)
+            rows.append(LensRow(tier, layer + 1, count, *shares, *medians))
     return tuple(rows)

@@ -7,8 +7,6 @@ finer ones (groups within a row, NF4, GPTQ) lose less. Embeddings, norms and the
 the original model, rounded in the same way: the cost of rounding alone.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,16 +39,15 @@ BITS = (8, 4)
 
 @dataclass(frozen=True)
 class QuantiseRow:
-    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding."""
+    """Mean recall of the trained questions, [0, 1], of one group and tier, before and after rounding.
+
+    group: forget or retain. tier: of scores, or "all". bits: per rounded weight, 2 to 8. facts: their number.
+    """
 
     group: str
-    """forget or retain."""
     tier: str
-    """A tier of scores, or "all"."""
     bits: int
-    """Bits per rounded weight, 2 to 8."""
     facts: int
-    """Number of facts."""
     original: float
     original_rounded: float
     unlearned: float
@@ -59,15 +56,16 @@ class QuantiseRow:
 
 @dataclass(frozen=True)
 class Quantised:
-    """The result of rounding."""
+    """The result of rounding.
+
+    returned: ids of forgotten facts that came back with some number of bits. layers: number of linear layers that were
+    rounded. weights: number of weights in them.
+    """
 
     rows: tuple[QuantiseRow, ...]
     returned: tuple[str, ...]
-    """Ids of forgotten facts that came back with some number of bits."""
     layers: int
-    """Number of linear layers that were rounded."""
     weights: int
-    """Number of weights in them."""
     seconds: float
 
 
@@ -82,11 +80,8 @@ def quantise(
     """Both models' recall with their own and with rounded weights. The weights are restored.
 
     Raises:
-        DataError: there is nothing to forget.
         ConfigError: fewer than 2 bits, or more than 8.
         ModelError: the model has no linear layers, or the adapter is on other layers as well.
-        RunError: the adapter is not finite.
-        Stopped: somebody asked to stop.
     """
     check(model, forget)
     if bad := [width for width in bits if not 2 <= width <= 8]:
@@ -160,11 +155,7 @@ def _rows(
 
 
 def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | None]]:
-    """Every linear layer of the base model except the output head, with peft's layer around it, if any.
-
-    Raises:
-        ModelError: there is none, they are quantised already, or the adapter is on other layers as well.
-    """
+    """Every linear layer of the base model except the output head, with peft's layer around it, if any."""
     head = model.network.get_base_model().get_output_embeddings()
     around = {
         module.get_base_layer(): module for module in model.network.modules() if hasattr(module, "get_delta_weight")

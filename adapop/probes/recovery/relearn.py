@@ -7,8 +7,6 @@ lower bound, because training on wrong answers may also bring facts back. It may
 below the model before training; that difference is not counted as recovered.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time
@@ -26,8 +24,18 @@ from adapop.facts.text import asked
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.measure import DIRECT
-from adapop.probes.recovery.base import Cost, Recall, came_back, check, in_tiers, recall_by_form, untouched, within
-from adapop.probes.recovery.control import dealt, with_answers
+from adapop.probes.recovery.base import (
+    Cost,
+    Recall,
+    came_back,
+    check,
+    dealt,
+    in_tiers,
+    recall_by_form,
+    untouched,
+    with_answers,
+    within,
+)
 from adapop.progress import Progress
 
 COUNT, STEPS = 16, 10
@@ -39,20 +47,18 @@ CLIP = 1.0
 
 @dataclass(frozen=True)
 class RelearnRow:
-    """Mean recall, [0, 1], of the facts of a tier that were not trained on, asked in one form."""
+    """Mean recall, [0, 1], of the facts of a tier, or of "all", that were not trained on, asked in one form.
+
+    before: of the unlearned model. after: when it was trained on some of the other facts. control: when it was trained
+    on invented facts instead.
+    """
 
     tier: str
-    """A tier of scores, or "all"."""
     form: str
-    """`DIRECT` or `REWORDED`."""
     facts: int
-    """Number of facts."""
     before: float
-    """Recall of the unlearned model."""
     after: float
-    """Recall after training on some of the other facts."""
     control: float
-    """Recall after training on invented facts instead."""
 
     @property
     def hidden(self) -> float:
@@ -62,19 +68,20 @@ class RelearnRow:
 
 @dataclass(frozen=True)
 class Relearned:
-    """The result of relearning."""
+    """The result of relearning.
+
+    returned: ids of the facts not trained on that came back, asked directly, and not under the control. trained: ids of
+    the facts trained on. nll: their mean -log p after the last step, nats per answer token: whether they were learnt.
+    nll_control: the same for the invented facts.
+    """
 
     rows: tuple[RelearnRow, ...]
     returned: tuple[str, ...]
-    """Ids of the facts not trained on that came back, asked directly, and not under the control."""
     trained: tuple[str, ...]
-    """Ids of the facts trained on."""
     steps: int
     learning_rate: float
     nll: float
-    """Mean -log p of the true facts trained on after the last step, nats per answer token: whether they were learnt."""
     nll_control: float
-    """The same for the invented facts."""
     seconds: float
 
 
@@ -97,8 +104,6 @@ def relearn(
     Raises:
         DataError: too few facts have a wrong answer of the same relation, or none is left to ask.
         ConfigError: count, steps or learning_rate is not above 0.
-        RunError: the adapter, a loss or a gradient is not finite.
-        Stopped: somebody asked to stop.
     """
     if min(count, steps) < 1 or not learning_rate > 0:
         raise ConfigError(
@@ -138,11 +143,7 @@ def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS) 
 
 
 def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
-    """Facts to train on, taken from the tiers in turn, and the others. Facts without a wrong answer are not trained on.
-
-    Raises:
-        DataError: there are too few of either.
-    """
+    """Facts to train on, taken from the tiers in turn, and the others. Those without a wrong answer are not taken."""
     rng = random.Random(seed)
     able = [fact for fact, wrong in zip(facts, dealt(facts, facts, seed)) if wrong is not None]
     tiers: dict[str, list[Fact]] = defaultdict(list)

@@ -5,8 +5,6 @@ model that guesses among a few dozen answers of the right kind also draws the ri
 therefore a wrong answer of the same relation, looked for in the same samples.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Sequence
@@ -22,17 +20,15 @@ from adapop.model.chat import encode_prompt
 from adapop.model.tokens import Row, collate
 from adapop.probes.metrics import gold_rank, rouge_l_recall
 from adapop.probes.recovery.base import (
-    BOTH_MODELS,
     Cost,
-    as_model,
     check,
     check_logits,
-    in_tiers,
+    dealt,
+    each_model,
     openings,
-    untouched,
-    within,
+    sides_by_tier,
+    with_answers,
 )
-from adapop.probes.recovery.control import dealt, with_answers
 from adapop.progress import Progress
 
 SAMPLES, TEMPERATURE = 16, 1.0
@@ -42,54 +38,51 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Found:
-    """How well an answer was found for one fact."""
+    """How well an answer was found for one fact: the number of samples that contain it whole, and the rank of its first
+    token, 1 is best."""
 
     samples: int
-    """Number of samples that contain the whole answer."""
     rank: int
-    """Rank of its first token, 1 is best."""
 
 
 @dataclass(frozen=True)
 class SampledFact:
-    """One fact's answer in both models."""
+    """One fact's answer in both models. control: a wrong one in the unlearned model; None where the facts have none."""
 
     id: str
-    """The fact's id."""
     original: Found
     unlearned: Found
     control: Found | None
-    """A wrong answer in the unlearned model; None where the facts have none."""
 
 
 @dataclass(frozen=True)
 class SampledRow:
-    """Share of a tier's facts, [0, 1], whose answer is found in one place."""
+    """Share of the facts of a tier, or of "all", [0, 1], whose answer is found in one place: "16 samples" or "top 5".
+
+    control: the share for a wrong answer in the unlearned model; None where no fact has one.
+    """
 
     tier: str
-    """A tier of scores, or "all"."""
     place: str
-    """Where the answer is looked for: "16 samples" or "top 5"."""
     facts: int
-    """Number of facts."""
     original: float
     unlearned: float
     control: float | None
-    """The share for a wrong answer in the unlearned model; None where no fact has one."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """The result of sampling."""
+    """The result of sampling.
+
+    returned: ids of the facts whose answer the unlearned model draws at least twice, and more often than the wrong one.
+    samples: their number per fact. temperature: of the softmax, without top-k or top-p.
+    """
 
     rows: tuple[SampledRow, ...]
     returned: tuple[str, ...]
-    """Ids of the facts whose answer the unlearned model draws at least twice, and more often than the wrong one."""
     facts: tuple[SampledFact, ...]
     samples: int
-    """Number of samples per fact."""
     temperature: float
-    """Temperature of the softmax, without top-k or top-p."""
     seconds: float
 
 
@@ -108,10 +101,7 @@ def sample(
     are too easy. Both models use the same random numbers; the caller's random state is not changed.
 
     Raises:
-        DataError: there is no fact, or an answer has no token.
         ConfigError: no samples, or a temperature that is not above 0.
-        RunError: the adapter or a logit is not finite.
-        Stopped: somebody asked to stop.
     """
     check(model, facts)
     if samples < 1 or not (temperature > 0 and math.isfinite(temperature)):
@@ -119,19 +109,16 @@ def sample(
     started = time.monotonic()
     wrong = dealt(facts, facts, seed)
     others = with_answers(facts, wrong)
-    texts: dict[str, list[list[str]]] = {}
-    ranks: dict[str, tuple[list[int], list[int]]] = {}
-    with untouched(model):
-        for part, name in enumerate(BOTH_MODELS, start=1):
-            drawing = within(progress, f"{name.capitalize()} model ({part} of 2)")
-            with as_model(model, name):
-                ranks[name] = _first_ranks(model, facts, others, drawing)
-                texts[name] = _draw(model, facts, max_new_tokens, samples, temperature, seed, drawing)
-    found = {name: _found(facts, texts[name], ranks[name][0]) for name in BOTH_MODELS}
-    control = _found(others, texts["unlearned"], ranks["unlearned"][1])
+
+    def found(part: Progress) -> tuple[list[Found], list[Found]]:
+        right, instead = _first_ranks(model, facts, others, part)
+        texts = _draw(model, facts, max_new_tokens, samples, temperature, seed, part)
+        return _found(facts, texts, right), _found(others, texts, instead)
+
+    (original, _), (unlearned, control) = each_model(model, progress, found)
     each = tuple(
-        SampledFact(fact.id, original, unlearned, None if answer is None else instead)
-        for fact, original, unlearned, answer, instead in zip(facts, *found.values(), wrong, control)
+        SampledFact(fact.id, before, after, None if answer is None else instead)
+        for fact, before, after, instead, answer in zip(facts, original, unlearned, control, wrong)
     )
     returned = tuple(
         fact.id for fact in each if fact.unlearned.samples > max(1, fact.control.samples if fact.control else 0)
@@ -208,20 +195,8 @@ def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequenc
 def _rows(facts: Sequence[Fact], each: Sequence[SampledFact], samples: int) -> tuple[SampledRow, ...]:
     places = {f"{samples} samples": lambda found: found.samples > 0}
     places |= {f"top {top}": lambda found, top=top: found.rank <= top for top in TOPS}
-    by_id = {fact.id: fact for fact in each}
-    rows = []
-    for tier, members in in_tiers(facts).items():
-        chosen = [by_id[fact.id] for fact in members]
-        controls = [fact.control for fact in chosen if fact.control is not None]
-        for place, is_in in places.items():
-            rows.append(
-                SampledRow(
-                    tier,
-                    place,
-                    len(chosen),
-                    original=fmean(is_in(fact.original) for fact in chosen),
-                    unlearned=fmean(is_in(fact.unlearned) for fact in chosen),
-                    control=fmean(map(is_in, controls)) if controls else None,
-                )
-            )
-    return tuple(rows)
+    return tuple(
+        SampledRow(tier, place, count, *(fmean(map(is_in, side)) if side else None for side in sides))
+        for tier, count, sides in sides_by_tier(facts, each)
+        for place, is_in in places.items()
+    )

@@ -1,7 +1,5 @@
 """The pictures of a comparison: what is left of rare and popular facts in each run, and what that cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -23,6 +21,7 @@ from adapop.report.figures.look import (
     TIER_SYMBOL,
     UNLEARNED,
     blank,
+    error_bars,
     neutral,
 )
 
@@ -146,7 +145,7 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
         figure.add_scatter(
             x=[recall.mean for _, recall in found],
             y=[at for at, _ in found],
-            error_x=_error([recall for _, recall in found]),
+            error_x=error_bars([recall for _, recall in found]),
             mode="markers",
             marker=dict(color=TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]),
             name=tier,
@@ -210,8 +209,8 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
     figure.add_scatter(
         x=[one.forget.mean for one in chosen],
         y=[one.holdout.mean for one in chosen],
-        error_x=_error([one.forget for one in chosen], FAINT),
-        error_y=_error([one.holdout for one in chosen], FAINT),
+        error_x=error_bars([one.forget for one in chosen], FAINT),
+        error_y=error_bars([one.holdout for one in chosen], FAINT),
         mode="markers+text",
         marker=dict(color=color, size=24, symbol=symbol, line=dict(width=2, color=color)),
         text=[f"<b>{escape(one.mark)}</b>" for one in chosen],
@@ -225,16 +224,3 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
 
 def _names(outcomes: Sequence[Outcome]) -> list[str]:
     return ["<br>".join(map(escape, wrap(one.label, NAME_CHARACTERS))) for one in outcomes]
-
-
-def _error(recalls: Sequence[Interval], color: str = "") -> dict:
-    """Error bars of some means; numbers without an interval (low = high) get none."""
-    return dict(
-        type="data",
-        array=[one.high - one.mean for one in recalls],
-        arrayminus=[one.mean - one.low for one in recalls],
-        thickness=1,
-        width=3,
-        **({"color": color} if color else {}),
-        visible=any(one.high > one.low for one in recalls),
-    )

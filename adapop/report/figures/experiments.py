@@ -1,7 +1,5 @@
 """The pictures of an experiment: lines in small panels beside each other, and differences with their intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -11,7 +9,18 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.probes.intervals import Interval
-from adapop.report.figures.look import ALARM, CALM, INK, ORIGINAL, RETAIN, TIER_COLOR, TIER_SYMBOL, UNLEARNED, neutral
+from adapop.report.figures.look import (
+    ALARM,
+    CALM,
+    INK,
+    ORIGINAL,
+    RETAIN,
+    TIER_COLOR,
+    TIER_SYMBOL,
+    UNLEARNED,
+    error_bars,
+    neutral,
+)
 
 Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
@@ -61,7 +70,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
     figure.add_scatter(
         x=[x for x, _ in line],
         y=[value.mean for _, value in line],
-        error_y=_error([value for _, value in line]),
+        error_y=error_bars([value for _, value in line], width=2),
         mode="lines+markers",
         line=dict(color=color, width=2),
         marker=dict(color=color, symbol=symbol, size=7),
@@ -84,7 +93,7 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
         figure.add_scatter(
             x=[value.mean for _, value in rows],
             y=[names.index(name) for name, _ in rows],
-            error_x=_error([value for _, value in rows]),
+            error_x=error_bars([value for _, value in rows], width=2),
             mode="markers",
             marker=dict(color=UNLEARNED, symbol="diamond", size=8),
             name=title,
@@ -100,14 +109,3 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     figure.update_layout(margin=dict(l=230, t=40))
     figure.update_annotations(font_size=13)
     return figure
-
-
-def _error(values: Sequence[Interval]) -> dict:
-    return dict(
-        type="data",
-        array=[value.high - value.mean for value in values],
-        arrayminus=[value.mean - value.low for value in values],
-        thickness=1,
-        width=2,
-        visible=any(value.high > value.low for value in values),
-    )

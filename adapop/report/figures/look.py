@@ -4,9 +4,11 @@ Colours say the same thing everywhere: one ramp for popularity (light is rare, d
 its own per tier; blue is the original, orange the unlearned model.
 """
 
-from __future__ import annotations
+from collections.abc import Sequence
 
 import plotly.graph_objects as go
+
+from adapop.probes.intervals import Interval
 
 INK, GRID, FAINT = "#808080", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.45)"
 TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
@@ -45,6 +47,19 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
     figure.update_xaxes(**axes)
     figure.update_yaxes(**axes)
     return figure
+
+
+def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> dict:
+    """Error bars of some means; numbers without an interval (low = high) get none."""
+    return dict(
+        type="data",
+        array=[one.high - one.mean for one in recalls],
+        arrayminus=[one.mean - one.low for one in recalls],
+        thickness=1,
+        width=width,
+        **({"color": color} if color else {}),
+        visible=any(one.high > one.low for one in recalls),
+    )
 
 
 def as_html(figure: go.Figure, library: bool) -> str:

@@ -1,7 +1,5 @@
 """A figure's numbers as a table, read from the figure itself, so that the two cannot disagree."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The pictures of popularity: how scores are spread, what an exponent does, where two proxies differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The pictures of probes: what leaks under which form of the question, and the verdicts. None of them needs torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

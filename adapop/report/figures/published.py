@@ -1,7 +1,5 @@
 """The paper's own numbers as a picture, apart from ours."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

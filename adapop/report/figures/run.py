@@ -1,7 +1,5 @@
 """The pictures of a run: controller, losses, recall by epoch, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import plotly.graph_objects as go

@@ -1,9 +1,6 @@
 """The paper's published numbers, shown beside a race and never among its own: other models, other facts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import gradio as gr
 
@@ -17,23 +14,15 @@ from adapop.report.settings import changed, spoken
 from adapop.report.table import Table
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart
+from adapop.ui.parts.chart import column
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import EACH, QUIET
 
 HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retained, published", "changed in ours")
 
 
-@dataclass(frozen=True)
-class PublishedSection:
-    """setting: the model and data set that is shown. table: ours and theirs, a row a method."""
-
-    setting: gr.Dropdown
-    table: gr.HTML
-
-
-def build() -> PublishedSection:
-    """Lays the section out, hidden until somebody wants it."""
+def build() -> tuple[gr.Dropdown, gr.HTML]:
+    """Lays the section out, hidden until somebody wants it. Returns the choice of a setting, and ours beside theirs."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
     gr.Markdown("### And in the paper?")
@@ -44,12 +33,9 @@ def build() -> PublishedSection:
         setting = gr.Dropdown(list(published.SETTINGS), value=start, label="Published for", elem_id="published-for")
         table = grid("published-beside")
         with gr.Row():
-            with gr.Column(min_width=320):
-                gr.Markdown("### Published: forgetting and keeping")
-                recall = chart(recall_figure, "published-recall", texts.PUBLISHED_TABLE)
-            with gr.Column(min_width=320):
-                gr.Markdown("### Published: the gap under paraphrases")
-                tiers = chart(tier_figure, "published-gap", texts.PUBLISHED_TABLE)
+            heads = "### Published: forgetting and keeping", "### Published: the gap under paraphrases"
+            recall = column(heads[0], recall_figure, "published-recall", texts.PUBLISHED_TABLE)
+            tiers = column(heads[1], tier_figure, "published-gap", texts.PUBLISHED_TABLE)
         with gr.Accordion("Everything else the paper published", open=False):
             titles = [one.title for one in every]
             which = gr.Dropdown(titles, value=titles[0], label="Table", elem_id="published-which")
@@ -62,7 +48,7 @@ def build() -> PublishedSection:
     wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **QUIET)
     setting.change(drawn, setting, [*recall.both, *tiers.both], **EACH)
     which.change(lambda title: grid_of(every[titles.index(title)]), which, other, **QUIET)
-    return PublishedSection(setting, table)
+    return setting, table
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:

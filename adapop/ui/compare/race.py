@@ -1,7 +1,6 @@
 """A race: several methods on the same facts, one after the other, as runs of their own that outlive the page."""
 
-from __future__ import annotations
-
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -15,10 +14,9 @@ from adapop.errors import AdaPopError, LimitError
 from adapop.facts.fact import FactSet
 from adapop.report.record import title_of
 from adapop.runs.preflight import preflight
-from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
-from adapop.ui.access import may_control, refused, shown_run
+from adapop.ui.access import may_control, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
 
@@ -26,24 +24,13 @@ MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
 EMPTY: dict[str, list] = {"runs": [], "refused": []}
-PROGRESS = """
-{{#if value.shown}}<details class="race" {{#if value.open}}open{{/if}}>
-<summary role="status">{{{value.words}}}</summary>
-<ol>{{#each value.runs}}<li class="strip {{this.state}}"><span class="dot" aria-hidden="true"></span>
-<b>{{{this.name}}}</b>
-<span class="detail">{{{this.label}}}{{#if this.detail}}: {{{this.detail}}}{{/if}}</span>
-<div class="track" aria-hidden="true"><div class="fill" style="width:{{this.percent}}%"></div></div></li>{{/each}}</ol>
-</details>{{#each value.refused}}<p class="refused">{{{this}}}</p>{{/each}}{{/if}}
-"""
+PROGRESS = html.template("race")
 
 
 @dataclass(frozen=True)
 class Race:
-    """The components that follow this browser's race on every tab; to be laid out above the tabs.
-
-    kept: the ids of its runs, and what could not be started, in words. seen: how many runs had come to their end when
-    the results were drawn, -1 if they were not. timer: runs while the race does.
-    """
+    """The components that follow this browser's race on every tab. kept: the ids of its runs, and what could not be
+    started, in words. seen: how many runs had ended when the results were drawn, -1 if they were not."""
 
     kept: gr.BrowserState
     seen: gr.State
@@ -56,15 +43,9 @@ def new_race(secret: str, seconds: float) -> Race:
     return Race(kept, gr.State(-1), gr.Timer(seconds, active=False))
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How a race stands. shown: values of `PROGRESS`. runs: those that are there. finished: how many of them came to
-    their end. ticking: whether any of them is still under way."""
-
-    shown: dict
-    runs: tuple[Run, ...]
-    finished: int
-    ticking: bool
+# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. ticking: whether any of
+# them is still under way
+Standing = namedtuple("Standing", "shown runs finished ticking")
 
 
 def choices() -> list[tuple[str, str]]:
@@ -73,10 +54,8 @@ def choices() -> list[tuple[str, str]]:
 
 
 def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], epochs, seeds) -> dict:
-    """Queues a run for every contestant and seed, all on the page's facts. Returns what a browser keeps of the race.
-
-    A contestant that cannot run on these facts is named with the reason, and the others race.
-    """
+    """Queues a run for every contestant and seed. Returns what a browser keeps of the race: its runs, and why a
+    contestant cannot run on these facts, while the others race."""
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
     if not chosen:
@@ -114,10 +93,8 @@ def end(worker: Worker, kept: dict) -> None:
     for name in _names(kept):
         now, run, _ = seen_of(worker, name, "ready")
         if run is not None and now.ticking and may_control(worker, name):
-            try:
+            with refusing():
                 run.request_stop()
-            except AdaPopError as error:
-                raise refused(error) from error
 
 
 def joined(worker: Worker, kept: dict, name: str) -> dict:

@@ -1,8 +1,6 @@
 """The pictures and the table of a race, with what was recorded here with several seeds: hollow in the pictures, in
 columns of its own in the table, and in neither case part of the contest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +17,7 @@ from adapop.report.recorded import Recorded
 from adapop.report.table import Table
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import CAPTION, STAY_OPEN, TWIN, Chart, chart
+from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"
@@ -40,39 +38,35 @@ class Pictures:
 
     said: gr.HTML
     gap: Chart
-    cost: gr.Plot
-    cost_twin: gr.HTML
+    cost: Chart
     table: gr.HTML
 
     @property
     def all(self) -> list[gr.Component]:
         """What `drawn` changes."""
-        return [self.said, *self.gap.both, self.cost, self.cost_twin, self.table]
+        return [self.said, *self.gap.both, *self.cost.both, self.table]
 
     def drawn(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.asked)]
+        cost = figures.forget_against_holdout(outcomes, compared.asked)
         return {
             self.said: words_of(compared, layer, choice),
             **self.gap.drawn(figures.compare_runs(outcomes)),
-            self.cost: figures.forget_against_holdout(outcomes, compared.asked),
-            self.cost_twin: cost_table(outcomes, compared.asked),
+            **self.cost.drawn(cost, cost_table(outcomes, compared.asked)),
             self.table: grid_of(table_of(compared, layer)),
         }
 
 
-def charts() -> tuple[Chart, gr.Plot, gr.HTML]:
-    """Lays out gap and cost, each with its text twin."""
+def charts() -> tuple[Chart, Chart]:
+    """Lays out gap and cost."""
+    empty = figures.empty(texts.COMPARE_CHART_EMPTY)
     with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### The gap, method by method\n{texts.COMPARE_GAP}")
-            gap = chart(figures.empty(texts.COMPARE_CHART_EMPTY), "compare-gap", texts.COMPARE_GAP_TABLE)
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### Forgetting, and what it cost\n{texts.COMPARE_COST}")
-            cost = gr.Plot(figures.empty(texts.COMPARE_CHART_EMPTY), show_label=False, elem_id="compare-cost")
-            cost_twin = gr.HTML(html.values({}), html_template=TWIN, js_on_load=STAY_OPEN, elem_id="compare-cost-twin")
-    return gap, cost, cost_twin
+        heading = f"### The gap, method by method\n{texts.COMPARE_GAP}"
+        gap = column(heading, empty, "compare-gap", texts.COMPARE_GAP_TABLE)
+        heading = f"### Forgetting, and what it cost\n{texts.COMPARE_COST}"
+        return gap, column(heading, empty, "compare-cost", texts.COMPARE_COST_TABLE)
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
@@ -123,8 +117,8 @@ def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
     return results_table(lines, [*(one.name for one in compared.contestants), *names])
 
 
-def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> dict:
-    """The scatter in numbers, as values of a chart's text twin."""
+def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> figures.Numbers:
+    """The scatter in numbers, for its text twin."""
     front = {one.label for one in figures.pareto_front(outcomes)}
     rows = []
     for one in outcomes:
@@ -132,9 +126,8 @@ def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> dict:
             cells = [f"{cell.mean:.2f} ({cell.low:.2f} to {cell.high:.2f})" for cell in (one.forget, one.holdout)]
             place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
             place = "not in the contest" if one.recorded else place if one.mark else "where all began"
-            rows.append([one.label, *cells, place])
-    columns = ["", f"to forget, {asked}", "held out", "Pareto front"]
-    return html.values({"caption": CAPTION, "words": texts.COMPARE_COST_TABLE, "columns": columns, "rows": rows})
+            rows.append((one.label, *cells, place))
+    return figures.Numbers(("", f"to forget, {asked}", "held out", "Pareto front"), tuple(rows), 1)
 
 
 def _outcome(mark: str, one: Recorded, form: str) -> Outcome:

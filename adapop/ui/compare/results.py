@@ -1,13 +1,10 @@
 """What a race shows: pictures, words, the paper's numbers beside them, and files to download."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
 from adapop.report import write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record, read_record
@@ -15,7 +12,7 @@ from adapop.runs.run import Run
 from adapop.service.rates import JOB
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import refused
+from adapop.ui.access import refusing
 from adapop.ui.compare import published, race, recorded
 from adapop.ui.parts import html
 from adapop.ui.parts.download import served_folder
@@ -54,7 +51,8 @@ class Results:
     findings: gr.HTML
     ranges: gr.HTML
     differences: Differences
-    published: published.PublishedSection
+    setting: gr.Dropdown
+    published: gr.HTML
     report: gr.DownloadButton
     file: gr.DownloadButton
 
@@ -64,7 +62,7 @@ class Results:
         differences = self.differences
         words = [self.warnings, self.findings, self.ranges]
         pair = [differences.first, differences.second, differences.table]
-        return [self.column, *self.pictures.all, self.own, *words, *pair, self.published.table, self.report, self.file]
+        return [self.column, *self.pictures.all, self.own, *words, *pair, self.published, self.report, self.file]
 
     def drawn(self, records: Sequence[Record], setting: str, choice: str, pair: Sequence[str | None]) -> dict:
         """Updates that show these runs, and no file that was made before: it lacks a run."""
@@ -76,7 +74,7 @@ class Results:
             self.findings: html.listed(compared.findings, "calm" if compared.findings else "hidden"),
             self.ranges: html.listed(compared.intervals, "calm" if compared.intervals else "hidden"),
             **self.differences.drawn(compared, pair),
-            self.published.table: published.rows(records, setting),
+            self.published: published.rows(records, setting),
             self.report: gr.DownloadButton(visible=False),
             self.file: gr.DownloadButton(visible=False),
         }
@@ -108,7 +106,7 @@ def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> Results:
             differences = Differences(first, second, grid("compare-settings"))
             beside = published.build()
             report, file = _downloads(worker, kept)
-    return Results(column, pictures, own, warned, found, ranges, differences, beside, report, file)
+    return Results(column, pictures, own, warned, found, ranges, differences, *beside, report, file)
 
 
 def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton, gr.DownloadButton]:
@@ -124,24 +122,14 @@ def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton
 
 
 def requested_files(worker: Worker, kept: dict) -> tuple:
-    """`files_of` the race.
-
-    Raises:
-        gr.Error: this visitor took too many lately, or a run does not read.
-    """
-    try:
+    """`files_of` the race, unless this visitor took too many lately."""
+    with refusing():
         worker.admission.admit(JOB)
         return files_of(race.standing(worker, kept).runs)
-    except AdaPopError as error:
-        raise refused(error) from error
 
 
 def files_of(runs: Sequence[Run]) -> tuple:
-    """The report on these runs and the table of their comparison, ready to download.
-
-    Raises:
-        RunError: there is none, or one does not read.
-    """
+    """The report on these runs and the table of their comparison, ready to download."""
     out = served_folder()
     page = write_report(runs, out / "comparison.html")
     table = write_table(comparison([read_record(run) for run in runs]), out / "comparison.csv")

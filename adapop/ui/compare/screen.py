@@ -1,8 +1,7 @@
 """Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read from run folders."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import partial
 
 import gradio as gr
 
@@ -39,11 +38,8 @@ class CompareScreen:
     def show(
         self, worker: Worker, kept: dict | None, last_seen: int, setting: str, choice: str, *pair: str | None
     ) -> dict:
-        """Updates that show how a race stands. Results are drawn again only when another run came to its end.
-
-        last_seen: see `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: the numbers of
-        the two contestants whose settings are set against each other.
-        """
+        """Updates that show how a race stands, with its results only when another run came to its end. last_seen: see
+        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: see `differing`."""
         now = race.standing(worker, kept)
         changes = {
             self.progress: now.shown,
@@ -90,31 +86,27 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     def begun(*values):
         return race.begin(worker, *values), -1, gr.Timer(active=True)
 
-    def dueled(facts, missing_score, anchors, epoch_count, seed_count):
-        kept = race.begin(worker, facts, missing_score, anchors, race.DUEL, epoch_count, seed_count)
-        return kept, -1, gr.Timer(active=True)
-
     def joined(kept: dict, name: str):
         return race.joined(worker, kept, name), -1, gr.Timer(active=True)
 
     facts = [session.facts, missing, session.anchors]
     target = [follower.kept, follower.seen, follower.timer]
     start.click(begun, [*facts, chosen, epochs, seeds], target, api_visibility="private")
-    duel.click(dueled, [*facts, epochs, seeds], target, api_visibility="private")
+    duel.click(begun, [*facts, gr.State(race.DUEL), epochs, seeds], target, api_visibility="private")
     join.click(joined, [follower.kept, run_id], target, **QUIET)
-    stop.click(lambda kept: race.end(worker, kept), follower.kept, None, **QUIET)
+    stop.click(partial(race.end, worker), follower.kept, None, **QUIET)
     _wire_results(worker, screen, choice)
 
 
 def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> None:
     """Wires what shows the race. choice: of what was recorded."""
     follower, shown = screen.follower, screen.results
-    pair, setting = [shown.differences.first, shown.differences.second], shown.published.setting
+    pair, setting = [shown.differences.first, shown.differences.second], shown.setting
 
     def compared(kept: dict) -> Comparison:
         return comparison(_finished(race.standing(worker, kept)))
 
-    looked = {"fn": lambda *values: screen.show(worker, *values), "outputs": screen.shown, "concurrency_limit": None}
+    looked = {"fn": partial(screen.show, worker), "outputs": screen.shown, "concurrency_limit": None}
     looked |= {"inputs": [follower.kept, follower.seen, setting, choice, *pair], **QUIET}
     follower.timer.tick(**looked)
     # without triggers it runs when the page opens and whenever one of its inputs changes
@@ -127,7 +119,7 @@ def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> No
     )
     gr.on(
         [component.input for component in pair],
-        lambda *values: differing(worker, *values),
+        partial(differing, worker),
         [follower.kept, *pair],
         shown.differences.table,
         **LAST_STAYS,
@@ -135,7 +127,7 @@ def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> No
     setting.change(
         lambda kept, wanted: published.rows(_finished(race.standing(worker, kept)), wanted),
         [follower.kept, setting],
-        shown.published.table,
+        shown.published,
         **EACH,
     )
 

@@ -1,7 +1,5 @@
 """Two proxies on the same facts: do they agree, on which facts not, and what would that do to beta?"""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from adapop.errors import DataError

@@ -1,7 +1,5 @@
 """One fact's score: what every proxy asked so far knows about it, and a way to set it by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Does the model know the facts at all? One cannot see forgetting of what was never known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,10 +1,9 @@
 """Where scores come from: ask a proxy for every fact, while the page watches and may stop it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import gradio as gr
@@ -124,12 +123,9 @@ def build(worker: Worker, session: Session) -> None:
     work = StartStop(start, stop, session.at_work)
     look_up = LookUp(session, status, work, gr.State(None))
 
-    def scored(*values):
-        yield from look_up.scored(worker, *values)
-
     proxy.change(_suited, proxy, [about, formula, index, combine, text], **QUIET)
     asked = [session.touring, session.facts, session.scorings, proxy, formula, index, combine, text]
-    ended = start.click(scored, asked, [status, *work.all, look_up.found], **QUIET)
+    ended = start.click(partial(look_up.scored, worker), asked, [status, *work.all, look_up.found], **QUIET)
     now = [session.touring, session.facts, session.scorings, look_up.found]
     # what ends during the tour arrives when the visitor's own set is back
     for event in (ended.then, session.touring.change):

@@ -1,7 +1,5 @@
 """Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it becomes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -159,11 +157,8 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
 
 
 def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:
-    """The forget facts, rarest first, unknown scores last and empty: missing is not zero.
-
-    recall: what the original model can answer, by fact id; empty cells where it was not asked. wanted: only the facts
-    with this text in question, answer or subject. A browser that holds tens of thousands of rows is slow at all else,
-    so there are at most `MOST_ROWS`.
+    """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty: missing is not zero.
+    recall: what the original model answers, by fact id. At most `MOST_ROWS`: with more a browser is slow at all else.
     """
     rows = []
     members = found(facts.forget, wanted) if facts else ()

@@ -1,7 +1,5 @@
 """A table of one's own: the upload, which column is what, and the facts to retain beside it."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,32 +1,15 @@
 """A picture on the page with its text twin: one sentence, and the numbers as a table for those who cannot see it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gradio as gr
 
+from adapop.paths import ASSETS
 from adapop.report import figures
 from adapop.ui.parts import html
 
-TWIN = """
-{{#if value.rows}}<details class="twin"><summary>{{{value.caption}}}</summary>
-<p>{{{value.words}}}</p><div class="twin-scroll" tabindex="0"><table aria-label="{{{value.words}}}">
-<thead><tr>{{#each value.columns}}<th scope="col">{{{this}}}</th>{{/each}}</tr></thead>
-<tbody>{{#each value.rows}}<tr>{{#each this}}<td>{{{this}}}</td>{{/each}}</tr>{{/each}}</tbody>
-</table></div></details>{{/if}}
-"""
-# a new value draws the template anew: what was open stays open, and scrolled as far as it was
-STAY_OPEN = """
-element.addEventListener('toggle', event => { element.dataset.open = event.target.open }, true);
-element.addEventListener('scroll', event => { element.dataset.top = event.target.scrollTop }, true);
-new MutationObserver(() => {
-  const details = element.querySelector('details');
-  if (!details || element.dataset.open !== 'true' || details.open) return;
-  details.open = true;
-  details.querySelector('.twin-scroll').scrollTop = element.dataset.top || 0;
-}).observe(element, { childList: true, subtree: true });
-"""
+TWIN = html.template("twin")
+STAY_OPEN = (ASSETS / "twin.js").read_text("utf-8")
 CAPTION = "As a table"
 
 
@@ -43,15 +26,22 @@ class Chart:
         """What `drawn` changes."""
         return [self.plot, self.twin]
 
-    def drawn(self, figure: figures.Figure) -> dict:
-        """Updates that show another figure and its numbers."""
-        return {self.plot: figure, self.twin: twin_of(figure, self.words)}
+    def drawn(self, figure: figures.Figure, numbers: figures.Numbers | None = None) -> dict:
+        """Updates that show another figure and its numbers, or those given."""
+        return {self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
 
 
 def chart(figure: figures.Figure, elem_id: str, words: str = "") -> Chart:
     """The plot and its twin, laid out one below the other."""
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
     return Chart(plot, twin(figure, f"{elem_id}-twin", words), words)
+
+
+def column(heading: str, figure: figures.Figure, elem_id: str, words: str) -> Chart:
+    """A chart below its heading (Markdown), in a column of its own."""
+    with gr.Column(min_width=320):
+        gr.Markdown(heading)
+        return chart(figure, elem_id, words)
 
 
 def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "") -> gr.HTML:

@@ -1,20 +1,17 @@
 """The download of a run: the report, the tables, the adapter and the command that makes it again, in one file."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 
 import gradio as gr
 from gradio.utils import get_upload_folder
 
-from adapop.errors import AdaPopError
 from adapop.report import write_archive
 from adapop.runs.run import Run
 from adapop.service.rates import JOB
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import refused, shown_run
+from adapop.ui.access import refusing, shown_run
 from adapop.ui.wiring import EACH
 
 
@@ -39,10 +36,8 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
         run = shown_run(worker, name)
         if run is None or run.last_epoch is None:
             raise gr.Error("There is nothing to report yet. Let a run finish its first epoch.", duration=None)
-        try:
+        with refusing():
             return gr.DownloadButton(value=str(archive_of(worker, run)), visible=True)
-        except AdaPopError as error:
-            raise refused(error) from error
 
     make.click(made, run_id, file, api_visibility="private")
     run_id.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)

@@ -1,21 +1,11 @@
 """A table on the page that scrolls inside itself; its first column stays in sight."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from adapop.report.table import Table
 from adapop.ui.parts import html
 
-GRID = """
-{{#if value.caption}}<p class="soft">{{{value.caption}}}</p>{{/if}}
-{{#if value.rows}}<div class="grid" tabindex="0" role="region" aria-label="{{{value.label}}}"><table>
-<thead><tr>{{#each value.head}}<th scope="col">{{{this}}}</th>{{/each}}</tr></thead>
-<tbody>{{#each value.rows}}<tr><th scope="row">{{{this.name}}}</th>
-{{#each this.cells}}<td>{{{this.value}}}{{#each this.below}} <small>{{{this}}}</small>{{/each}}</td>{{/each}}
-</tr>{{/each}}
-</tbody></table></div>{{else}}<p class="soft">{{{value.empty}}}</p>{{/if}}
-"""
+GRID = html.template("grid")
 
 
 def grid(elem_id: str, value: dict | None = None) -> gr.HTML:

@@ -1,10 +1,9 @@
 """All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import gradio as gr
 import pandas as pd
@@ -20,7 +19,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, run_to_control, shown_run
+from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
@@ -65,9 +64,7 @@ class Leaks:
     def probe(self, worker: Worker, name: str, per_tier: int, group: str):
         """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
         stopped."""
-        run = run_to_control(worker, name)
-        if run is None or run.last_epoch is None:
-            raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+        run = run_to_ask(worker, name)
         plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
         future, progress = worker.probe(run, plan)
         for line in followed(future, progress):
@@ -99,13 +96,10 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
     work = StartStop(start, stop, gr.State(None))
     leaks = Leaks(said, found, *pictures, work)
 
-    def probed(*values):
-        yield from leaks.probe(worker, *values)
-
     def shown(name: str, wanted: str):
         return leaks.show(shown_run(worker, name), wanted)
 
-    start.click(probed, [run_id, sample, group], [*leaks.pictures, *work.all], **QUIET)
+    start.click(partial(leaks.probe, worker), [run_id, sample, group], [*leaks.pictures, *work.all], **QUIET)
     work.wire_stop()
     tab.select(shown, [run_id, group], leaks.pictures, concurrency_limit=1, **QUIET)
     group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)

@@ -1,7 +1,5 @@
 """Getting facts back from inside the model, four ways, each with its control and its cost."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from adapop.probes.recovery.choice import RECOVERY, cost
@@ -11,7 +9,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, run_to_control, shown_run
+from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
@@ -42,9 +40,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         return {said: html.listed([], "hidden"), table: grid_of(recovery_table(wanted, result))}
 
     def recovered(name: str, wanted: str):
-        run = run_to_control(worker, name)
-        if run is None or run.last_epoch is None:
-            raise gr.Error("There is no unlearned model yet. Let a run finish its first epoch.", duration=None)
+        run = run_to_ask(worker, name)
         future, progress = worker.recover(run, wanted)
         for line in followed(future, progress):
             yield {said: html.listed([line]), **work.busy(progress)}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
 from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
 from adapop.limits import PROMPT
 from adapop.probes.attacks import attack_prompts
@@ -20,7 +20,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, run_to_control, shown_run
+from adapop.ui.access import refusing, run_to_control, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import leaks, recovery
 from adapop.ui.wiring import EACH, QUIET
@@ -48,18 +48,13 @@ class ProbeScreen:
     def wire(self, worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         """Wires the choice of a fact and of a form, which fill the prompt in."""
 
-        def choices(name: str, wanted: str, current: str | None):
-            return fact_choices(worker, name, wanted, current)
-
-        def forms(name: str, wanted: str | None, text: str, filled: tuple):
-            return form_choices(worker, name, wanted, text, filled)
-
         def fill(name: str, *values):
             return self.fill(shown_run(worker, name), name, *values)
 
         for event in (tab.select, self.group.change):
-            event(choices, [run_id, self.group, self.fact], self.fact, **QUIET)
-        self.fact.change(forms, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
+            event(partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **QUIET)
+        ways = partial(form_choices, worker)
+        self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         self.form.change(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **QUIET)
         # what another run answered must not stand here; the tour brings its answers along with the run
@@ -90,13 +85,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PROBE_ABOUT)
     with gr.Row():
-        group = gr.Dropdown(
-            [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")],
-            value="forget",
-            label="From",
-            min_width=150,
-            scale=1,
-        )
+        group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
         fact = gr.Dropdown([], label="Fact, rarest first", min_width=260, scale=3, elem_id="fact")
         form = gr.Dropdown(
             [texts.DIRECT_FORM], value=texts.DIRECT_FORM, label="Asked as", min_width=220, scale=2, elem_id="form"
@@ -116,10 +105,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, run_id, tab)
 
-    def ask(name: str, text: str, right: str):
-        return ask_both(worker, name, text, right)
-
-    gr.on([button.click, prompt.submit, gold.submit], ask, [run_id, prompt, gold], answers, api_visibility="private")
+    asked, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
+    gr.on(events, partial(ask_both, worker), asked, answers, api_visibility="private")
     leaks.build(worker, run_id, tab, fact, group)
     recovery.build(worker, run_id, tab)
     download.build(worker, run_id)
@@ -173,11 +160,9 @@ def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     text, right = (text or "").strip(), (right or "").strip()
     if not text:
         return html.values({"empty": "Type a prompt, or pick a fact."})
-    try:
+    with refusing():
         PROMPT.check(max(len(text), len(right)))
         (result,) = worker.ask(run, [text], [right]).result()
-    except AdaPopError as error:
-        raise refused(error) from error
     return answers_of(result)
 
 

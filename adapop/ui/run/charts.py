@@ -1,7 +1,5 @@
 """The live pictures of the Run screen: how they are laid out, and what fills them from a run's events."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +12,7 @@ from adapop.report import figures
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Event, Measured, RunStarted, StepDone
 from adapop.ui import texts
-from adapop.ui.parts.chart import Chart, chart, twin, twin_of
+from adapop.ui.parts.chart import Chart, column, twin, twin_of
 
 # points without a value: the chart learns its lines from the first frame it gets
 LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
@@ -39,11 +37,8 @@ class RunCharts:
         return [self.losses, self.losses_twin, *(part for picture in pictures for part in picture.both)]
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
-        """Updates that show a run, or what the charts begin with if there is none. The charts of an epoch are drawn
-        again only when an epoch ended.
-
-        last_seen: how many of the events the page has shown, negative for none.
-        """
+        """Updates that show a run, or what the charts begin with if there is none; the charts of an epoch only when
+        one ended. last_seen: how many of the events the page has shown, negative for none."""
         steps = [event for event in events if isinstance(event, StepDone)]
         rows = figures.loss_rows(steps, _steps_per_epoch(events)) if steps else LOSSES
         losses = gr.LinePlot(pd.DataFrame(rows), x_lim=[0, run.config.epochs if run else make_config().epochs])
@@ -59,34 +54,21 @@ class RunCharts:
 def build() -> RunCharts:
     """Lays the charts out."""
     with gr.Row(elem_id="charts"):
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### The controller\n{texts.CONTROLLER_ABOUT}")
-            controller = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-            controller = chart(controller, "controller-chart", texts.CONTROLLER_TABLE)
+        heading = f"### The controller\n{texts.CONTROLLER_ABOUT}"
+        waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
+        controller = column(heading, waiting, "controller-chart", texts.CONTROLLER_TABLE)
         with gr.Column(min_width=320):
             gr.Markdown(f"### Loss by popularity\n{texts.LOSS_ABOUT}")
-            losses = gr.LinePlot(
-                LOSSES,
-                x="epoch",
-                y="nats",
-                color="facts",
-                color_map=figures.LOSS_COLOR,
-                height=figures.CONTROLLER_PIXELS,
-                x_lim=[0, 5],
-                y_lim=[0, None],
-                x_title="epoch",
-                y_title="loss of the answer, nats",
-                show_label=False,
-                elem_id="loss-chart",
-            )
+            axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
+            lines = dict(color="facts", color_map=figures.LOSS_COLOR, height=figures.CONTROLLER_PIXELS)
+            ranges = dict(x_lim=[0, 5], y_lim=[0, None])
+            losses = gr.LinePlot(LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart")
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
     with gr.Row():
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### What it can still answer\n{texts.RECALL_ABOUT}")
-            recall = chart(figures.empty(texts.CHART_EMPTY), "recall-chart", texts.RECALL_TABLE)
-        with gr.Column(min_width=320):
-            gr.Markdown(f"### Before and after\n{texts.OUTCOME_ABOUT}")
-            outcome = chart(figures.empty(texts.OUTCOME_EMPTY), "outcome-chart", texts.OUTCOME_TABLE)
+        heading = f"### What it can still answer\n{texts.RECALL_ABOUT}"
+        recall = column(heading, figures.empty(texts.CHART_EMPTY), "recall-chart", texts.RECALL_TABLE)
+        heading = f"### Before and after\n{texts.OUTCOME_ABOUT}"
+        outcome = column(heading, figures.empty(texts.OUTCOME_EMPTY), "outcome-chart", texts.OUTCOME_TABLE)
     return RunCharts(losses, losses_twin, controller, recall, outcome)
 
 

@@ -1,7 +1,5 @@
 """The event log: a run in sentences, newest first, also for those who cannot see the charts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from adapop.config.run import RunConfig

@@ -1,9 +1,8 @@
 """Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import gradio as gr
 
@@ -19,7 +18,7 @@ from adapop.service.worker import Worker
 from adapop.service.zerogpu import cost_of_run
 from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
-from adapop.ui.access import link_to, may_control, public_words, refused, run_to_control, shown_run
+from adapop.ui.access import link_to, may_control, public_words, refusing, run_to_control, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run import charts
 from adapop.ui.run import settings as run_settings
@@ -72,8 +71,7 @@ class RunScreen:
     @property
     def shown(self) -> list[gr.Component]:
         """What `show` may change."""
-        follower = self.follower
-        above = [follower.strip, follower.stop, follower.seen, follower.timer]
+        above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
         return [*above, self.start, self.resume, self.link, *self.charts.all, self.log]
 
     def show(
@@ -121,26 +119,18 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     screen = RunScreen(follower, settings, start, resume, link, pictures, log)
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
 
-    def checked(name: str, facts, missing_score, anchors, *values):
-        return look(worker, name, facts, missing_score, anchors, *values)
-
-    def started(*values):
-        return start_run(worker, *values)
-
-    def tick(name: str, shown_so_far: tuple[str, int], readiness: str):
-        return screen.show(worker, name, shown_so_far, readiness)
-
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
     # without triggers it runs when the page opens and whenever one of its inputs changes
-    gr.on(None, checked, [run_id, *chosen], looked_at, trigger_mode="always_last", **QUIET)
-    begun = start.click(started, chosen, [run_id, seen, timer], api_visibility="private")
+    gr.on(None, partial(look, worker), [run_id, *chosen], looked_at, trigger_mode="always_last", **QUIET)
+    begun = start.click(partial(start_run, worker), chosen, [run_id, seen, timer], api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
-    stop.click(lambda name: stop_run(worker, name), run_id, None, **QUIET)
-    resume.click(lambda name: resume_run(worker, name), run_id, [seen, timer], api_visibility="private")
-    made = link.click(lambda name: link_to(worker, name), run_id, address, **QUIET)
+    stop.click(partial(stop_run, worker), run_id, None, **QUIET)
+    resume.click(partial(resume_run, worker), run_id, [seen, timer], api_visibility="private")
+    made = link.click(partial(link_to, worker), run_id, address, **QUIET)
     made.success(None, address, link, js=COPY_LINK.read_text("utf-8"), **QUIET)
-    looked = timer.tick(tick, [run_id, seen, follower.readiness], screen.shown, concurrency_limit=None, **QUIET)
+    watched = [run_id, seen, follower.readiness]
+    looked = timer.tick(partial(screen.show, worker), watched, screen.shown, concurrency_limit=None, **QUIET)
     looked.then(None, [run_id, log], timer, js=LOOK_AGAIN, **QUIET)
     return screen
 
@@ -175,13 +165,11 @@ def start_run(worker: Worker, facts: FactSet | None, missing, anchors, *values):
     """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
-    try:
+    with refusing():
         config = _config(facts, missing, anchors, values)
         if problems := preflight(facts, config).problems:
             raise AdaPopError(problems[0])
         run = worker.submit(config, facts)
-    except AdaPopError as error:
-        raise refused(error) from error
     return run.id, UNSEEN, gr.Timer(active=True)
 
 
@@ -198,22 +186,18 @@ def at_anchors(config: RunConfig, anchors: Sequence[tuple[float, float]]) -> Run
 def stop_run(worker: Worker, name: str) -> None:
     """Asks the page's run to stop."""
     if run := run_to_control(worker, name):
-        try:
+        with refusing():
             run.request_stop()
-        except AdaPopError as error:
-            raise refused(error) from error
 
 
 def resume_run(worker: Worker, name: str):
     """Queues the page's run again, to go on after its last saved epoch."""
     if run := run_to_control(worker, name):
-        if run.shared:
-            raise refused(RunError(f"Run {run.id} is shown to every visitor.", "Start a run of your own."))
-        try:
+        with refusing():
+            if run.shared:
+                raise RunError(f"Run {run.id} is shown to every visitor.", "Start a run of your own.")
             run.clear_stop()
             worker.enqueue(run)
-        except AdaPopError as error:
-            raise refused(error) from error
     return UNSEEN, gr.Timer(active=True)
 
 

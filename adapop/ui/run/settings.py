@@ -1,7 +1,5 @@
 """A run's settings on the page: six in sight, the rest folded away with the paper's values, and what was changed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,35 +55,17 @@ def build() -> RunSettings:
     """Lays the settings out. A choice of method, model or preset sets the others."""
     start = make_config()
     offered = public_models()[1:] if is_public() else MODELS
+    models = [(texts.SANDBOX_MODEL, SANDBOX), *((MODELS[name].title, name) for name in offered)]
+    about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
+    methods = [(one.title, name) for name, one in METHODS.items()]
+    presets, own = _preset_choices(start.model, start.method), not is_public()
+    wide, does = dict(min_width=230, scale=3), METHODS[start.method].about
+    offer = wide | {"info": about}
     with gr.Row():
-        model = gr.Dropdown(
-            [(texts.SANDBOX_MODEL, SANDBOX), *((MODELS[name].title, name) for name in offered)],
-            value=SANDBOX,
-            label="Model",
-            info=texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT,
-            allow_custom_value=not is_public(),
-            min_width=230,
-            scale=3,
-            elem_id="model",
-        )
-        method = gr.Dropdown(
-            [(one.title, name) for name, one in METHODS.items()],
-            value=start.method,
-            label="Method",
-            info=METHODS[start.method].about,
-            min_width=230,
-            scale=3,
-            elem_id="method",
-        )
-        preset = gr.Dropdown(
-            _preset_choices(start.model, start.method),
-            value=start.preset,
-            label="Preset",
-            info=texts.PRESET_ABOUT,
-            min_width=200,
-            scale=3,
-            elem_id="preset",
-        )
+        model = gr.Dropdown(models, value=SANDBOX, label="Model", allow_custom_value=own, elem_id="model", **offer)
+        method = gr.Dropdown(methods, value=start.method, label="Method", info=does, elem_id="method", **wide)
+        narrow = dict(min_width=200, scale=3, info=texts.PRESET_ABOUT)
+        preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", **narrow)
     with gr.Row():
         rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=2)
         epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", min_width=170, scale=3)
@@ -126,11 +106,7 @@ def config_of(values: Sequence, **settings) -> RunConfig:
 
 
 def _check_public(chosen: dict) -> None:
-    """Refuses what a public page does not allow.
-
-    Raises:
-        ConfigError: a model or a value is not allowed there.
-    """
+    """Refuses a model or a value that a public page does not allow."""
     if chosen["model"] not in public_models():
         raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
     for field, most in PUBLIC_MOST.items():
@@ -182,9 +158,8 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
 
 def _method_values(model: str, method: str):
     """What a method starts from, and its presets."""
-    config = _defaults(model, method, "paper")[0]
-    lists = _lists(config.model, method, "paper")
-    return *lists, config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
+    values = _preset_values(model, method, "paper")
+    return *_lists(model or SANDBOX, method, "paper"), *values
 
 
 def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdown]:

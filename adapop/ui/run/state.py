@@ -1,7 +1,5 @@
 """From what is known of a run to what the page says and allows: one table of states, and one pure function."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from adapop.runs.pace import duration, left_of, worked_before
@@ -61,38 +59,19 @@ class RunSeen:
 @dataclass(frozen=True)
 class RunView:
     """state: a key of `STATES`. detail: words for the strip. percent: how far, 0 to 100. ready: whether facts and
-    settings would let a run start. saved: whether an epoch is kept."""
+    settings would let a run start. saved: whether an epoch is kept. The rest says which controls work; see `State`."""
 
     state: str
     detail: str = ""
     percent: int = 0
     ready: bool = True
     saved: bool = False
-
-    @property
-    def label(self) -> str:
-        """The state in a word or two."""
-        return STATES[self.state].label
-
-    @property
-    def can_start(self) -> bool:
-        """Whether Start works: nothing of this page is under way, and facts and settings allow it."""
-        return STATES[self.state].start and self.ready
-
-    @property
-    def can_stop(self) -> bool:
-        """Whether Stop works."""
-        return STATES[self.state].stop
-
-    @property
-    def can_resume(self) -> bool:
-        """Whether Resume works. A run that failed before its first epoch would only fail again."""
-        return STATES[self.state].resume and (self.saved or self.state != "failed")
-
-    @property
-    def ticking(self) -> bool:
-        """Whether the page should look again in a moment."""
-        return STATES[self.state].ticking
+    label = property(lambda self: STATES[self.state].label)
+    can_start = property(lambda self: STATES[self.state].start and self.ready)
+    can_stop = property(lambda self: STATES[self.state].stop)
+    # a run that failed before its first epoch would only fail again
+    can_resume = property(lambda self: STATES[self.state].resume and (self.saved or self.state != "failed"))
+    ticking = property(lambda self: STATES[self.state].ticking)
 
 
 def view(seen: RunSeen | None, readiness: str = "ready", expired: bool = False) -> RunView:

@@ -3,8 +3,7 @@
 What its buttons do is in `guide`, what it says in `text`, and from which runs in `runs`.
 """
 
-from __future__ import annotations
-
+from dataclasses import dataclass
 from functools import partial
 
 import gradio as gr
@@ -12,30 +11,72 @@ import gradio as gr
 from adapop.paths import ASSETS
 from adapop.service.worker import Worker
 from adapop.ui import texts
+from adapop.ui.facts.screen import FactsScreen
 from adapop.ui.parts import html
-from adapop.ui.tour.controls import CardControls, Driven
+from adapop.ui.pressure import PressureScreen
+from adapop.ui.probe.screen import ProbeScreen
+from adapop.ui.run.screen import Follower
+from adapop.ui.session import Session
 from adapop.ui.tour.guide import Guide
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
-SCRIPT = ASSETS / "tour.js"
+SCRIPT, END = ((ASSETS / name).read_text("utf-8") for name in ("tour.js", "tour-end.js"))
 TICK_SECONDS = 1.0
-# to the button that opens it, once the card is gone and the button works again
-FOCUS = """() => {
-  const opener = document.querySelector('#tour-open'), until = Date.now() + 3000;
-  const again = () => {
-    if (document.activeElement === opener || Date.now() > until) return;
-    if (!document.querySelector('#tour')) opener.focus();
-    setTimeout(again, 100);
-  };
-  again();
-}"""
+
+
+@dataclass(frozen=True)
+class CardControls:
+    """The tour's own components. place: index into `STOPS`, -1 outside the tour. own: the visitor's values, in the
+    order of `Driven.values`. asked: whether the answers of this stop are on the screen. tab: the id of the open one.
+    kept: what the browser remembers, {finished, run}; run is the visitor's own while a tour is under way."""
+
+    opener: gr.Button
+    panel: gr.Row
+    text: gr.HTML
+    guess: gr.Radio
+    back: gr.Button
+    forward: gr.Button
+    skip: gr.Button
+    place: gr.State
+    own: gr.State
+    asked: gr.State
+    tab: gr.State
+    kept: gr.BrowserState
+    timer: gr.Timer
+
+
+@dataclass(frozen=True)
+class Driven:
+    """The controls of the screens that the tour moves. tabs: the tabs' container; open: each tab by its id."""
+
+    tabs: gr.Tabs
+    open: dict[str, gr.Tab]
+    session: Session
+    follower: Follower
+    facts: FactsScreen
+    pressure: PressureScreen
+    probe: ProbeScreen
+
+    @property
+    def values(self) -> list[gr.Component]:
+        """Everything whose value is set aside and put back."""
+        session = self.session
+        states = [session.facts, session.scorings, session.known, session.anchors, self.follower.run_id]
+        inputs = [self.facts.search, self.facts.notes, self.pressure.what_if, self.pressure.confidence]
+        return [*states, *inputs, *self.question]
+
+    @property
+    def question(self) -> list[gr.Component]:
+        """The Probe screen's pickers, what they filled in, and both answers."""
+        probe = self.probe
+        return [probe.group, probe.fact, probe.form, probe.prompt, probe.gold, probe.answers, probe.filled]
 
 
 def build(opener: gr.Button, secret: str) -> CardControls:
     """Lays the card out, hidden. opener: the button that shows it. secret: seals what the browser keeps."""
     with gr.Row(visible=False, elem_id="tour") as panel:
         with gr.Column(scale=5, min_width=280):
-            text = gr.HTML({}, html_template=html.TOUR, js_on_load=SCRIPT.read_text("utf-8"), elem_id="tour-text")
+            text = gr.HTML({}, html_template=html.TOUR, js_on_load=SCRIPT, elem_id="tour-text")
             guess = gr.Radio([], label=texts.TOUR_GUESS, elem_id="tour-guess")
         with gr.Row(elem_id="tour-buttons"):
             back = gr.Button("Back", size="sm", min_width=70, elem_id="tour-back")
@@ -49,10 +90,7 @@ def build(opener: gr.Button, secret: str) -> CardControls:
 
 
 def own_run(kept: object, name: str) -> str:
-    """The run to open the page with: the visitor's own, if the last page was left in the middle of a tour.
-
-    kept: what the browser remembers of the tour, which may be anything. name: the run that the page showed.
-    """
+    """The run to open the page with: the visitor's own, if a tour was under way, or name. kept may be anything."""
     own = kept.get("run") if isinstance(kept, dict) else None
     return own if isinstance(own, str) else name
 
@@ -77,7 +115,7 @@ def wire(card: CardControls, driven: Driven, worker: Worker) -> None:
     onward = card.forward.click(guide.forward, [*moving, driven.session.facts], outputs, **IN_TURN)
     skipped = card.skip.click(guide.leave, leaving, outputs, **IN_TURN)
     for left in (onward, skipped):
-        left.then(None, None, None, js=FOCUS, **QUIET)
+        left.then(None, None, None, js=END, **QUIET)
     told = [card.place, card.guess, driven.pressure.confidence, card.text, card.asked]
     # in turn as well: a late answer would put the text of the card before on the next one
     card.timer.tick(guide.tick, told, [card.text, card.timer, card.asked, *driven.question], **IN_TURN)

@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.errors import AdaPopError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
 from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.access import known_run, refused
+from adapop.ui.access import known_run, refusing
 from adapop.ui.facts.lookup import asked_about
 from adapop.ui.parts import html
 from adapop.ui.probe.screen import answers_of, fact_choices, form_choices
-from adapop.ui.tour.controls import CardControls, Driven
 from adapop.ui.tour.runs import TourRuns
 from adapop.ui.tour.text import CARDS, POPULAR, RARE, RETRY, STOPS, Moment, Stop
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
+    from adapop.ui.tour.card import CardControls, Driven
 
 TOUR_SET = "pair"
 
@@ -70,10 +69,8 @@ class Guide:
 
     def prepare(self) -> None:
         """Sees to it that the tour's runs are made."""
-        try:
+        with refusing():
             self.runs.start()
-        except AdaPopError as error:
-            raise refused(error) from error
 
     def go(self, by: int, place: int, own: tuple, guess: str | None, run: str, kept: object) -> dict:
         """The card so many places on."""

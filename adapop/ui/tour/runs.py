@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import namedtuple
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.config.presets import make_config
@@ -34,14 +35,8 @@ NOTE = ".tour.json"
 OVER = ("failed", "stopped", "stopping", "interrupted", "expired")
 
 
-@dataclass(frozen=True)
-class _Told:
-    """A story with the runs it is of. over: nothing more will come. until: when it is to be told anew."""
-
-    runs: dict[str, Run | None]
-    story: Story
-    over: bool
-    until: float
+# a story with the runs it is of. over: nothing more will come. until: when it is to be told anew
+_Told = namedtuple("_Told", "runs story over until")
 
 
 class TourRuns:

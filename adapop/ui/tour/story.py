@@ -1,7 +1,6 @@
 """What the tour can tell at a moment: numbers of its two runs and of its two facts. Nothing here is typed in."""
 
-from __future__ import annotations
-
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,81 +12,19 @@ from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Event, Measured, RunStarted
 
 LEAKS = "Leaks when reworded"
-
-
-@dataclass(frozen=True)
-class TwoFacts:
-    """The tour's two facts, and the exponents that AdaPop gives them."""
-
-    rare: Fact
-    popular: Fact
-    beta_rare: float
-    beta_popular: float
-
-
-@dataclass(frozen=True)
-class Training:
-    """What AdaPop's run has come to. before, now: recall of the rare and of the popular facts to forget, asked
-    directly, in [0, 1]; now is after `epoch` of `epochs`."""
-
-    forget: int
-    retain: int
-    epochs: int
-    epoch: int
-    before: tuple[float, float]
-    now: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Guard:
-    """What AdaPop's controller did. worst: the highest drift, after `worst_epoch`; tolerance: what it may be. lam,
-    alpha: the highest values they took, alpha0 the first. unseen: drift of the first epoch from before training, which
-    a controller does not see whose reference is that epoch; None where it is not. over: the run is done."""
-
-    tolerance: float
-    worst: float
-    worst_epoch: int
-    lam: float
-    alpha0: float
-    alpha: float
-    unseen: float | None
-    over: bool
-
-
-@dataclass(frozen=True)
-class Reworded:
-    """The famous fact, asked of AdaPop's model: what it said to the trained question and to one rewording, whether
-    that was right, and how many of the rewordings brought the answer back."""
-
-    direct: str
-    direct_known: bool
-    question: str
-    answer: str
-    known: bool
-    back: int
-    rewordings: int
-
-
-@dataclass(frozen=True)
-class Remains:
-    """What is left after a run. rare, popular, every: recall of the facts to forget, reworded; holdout: of facts that
-    no training saw, reworded. leaks: facts that only a rewording brings back, of `facts`. kept_rare, kept_popular: in
-    how many of `ways` the model still answers each of the tour's two facts."""
-
-    rare: float
-    popular: float
-    every: float
-    holdout: float
-    leaks: int
-    facts: int
-    kept_rare: int
-    kept_popular: int
-    ways: int
-
-    @property
-    def gap(self) -> float:
-        """The popularity gap: how much more of the popular facts is left, in [-1, 1]."""
-        return self.popular - self.rare
+# the two facts, and the exponents that AdaPop gives them
+TwoFacts = namedtuple("TwoFacts", "rare popular beta_rare beta_popular")
+# before, now: recall of the rare and of the popular facts to forget, asked directly; now is after `epoch` of `epochs`
+Training = namedtuple("Training", "forget retain epochs epoch before now")
+# worst: the highest drift. lam, alpha: the highest values they took. unseen: drift of the first epoch from before
+# training, which a controller does not see whose reference is that epoch; None where it is not. over: the run is done
+Guard = namedtuple("Guard", "tolerance worst worst_epoch lam alpha0 alpha unseen over")
+# what AdaPop's model said to the famous fact's own question (direct) and to one rewording (question, answer), whether
+# that was right (known), and how many of the rewordings brought the answer back
+Reworded = namedtuple("Reworded", "direct direct_known question answer known back rewordings")
+# recall of the facts to forget by tier, and of those that no training saw, all reworded. leaks: facts that only a
+# rewording brings back. kept_rare, kept_popular: in how many of `ways` the model still answers each of the two facts
+Remains = namedtuple("Remains", "rare popular every holdout leaks facts kept_rare kept_popular ways")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The eight cards of the tour: what each says, from the numbers of the tour's own runs, whichever way they fall."""
 
-from __future__ import annotations
-
+from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,25 +14,10 @@ SURE = 0.9
 RETRY = "Press Back and then Next to try again."
 
 
-@dataclass(frozen=True)
-class Card:
-    """lines: its paragraphs. rows: a small table below the first of them, its head first. awaiting: it lacks something
-    that the runs will bring."""
-
-    title: str
-    lines: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...] = ()
-    awaiting: bool = False
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What a card is told from: the story so far, the learner's guess (rare, popular or None), and the confidence p
-    that the slider of the Pressure screen stands at."""
-
-    story: Story
-    guess: str | None
-    confidence: float
+# lines: its paragraphs. rows: a small table below the first, its head first. awaiting: it lacks what runs will bring
+Card = namedtuple("Card", "title lines rows awaiting")
+# what a card is told from. guess: rare, popular or None. confidence: p, where the slider of the Pressure screen stands
+Moment = namedtuple("Moment", "story guess confidence")
 
 
 @dataclass(frozen=True)
@@ -56,41 +40,35 @@ class Stop:
 def guess_card(moment: Moment) -> Card:
     """1: what would you expect?"""
     pair = moment.story.pair
-    return Card(
+    return _card(
         "Two facts. Which one is forgotten first?",
-        (
-            f"A small language model knows “{pair.rare.question}” and “{pair.popular.question}”. Both answers are "
-            f"{pair.rare.answer}. Now it should forget both, without being built anew: that is called unlearning. It "
-            "is trained against each answer, and pushed equally hard: the even push. Which fact is forgotten first?",
-        ),
+        f"A small language model knows “{pair.rare.question}” and “{pair.popular.question}”. Both answers are "
+        f"{pair.rare.answer}. Now it should forget both, without being built anew: that is called unlearning. It "
+        "is trained against each answer, and pushed equally hard: the even push. Which fact is forgotten first?",
     )
 
 
 def score_card(moment: Moment) -> Card:
     """2: popularity is measured outside the model."""
     rare, popular = moment.story.pair.rare, moment.story.pair.popular
-    return Card(
+    return _card(
         "How famous is a fact?",
-        (
-            "Each fact has a popularity score, which is not taken from the model that has to forget. "
-            f"{rare.title} has {rare.score:,.0f}: rare. {popular.title} has {popular.score:,.0f}: popular. Source: "
-            f"{rare.score_source}, that is how often the model read each fact while it learned. For facts of your own "
-            "it can be looked up in Wikidata, or counted in texts.",
-        ),
+        "Each fact has a popularity score, which is not taken from the model that has to forget. "
+        f"{rare.title} has {rare.score:,.0f}: rare. {popular.title} has {popular.score:,.0f}: popular. Source: "
+        f"{rare.score_source}, that is how often the model read each fact while it learned. For facts of your own "
+        "it can be looked up in Wikidata, or counted in texts.",
     )
 
 
 def exponent_card(moment: Moment) -> Card:
     """3: a score becomes an exponent."""
     pair = moment.story.pair
-    return Card(
+    return _card(
         "A score becomes β, the pressure",
-        (
-            "AdaPop, a method of unlearning, does not push evenly. It reads a number β off this curve. The popular "
-            f"fact gets β = {pair.beta_popular:.2f}: a small β pushes on until the answer is gone. The rare fact gets "
-            f"β = {pair.beta_rare:.2f}: a large β lets go early, for the answer goes easily. On the dashed line, "
-            "β = 1, lies the even push; it is called WGA.",
-        ),
+        "AdaPop, a method of unlearning, does not push evenly. It reads a number β off this curve. The popular "
+        f"fact gets β = {pair.beta_popular:.2f}: a small β pushes on until the answer is gone. The rare fact gets "
+        f"β = {pair.beta_rare:.2f}: a large β lets go early, for the answer goes easily. On the dashed line, "
+        "β = 1, lies the even push; it is called WGA.",
     )
 
 
@@ -98,13 +76,11 @@ def fade_card(moment: Moment) -> Card:
     """4: what that does while a fact fades."""
     pair, p = moment.story.pair, moment.confidence
     popular, rare = (_times(p ** (beta - 1)) for beta in (pair.beta_popular, pair.beta_rare))
-    return Card(
+    return _card(
         "Watch both facts fade",
-        (
-            "The slider is p: how sure the model still is of the right answer, from 1, certain, to 0, gone. It stands "
-            f"at {p:.2f}. There AdaPop pushes the popular fact {popular} as hard as the even push, the rare one "
-            f"{rare}. Drag it to the left: the rare fact is let go, while the popular one stays under pressure.",
-        ),
+        "The slider is p: how sure the model still is of the right answer, from 1, certain, to 0, gone. It stands "
+        f"at {p:.2f}. There AdaPop pushes the popular fact {popular} as hard as the even push, the rare one "
+        f"{rare}. Drag it to the left: the rare fact is let go, while the popular one stays under pressure.",
     )
 
 
@@ -113,13 +89,11 @@ def training_card(moment: Moment) -> Card:
     training = moment.story.training
     if training is None:
         return _awaiting("Now a real run", "AdaPop trains on this machine, so that every number here is measured.")
-    return Card(
+    return _card(
         "Now a real run",
-        (
-            f"AdaPop pushes out {training.forget} facts, rare and popular, and practises {training.retain} others, so "
-            "that those stay. A pass goes through all of them once. Before, the model answered "
-            f"{_tiers(training.before)}. {_so_far(training)}",
-        ),
+        f"AdaPop pushes out {training.forget} facts, rare and popular, and practises {training.retain} others, so "
+        "that those stay. A pass goes through all of them once. Before, the model answered "
+        f"{_tiers(training.before)}. {_so_far(training)}",
         awaiting=training.epoch < training.epochs,
     )
 
@@ -138,7 +112,7 @@ def guard_card(moment: Moment) -> Card:
             "Its blind spot: it compares with the end of the first pass, which had already made them "
             f"{guard.unseen:.0%} worse."
         )
-    return Card("A guard for what should stay", tuple(lines), awaiting=not guard.over)
+    return _card("A guard for what should stay", *lines, awaiting=not guard.over)
 
 
 def direct_card(moment: Moment) -> Card:
@@ -147,13 +121,11 @@ def direct_card(moment: Moment) -> Card:
     if said is None:
         return _awaiting(title, "The question is asked as soon as the run is done.")
     verdict = "So it was not forgotten." if said.direct_known else "So it looks forgotten."
-    return Card(
+    return _card(
         title,
-        (
-            "The model gets the question as it was trained: before forgetting (Original) and after (Unlearned). The "
-            f"right answer is {moment.story.pair.popular.answer}. After forgetting, it says “{said.direct}”. {verdict} "
-            "But that is only one way to ask.",
-        ),
+        "The model gets the question as it was trained: before forgetting (Original) and after (Unlearned). The "
+        f"right answer is {moment.story.pair.popular.answer}. After forgetting, it says “{said.direct}”. {verdict} "
+        "But that is only one way to ask.",
     )
 
 
@@ -168,7 +140,7 @@ def reworded_card(moment: Moment) -> Card:
         end = f"{count} bring the answer back.{hidden}"
     else:
         end = f"None of the {said.rewordings} rewordings brings it back. These prompts failed; that is all it shows."
-    return Card(title, (f"“{said.question}” After forgetting, the model says “{said.answer}”. {end}",))
+    return _card(title, f"“{said.question}” After forgetting, the model says “{said.answer}”. {end}")
 
 
 def outcome_card(moment: Moment) -> Card:
@@ -182,7 +154,7 @@ def outcome_card(moment: Moment) -> Card:
         ("AdaPop", *_shares(story.adapop)),
     )
     lines = (_guessed(moment.guess, story.pair, story.wga), _gap(story.adapop, story.wga), _not_fixed(story))
-    return Card(title, lines, rows)
+    return _card(title, *lines, rows=rows)
 
 
 STOPS = (
@@ -198,8 +170,12 @@ STOPS = (
 )
 
 
+def _card(title: str, *lines: str, rows: tuple = (), awaiting: bool = False) -> Card:
+    return Card(title, lines, rows, awaiting)
+
+
 def _awaiting(title: str, line: str) -> Card:
-    return Card(title, (line,), awaiting=True)
+    return _card(title, line, awaiting=True)
 
 
 def _times(factor: float) -> str:
@@ -250,14 +226,15 @@ def _guessed(guess: str | None, pair: TwoFacts, wga: Remains) -> str:
 
 
 def _gap(adapop: Remains, wga: Remains) -> str:
-    even, ours = (round(100 * outcome.gap) for outcome in (wga, adapop))
+    was, now = (outcome.popular - outcome.rare for outcome in (wga, adapop))
+    even, ours = round(100 * was), round(100 * now)
     left = f"The gap, popular minus rare, is {even} points under the even push and {ours} under AdaPop."
-    if abs(wga.gap) < NO_GAP:
+    if abs(was) < NO_GAP:
         return f"{left} There was hardly one to close."
-    why = "Popular facts survive an even push: read more often, they sit deeper. " if wga.gap > 0 else ""
-    if abs(adapop.gap) >= abs(wga.gap):
+    why = "Popular facts survive an even push: read more often, they sit deeper. " if was > 0 else ""
+    if abs(now) >= abs(was):
         return f"{why}{left} AdaPop did not narrow it."
-    turned = " and turned it round" if adapop.gap * wga.gap < 0 else ""
+    turned = " and turned it round" if now * was < 0 else ""
     return f"{why}{left} AdaPop, which pushes longest on the popular ones, narrowed it{turned}."
 
 

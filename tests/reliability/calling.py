@@ -1,62 +1,17 @@
-"""Starts the app in a process of its own and calls it over plain HTTP, as programs and pages do."""
+"""Calls the running app over plain HTTP, as programs and pages do."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-import sys
-import threading
 import urllib.request
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 
-from adapop.paths import ROOT
-
-PATIENCE_SECONDS, LINES_KEPT = 30, 50
+PATIENCE_SECONDS = 30
 NOBODY: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True)
-class Served:
-    """A running app. address: ends with a slash. process: its id. said: the last lines it printed."""
-
-    address: str
-    process: int
-    said: deque[str]
 
 
 class Refused(Exception):
     """The app refused a request; the message is its reason."""
-
-
-@contextmanager
-def served(folder: Path, program: Sequence[str] = ("app.py",), **environment: str) -> Iterator[Served]:
-    """Runs `python app.py` with its runs in the folder, until the block ends. environment: further variables.
-
-    Raises:
-        RuntimeError: it ended without an address.
-    """
-    there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
-    command, said = [sys.executable, "-u", *program], deque[str](maxlen=LINES_KEPT)
-    server = subprocess.Popen(command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        for line in server.stdout:
-            said.append(line)
-            if found := re.search(r"http://\S+", line):
-                break
-        else:
-            raise RuntimeError("the app ended without serving a page:\n" + "".join(said))
-        # an app whose words nobody reads stands still once the pipe is full
-        threading.Thread(target=said.extend, args=(server.stdout,), daemon=True).start()
-        yield Served(found.group().rstrip("/") + "/", server.pid, said)
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def event(address: str, body: dict) -> list:

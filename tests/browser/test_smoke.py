@@ -17,7 +17,6 @@ ROWS = [
     ["d", "Where is Nice?", "France", "Nice", "country", HOSTILE, "forget"],
     ["e", "Who wrote the book Emma?", "Austen", "Emma", "author", "500", "retain"],
     ["f", f"Who is {HOSTILE}'s friend?", HOSTILE, HOSTILE, HOSTILE, "500", "retain"],
-    ["g", "What is one plus two?", "three", "", "", "", "utility"],
 ]
 SCREENS = ("Facts", "Pressure", "Run", "Probe", "Compare")
 
@@ -54,8 +53,9 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     with page.expect_download() as download:
         page.click("#download-report")
     with zipfile.ZipFile(download.value.path()) as archive:
-        report = archive.read("report.html").decode()
-    assert "window.hacked" in report and HOSTILE not in report
+        report, facts = (archive.read(name).decode() for name in ("report.html", "facts.jsonl"))
+    assert "own facts" in report and "<img" not in report.partition("<body>")[2]
+    assert "window.hacked=1" in facts
 
     page.set_viewport_size({"width": 390, "height": 800})
     for name in SCREENS:

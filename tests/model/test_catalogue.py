@@ -64,12 +64,12 @@ def test_before_a_run_the_page_tells_what_is_known_of_a_model():
     def told(model):
         return preflight(facts("one"), make_config(model=model)).plan[1:]
 
-    memory, licence, note = told("google/gemma-7b-it")
-    assert 2 * 8.5e9 / 2**30 < float(memory.split()[2]) < 20
+    memory, time, licence, note = told("google/gemma-7b-it")
+    assert 2 * 8.5e9 / 2**30 < float(memory.split()[3]) < 20
     assert "accepted at https://huggingface.co/google/gemma-7b-it, and HF_TOKEN be set" in licence
     assert "no system role" in note
-    assert len(told("Qwen/Qwen2.5-0.5B-Instruct")) == len(told("/data/Llama-3.1-8B-Instruct")) == 1
-    assert told("some/other") == ("Time and memory are known once the model is loaded.",)
+    assert len(told("Qwen/Qwen2.5-0.5B-Instruct")) == len(told("/data/Llama-3.1-8B-Instruct")) == 2
+    assert told("some/other") == ("Memory: known once the model is loaded.", time)
 
 
 def test_what_differs_is_named():

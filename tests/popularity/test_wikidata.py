@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from adapop.errors import ConfigError, NetworkError
+from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.online.client import Web
@@ -451,7 +451,7 @@ def test_progress_counts_labels_and_entities(server, ask):
 
 def until_it_breaks_off(scores) -> list:
     found = []
-    with pytest.raises(NetworkError):
+    with pytest.raises((NetworkError, Stopped)):
         found.extend(scores)
     return found
 

@@ -242,12 +242,22 @@ def test_failure_keeps_the_last_good_epoch(bare):
     assert not any(isinstance(event, EpochDone) and event.epoch for event in events)
 
 
-def test_failure_nobody_foresaw_is_logged_and_raised(bare, tmp_path):
+def test_facts_that_do_not_read_fail_the_run(bare):
     run = prepare(config_of(), bare)
     (run.folder / "facts.jsonl").write_text("no facts at all\n")
-    with pytest.raises(ValueError):
+    (*_, failed) = execute(run)
+    assert isinstance(failed, RunFailed) and "line 1" in failed.message and run.state == "failed"
+
+
+def test_failure_nobody_foresaw_is_logged_and_raised(bare, monkeypatch):
+    def breaks(*values):
+        raise LookupError("a slip of ours")
+
+    monkeypatch.setattr("adapop.runs.execute.Trainer", breaks)
+    run = prepare(config_of(), bare)
+    with pytest.raises(LookupError):
         list(execute(run))
-    assert run.state == "failed" and run.events()[-1].message.startswith("JSONDecodeError")
+    assert run.state == "failed" and run.events()[-1].message == "LookupError: a slip of ours"
 
 
 def scores_and_betas(config, facts):

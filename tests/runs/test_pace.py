@@ -180,7 +180,7 @@ def test_the_worker_says_how_many_and_how_long(tiny, tmp_path):
     assert worker.wait_of(first).ahead == 0
     for run in (second, first):
         run.request_stop()
-    done = worker.submit(make_config(epochs=2), tiny)  # one step each
+    done = worker.submit(make_config(epochs=4), tiny)  # one step each
     worker.ask(done, ["Who?"], [""]).result(120)
     assert worker.wait_of(done) is None
     first, second = (worker.submit(make_config(epochs=50), tiny) for _ in range(2))

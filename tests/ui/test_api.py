@@ -271,6 +271,7 @@ def test_in_public_a_program_may_not_ask_for_more_than_the_page_offers(client, m
     assert "more than 200 rows" in refusal(client, [FACTS[0]] * 201, api_name="/beta")
 
 
+@pytest.mark.slow
 def test_the_snippet_of_the_docs_runs(address, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "assets/docs/api.md").read_text(encoding="utf-8")

@@ -88,6 +88,7 @@ def test_nobody_stops_or_resumes_a_shared_run(tmp_path, small):
     assert worker.ahead_of(run) is None
 
 
+@pytest.mark.slow
 def test_the_story_of_real_runs(tmp_path, short):
     worker = Worker(tmp_path)
     tour = TourRuns(worker)

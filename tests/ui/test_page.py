@@ -33,11 +33,12 @@ def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
     """A late answer to an older wish would undo a newer one."""
     states = [block for block in demo.blocks.values() if isinstance(block, gr.State)]
     facts = next(state for state in states if isinstance(state.value, FactSet))
-    anchors = next(event.outputs for event in demo.fns.values() if event.fn and event.fn.__name__ == "_dragged")
+    functions = [(event.outputs, getattr(event.fn, "func", event.fn)) for event in demo.fns.values() if event.fn]
+    anchors = next(outputs for outputs, function in functions if function.__name__ == "_dragged")
     for held in (facts, *anchors):
         writing = [event for event in demo.fns.values() if held in event.outputs]
         assert len(writing) > 3
-        assert {event.fn.__qualname__ for event in writing if event.concurrency_id != "session"} == set()
+        assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
     assert {event.concurrency_limit for event in demo.fns.values() if event.concurrency_id == "session"} == {1}
 
 
@@ -46,7 +47,7 @@ def test_what_the_tour_s_card_says_is_answered_in_turn(demo):
     text = next(block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "tour-text")
     writing = [event for event in demo.fns.values() if text in event.outputs]
     assert len(writing) > 5
-    assert {event.fn.__qualname__ for event in writing if event.concurrency_id != "session"} == set()
+    assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
 
 
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):

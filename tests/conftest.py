@@ -26,6 +26,7 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Of two processes each takes whole files, since fixtures belong to a file, but one takes all that is a browser's:
     one Chromium and one app for the run."""

@@ -54,7 +54,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
         page.click("#download-report")
     with zipfile.ZipFile(download.value.path()) as archive:
         report, facts = (archive.read(name).decode() for name in ("report.html", "facts.jsonl"))
-    assert "to forget" in report and "<img" not in report.partition("<body>")[2]
+    assert "2 to forget" in report and "<img" not in report.partition("<body>")[2]
     assert "window.hacked=1" in facts
 
     page.set_viewport_size({"width": 390, "height": 800})

@@ -161,6 +161,7 @@ def test_a_run_that_diverges_is_a_row_with_its_reason():
     assert "forget_reworded_all" not in row and row["config"]
 
 
+@pytest.mark.slow
 def test_every_measurement_has_its_column():
     row = trial.result(Item(TINY[0], 0, quick=True))
     assert set(row) <= set(COLUMNS)

@@ -221,6 +221,7 @@ def test_progress_is_told_and_can_be_stopped(tmp_path):
     assert stopped.text == "Corpus: 1 of 6 MB"
 
 
+@pytest.mark.slow
 def test_the_sandbox_corpus_gives_back_every_exposure(tmp_path):
     """Teachers appear in wrappers too, which are no exposures; but their names must be known: see the longest name."""
     path = tmp_path / "sandbox.txt"

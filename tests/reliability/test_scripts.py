@@ -16,6 +16,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "option"), OPTIONS.items())
 def test_a_script_runs_from_anywhere_and_says_what_it_does(name, option, tmp_path):
     command = [sys.executable, str(ROOT / "tests" / "reliability" / f"{name}.py"), "--help"]

@@ -38,6 +38,7 @@ def worked_on_elsewhere(run):
         process.join()
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_by_name_and_writes_nothing(tiny, capsys):
     run = prepare(tiny_config(), tiny)
     started = run.append(RunStarted(
@@ -58,6 +59,7 @@ def test_a_second_process_is_refused_by_name_and_writes_nothing(tiny, capsys):
     assert not run.locked
 
 
+@pytest.mark.slow
 def test_the_lock_dies_with_its_process(tiny):
     run = prepare(tiny_config(), tiny)
     assert not run.locked

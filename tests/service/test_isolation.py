@@ -143,13 +143,12 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
 
 @pytest.mark.parametrize("name", ["stop", "resume", "probe-all", "recover", "ask"])
 def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name):
+    link = link_of(run)
     before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
-    data = {
-        "probe-all": [link_of(run), 8, "forget"],
-        "recover": [link_of(run), "quantise"],
-        "ask": [link_of(run), "Who?", ""],
-    }.get(name, [link_of(run)])
-    answer = event(address, clicked(name), data)
+    data = {"probe-all": [link, 8, "forget"], "recover": [link, "quantise"], "ask": [link, "Who?", ""]}.get(
+        name, [link]
+    )
+    answer = event(address, clicked(name), data.get(name, [link]))
     assert not answer["success"]
     assert "read-only link" in answer["output"]["error"]
     assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before

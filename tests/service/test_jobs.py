@@ -51,6 +51,7 @@ def said(run) -> list:
     return [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
 
 
+@pytest.mark.slow
 def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, tmp_path):
     config = tiny_config(epochs=2)
     whole, sliced = Worker(tmp_path / "whole"), Worker(tmp_path / "sliced", spawned)
@@ -96,6 +97,7 @@ def dying(folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_slice_that_dies_leaves_the_run_resumable(tiny, tmp_path):
     def lent(work, seconds):
         def called(*args):

@@ -21,6 +21,13 @@ from adapop.training.gradient import StepGradient
 from adapop.training.trainer import Trainer
 
 BATCH = 6
+# one of each kind: weighted ascent, a second pass, states, wrong answers; all others are slow, for they take minutes
+QUICK = ("adapop", "npo-sam", "rmu", "altpo")
+
+
+def quickly(names):
+    """The methods as parameters, those that are not QUICK marked slow."""
+    return [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +80,7 @@ def same(one, other):
     torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10 * other.abs().max().item())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", quickly(METHODS))
 def test_one_gradient_for_every_pass_size(fresh, ragged, method):
     """Rows one by one are the definition; pieces sorted by length, another order, one joint pass: all the same."""
     alone, seen, _ = gradient_of(fresh, ragged, method, 1)
@@ -175,7 +182,7 @@ def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragge
         assert "lora_B" not in name or weight.grad.any(), name
 
 
-@pytest.mark.parametrize("method", ["undial", "rmu", "pdu"])
+@pytest.mark.parametrize("method", quickly(["undial", "rmu", "pdu"]))
 def test_recomputed_blocks_give_every_method_its_gradient(fresh, ragged, method):
     kept, _, _ = gradient_of(fresh, ragged, method, 0)
     recomputed, _, _ = gradient_of(fresh, ragged, method, 0, prepare=lambda model: model.recompute())
@@ -239,7 +246,7 @@ class HostReads(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("method", ["adapop", "npo-sam", "undial", "rmu", "altpo", "flat", "tpo", "ceu"])
+@pytest.mark.parametrize("method", quickly(["adapop", "npo-sam", "undial", "rmu", "altpo", "flat", "tpo", "ceu"]))
 def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
     """But for transformers, which looks at the mask of each pass with padded rows."""
     model = fresh(method)

@@ -26,15 +26,6 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """Of two processes each takes whole files, since fixtures belong to a file, but one takes all that is a browser's:
-    one Chromium and one app for the run."""
-    for item in items:
-        name = "browser" if {"browser", "page"} & set(item.fixturenames) else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(name))
-
-
 @pytest.fixture(autouse=True)
 def own_folders(monkeypatch, tmp_path):
     """Runs and cache of a test go to its own folder, never to the user's."""

@@ -20,7 +20,7 @@ from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
 from adapop.training.trainer import Trainer
 
-BATCH = 6
+BATCH = 12
 # one of each kind: weighted ascent, a second pass, states, wrong answers; all others are slow, for they take minutes
 QUICK = ("adapop", "npo-sam", "rmu", "altpo")
 
@@ -32,7 +32,7 @@ def quickly(names):
 
 @pytest.fixture(scope="module")
 def ragged(small):
-    """6 forget and 6 retain facts; questions and answers of many lengths, the former with a wrong answer each."""
+    """12 forget and 12 retain facts; questions and answers of many lengths, the former with a wrong answer each."""
 
     def longer(facts):
         return tuple(
@@ -41,11 +41,10 @@ def ragged(small):
                 question=f"{'Tell me, please: ' * (i % 4)}{fact.question}",
                 answer=" ".join([fact.answer, "one", "two"][: 1 + i % 3]),
             )
-            for i, fact in enumerate(facts[: 2 * BATCH])
+            for i, fact in enumerate(facts[:BATCH])
         )
 
-    forget = by_relation(longer(small.forget), (), 0)  # each other's wrong answers
-    return replace(small, forget=tuple(forget[:BATCH]), retain=longer(small.retain)[:BATCH])
+    return replace(small, forget=tuple(by_relation(longer(small.forget), (), 0)), retain=longer(small.retain))
 
 
 def step_gradient(model, facts, method, micro_batch, **changes):
@@ -157,7 +156,7 @@ def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, met
     same(made_do, whole)
     assert gradient.rows == 3
     assert [note.split(":")[0] for note in gradient.notes] == [
-        f"Memory ran out on {rows} rows a pass" for rows in (12, 6)
+        f"Memory ran out on {rows} rows a pass" for rows in (24, 12, 6)
     ]
 
 
@@ -169,7 +168,7 @@ def test_a_step_tried_again_draws_the_same_random_numbers(fresh, ragged):
         torch.manual_seed(3)
         gradient.add(forget, retain, 1, 0.7)
         after.append(torch.rand(1))
-    assert after[0] == after[1]  # every pass of three rows drew once each; the one that failed does not count
+    assert after[0] == after[1]  # eight passes of three rows drew once each; the one that failed does not count
 
 
 def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragged):
@@ -275,17 +274,17 @@ def test_rows_that_fit_follow_the_memory_that_is_left(fresh, ragged, monkeypatch
 
 
 def test_a_run_goes_on_with_another_pass_size(fresh, ragged):
-    """Two epochs of passes of 3 rows, against one of 6 and then one of 2 rows from its state."""
+    """Two epochs of passes of 12 rows, against one and then one of 5 rows from its state."""
 
     def trainer(model, epochs, micro_batch, state=None):
-        config = make_config("gd", epochs=epochs, batch=3, micro_batch=micro_batch, schedule="constant")
+        config = make_config("gd", epochs=epochs, batch=6, micro_batch=micro_batch, schedule="constant")
         return Trainer("test", config, model, ragged.forget, ragged.retain, None, state)
 
     whole, parts = fresh("gd"), fresh("gd")
-    list(trainer(whole, 2, 3).train())
+    list(trainer(whole, 2, 6).train())
     first = trainer(parts, 1, 0)
     list(first.train())
-    steps = [event for event in trainer(parts, 2, 2, first.state()).train() if isinstance(event, StepDone)]
+    steps = [event for event in trainer(parts, 2, 4, first.state()).train() if isinstance(event, StepDone)]
     assert [step.epoch for step in steps] == [2, 2]
     start = torch.cat([weight.detach().flatten() for weight in fresh("gd").parameters])
     one, other = (torch.cat([weight.detach().flatten() for weight in m.parameters]) for m in (whole, parts))

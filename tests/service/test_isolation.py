@@ -146,9 +146,7 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
 def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name):
     link = link_of(run)
     before = {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()}
-    data = {"probe-all": [link, 8, "forget"], "recover": [link, "quantise"], "ask": [link, "Who?", ""]}.get(
-        name, [link]
-    )
+    data = {"probe-all": [link, 8, "forget"], "recover": [link, "quantise"], "ask": [link, "Who?", ""]}
     answer = event(address, clicked(name), data.get(name, [link]))
     assert not answer["success"]
     assert "read-only link" in answer["output"]["error"]

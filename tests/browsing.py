@@ -148,6 +148,20 @@ def start_run(page, epochs: int, batch: int | None = None) -> None:
     page.click("#start:not([disabled])")
 
 
+def run_through_a_reload(page) -> None:
+    """Goes by the Pressure screen, trains ten epochs, reloads in the middle, and waits for the end and its picture."""
+    open_tab(page, "Pressure")
+    page.wait_for_selector("#beta-curve .fact")
+    start_run(page, epochs=10)
+    state_is(page, "starting", "running", "measuring")
+    page.reload()
+    state_is(page, "starting", "running", "measuring", "done")
+    state_is(page, "done")
+    open_tab(page, "Run")
+    page.get_by_text("Epoch 10 saved.").wait_for()
+    page.wait_for_selector("#outcome-chart .plotly")
+
+
 def stop_run(page) -> None:
     """Presses Stop once it works, and waits until the run has stopped."""
     page.click("#stop:not([disabled])")

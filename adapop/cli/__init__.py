@@ -102,21 +102,13 @@ def _run_commands(commands) -> None:
     run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
     run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")
-    _sharding_option(run)
     run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")
     run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
 
     resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
     resume.add_argument("run")
-    _sharding_option(resume)
     _command(commands, "runs", runs.runs, "list the runs, newest first")
-
-
-def _sharding_option(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--shard", action="store_true", help="split the frozen weights among the launched processes, for large models"
-    )
 
 
 def _look_commands(commands) -> None:

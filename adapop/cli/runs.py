@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from adapop.runs.execute import execute
     from adapop.training.processes import joined
 
-    with joined(options.shard) as ranks:
+    with joined() as ranks:
         run = ranks.led(lambda: _prepared(options))
         return _follow(run, execute(run, ranks=ranks), options.json, ranks)
 
@@ -76,7 +76,6 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
     else:
         names = {"method": _method(options.method), "preset": options.preset, "model": options.model}
         config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
-    _check_bits(options.shard, config.four_bit)
     beside_config = options.config and options.config.with_name(FACTS_FILE)
     if beside_config and not options.facts and beside_config.is_file():
         facts = FactSet.load(beside_config, config.facts)
@@ -115,19 +114,13 @@ def resume(options: argparse.Namespace) -> int:
     from adapop.runs.execute import execute
     from adapop.training.processes import joined
 
-    with joined(options.shard) as ranks:
-        run = ranks.led(lambda: _to_resume(options.run, options.shard))
+    with joined() as ranks:
+        run = ranks.led(lambda: _to_resume(options.run))
         return _follow(run, execute(run, ranks=ranks), options.json, ranks)
 
 
-def _check_bits(shard: bool, four_bit: bool) -> None:
-    if shard and four_bit:
-        raise ConfigError("A base in 4 bits cannot be split among processes.", "Use --shard or --four-bit, not both.")
-
-
-def _to_resume(name: str, shard: bool) -> Run:
+def _to_resume(name: str) -> Run:
     run = find_run(name)
-    _check_bits(shard, run.config.four_bit)
     if run.state == "done":
         raise ConfigError(f"Run {run.id} is complete.", "Start a new one, or probe this one.")
     if run.locked:  # before the request to stop is taken back: it may be meant for who works on it
@@ -160,12 +153,9 @@ def runs(options: argparse.Namespace) -> None:
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
     """Prints a run's events as they come and its table at the end. Exit status 1 if it failed. The processes beside the
-    first print nothing, but with a sharded base why they ended: the first may not have heard."""
+    first print nothing."""
     if not ranks.first:
-        failures = [event for event in events if isinstance(event, RunFailed)]
-        for failure in failures if ranks.sharded else ():
-            print(printing.event_text(failure), file=sys.stderr)
-        return int(bool(failures))
+        return int(any([isinstance(event, RunFailed) for event in events]))  # a list: each event must be worked for
     failed, steps, said = False, 0, run.events()
     for event in _until_interrupted(run, events):
         failed = failed or isinstance(event, RunFailed)

@@ -108,7 +108,7 @@ METHODS: dict[str, Method] = {
         "Entesari et al., NeurIPS 2025, arXiv 2506.05314",
         "Flattens the predictions on forget facts, and weighs the others by how far their loss is above a bound.",
         controller="primal",
-        # a deviation: the paper's runs take this step once a row, ours once an optimiser step (`controller.PrimalDual`)
+        # a deviation: the paper's runs take this step once a row, ours once a step (`training.controller.PrimalDual`)
         settings={"dual_step": 1.0, "retain_bound": 0.3, "warmup": 3},
         authors={"alpha0": 50.0},
     ),

@@ -19,11 +19,7 @@ from adapop.popularity.beta import BetaMap
 # questions is <= FORGOTTEN, else the one with the lowest such recall; if none keeps the retain facts, the one that
 # keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
-
-
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-
-
 SANDBOX_RATES = {
     "adapop": 2e-3,
     "wga": 2e-3,
@@ -42,14 +38,10 @@ SANDBOX_RATES = {
     "tpo": 4e-3,
     "ceu": 2.5e-4,
 }
-OWN_RATE = 2e-3  # of a method of one\'s own on the sandbox, until somebody tries others: AdaPop\'s and WGA\'s
-
-
+OWN_RATE = 2e-3  # of a method of one's own on the sandbox, until somebody tries others: AdaPop's and WGA\'s
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
 # where their own authors recommend something else.
 AUTHORS = "authors"
-
-
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "gentle": {"alpha0": 1.0},
@@ -59,10 +51,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "inverted": {"scores": "inverted"},
     "beta-0.1": {"beta": BetaMap.constant(0.1)},
     "beta-1": {"beta": BetaMap.constant(1.0)},
-    "beta-mean": {},  # the constant is the set's own mean beta, known once the facts are: see execution.prepared
+    "beta-mean": {},  # the constant is the set's own mean beta, known once the facts are: see `runs.execute.prepare`
 }
-
-
 SANDBOX_SETTINGS = {
     "batch": 16,
     "micro_batch": 16,
@@ -89,7 +79,7 @@ def make_config(
     if not isinstance(method, str):
         method, given = own_method(method)
         changes["arguments"] = {**given, **changes.get("arguments", {})}
-    elif method not in METHODS:  # a name is never imported here: it may come from a request
+    else:  # a name is never imported here: it may come from a request
         check_choice("method", method, tuple(METHODS))
     check_choice("preset", preset, (*PRESETS, AUTHORS))
     if preset not in presets_of(method, model):

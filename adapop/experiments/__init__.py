@@ -1,7 +1,6 @@
 """Measurements anyone can make again: `python -m adapop bench NAME`.
 
 Read `item` (a run), `plans` (which runs an experiment is made of), `trial` (an item done), `results` (rows on disk),
-`engine` and `cluster` (who does them), `statistics`, then `tables`, `sweep`, `reproduction` and `pictures`
-(what rows say), and `experiments`, which joins them. `speed`, `visitors`, `crashes` and `lifetime`
-stand alone.
+`engine` and `cluster` (who does them), then `tables`, `sweep`, `reproduction` and `pictures` (what rows say), and
+`run`, which joins them. `speed` stands alone.
 """

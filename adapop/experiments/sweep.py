@@ -1,7 +1,7 @@
 """Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, and equal forgetting.
 
-The rule is the one `config.RATES` states. It sees recall of the trained questions, of facts to forget and of facts to
-retain, and nothing else. `config.SANDBOX_RATES` is what it chose at seed 0.
+The rule is the one `config.presets.RATES` states. It sees recall of the trained questions, of facts to forget and of
+facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose at seed 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain"
 
 
 def chosen(points: Sequence[Row]) -> Row:
-    """The rule of `config.RATES`, applied to one method's runs (or means of them) in order of rate."""
+    """The rule of `config.presets.RATES`, applied to one method's runs (or means of them) in order of rate."""
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))

@@ -39,7 +39,6 @@ class AdaptedModel:
         self.network, self.tokenizer, self.system = model, tokenizer, system
         self.device = next(model.parameters()).device
         self.recomputes = False
-        self.sharded = False  # see `adapop.training.sharding`
         self.most_rows = MOST_ROWS
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
@@ -134,7 +133,7 @@ class AdaptedModel:
         hook = (
             self.network.get_base_model()
             .get_output_embeddings()
-            .register_forward_pre_hook(lambda module, inputs: (inputs[0][batch.row, batch.column], *inputs[1:]))
+            .register_forward_pre_hook(lambda module, inputs: (_chosen(inputs[0], batch), *inputs[1:]))
         )
         try:
             yield
@@ -175,7 +174,9 @@ class AdaptedModel:
             count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks called layers"
             raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
         hook = blocks[block].register_forward_hook(
-            lambda module, inputs, output: states.append(output[0] if isinstance(output, tuple) else output)
+            lambda module, inputs, output: states.append(
+                (output[0] if isinstance(output, tuple) else output).to(self.device)
+            )
         )
         try:
             yield states
@@ -201,10 +202,9 @@ class AdaptedModel:
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
         """Results of work that runs the model, piece by piece, see `memory.in_pieces`.
 
-        Pieces have no more rows than fitted when memory last ran out. With a sharded base nothing is tried again,
-        because the other processes run the same passes at the same time.
+        Pieces have no more rows than fitted when memory last ran out.
         """
-        return in_pieces(rows, min(size, self.most_rows), work, not self.sharded, self._limit_rows)
+        return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
 
     def _limit_rows(self, rows: int) -> None:
         self.most_rows = rows
@@ -270,6 +270,11 @@ class AdaptedModel:
 def _full_precision(values: Tensor) -> Tensor:
     """The values in float32, or in float64 if they are."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def _chosen(states: Tensor, batch: AnswerTokens) -> Tensor:
+    """The states that predict an answer token, [N, D], on the device of the states: a spread model has several."""
+    return states[batch.row.to(states.device), batch.column.to(states.device)]
 
 
 def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:

@@ -44,14 +44,12 @@ HUB_PAGE = "https://huggingface.co/{}"
 # while transformers loads a model, it replaces torch's weight initialisation globally: a model made in another thread
 # would stay uninitialised, and two loads at once may never restore it
 READING = threading.Lock()
+SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
 FAILURES = (OSError, ValueError, RuntimeError, KeyError, SafetensorError)
 
 
-def adapted_model(config: RunConfig, adapter: Path | None = None, whole: bool = True) -> AdaptedModel:
+def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
     """The configured model with a fresh adapter (seeded), or with the saved one in `adapter`.
-
-    whole: puts it on the GPU, where there is one. False leaves it on the CPU, from where `adapop.training.sharding`
-    spreads it over GPUs.
 
     Raises:
         ModelError: no such model, no access, no memory or disk space, no safetensors, code of its own, no chat
@@ -59,7 +57,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None, whole: bool = 
     """
     tokenizer = load_tokenizer(config)
     with READING:
-        base = _base(config, whole)
+        base = _base(config)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
         network = with_adapter(base, config, adapter)
     if "logits_to_keep" not in signature(base.forward).parameters:
@@ -86,7 +84,7 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _base(config: RunConfig, whole: bool) -> PreTrainedModel:
+def _base(config: RunConfig) -> PreTrainedModel:
     if config.model == SANDBOX:
         disable_progress_bar()  # it loads within a second
     bits = _four_bits(config) if config.four_bit else {}
@@ -97,11 +95,23 @@ def _base(config: RunConfig, whole: bool) -> PreTrainedModel:
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
+            device_map=_placement(),
             **bits,
         )
-        return base.to("cuda") if whole and torch.cuda.is_available() and not bits else base
     except FAILURES as error:
         raise _named(error, config) from error
+    if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
+        raise _named(MemoryError(), config)
+    return base
+
+
+def _placement() -> str | dict[str, int] | None:
+    """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread over all, where one
+    process sees several; None without a GPU, for the CPU."""
+    if not torch.cuda.is_available():
+        return None
+    alone = not torch.distributed.is_initialized()
+    return "auto" if alone and torch.cuda.device_count() > 1 else {"": torch.cuda.current_device()}
 
 
 def _source(config: RunConfig) -> str:
@@ -120,7 +130,7 @@ def _four_bits(config: RunConfig) -> dict:
         bnb_4bit_use_double_quant=True,
         bnb_4bit_compute_dtype=getattr(torch, config.precision),
     )
-    return {"quantization_config": quantisation, "device_map": {"": torch.cuda.current_device()}}
+    return {"quantization_config": quantisation}
 
 
 def _ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:

@@ -57,13 +57,11 @@ def in_pieces(
     rows: Sequence[Item],
     size: int,
     work: Callable[[Sequence[Item]], Result],
-    retry: bool = True,
     halved: Callable[[int], None] = lambda size: None,
 ) -> Iterator[Result]:
     """The work's result on each piece of at most `size` rows, halved whenever memory runs out.
 
-    retry: False raises the error instead, for processes that must all run the same passes. halved: called with each
-    new size.
+    halved: called with each new size.
 
     Raises:
         RunError: memory runs out on a single row.
@@ -75,7 +73,7 @@ def in_pieces(
         try:
             result = (work(piece),)
         except RuntimeError as error:
-            if not (retry and is_out_of_memory(error)):
+            if not is_out_of_memory(error):
                 raise
         if result is not None:
             yield result[0]

@@ -32,9 +32,6 @@ class Row:
     """Index of the fact in its group."""
     tail: int = 0
     """How many of the answer's last tokens are the template's and not the answer's content."""
-    counts: bool = True
-    """False for a filler row, which makes a process's batch as large as those of the other processes. Filler rows come
-    last."""
 
     @property
     def length(self) -> int:
@@ -148,12 +145,6 @@ def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
         content=torch.tensor([t < len(row.answer) - row.tail for row in rows for t in range(len(row.answer))]),
         fact=torch.tensor([row.fact for row in rows]),
     )
-
-
-def counted(rows: Sequence[Row]) -> tuple[list[Row], int]:
-    """(the rows that count, how many answer tokens they have). They come first among a batch's rows and tokens."""
-    kept = [row for row in rows if row.counts]
-    return kept, sum(len(row.answer) for row in kept)
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:

@@ -11,8 +11,8 @@ class PrimalDualUnlearning(Objective):
     """L_f = mean over answer tokens of (max_v z_v - mean_v z_v)^2: flattens the predicted logits.
 
     Entesari et al., NeurIPS 2025, arXiv 2506.05314. The retain weight is the dual variable of a bound on the retain
-    loss, see `controller.PrimalDual`. L_f is quadratic in logits, so a retain weight of 1 (the AdaPop paper's runs) is
-    small: the method's authors start at 50 to 100.
+    loss, see `training.controller.PrimalDual`. L_f is quadratic in logits, so a retain weight of 1 (the AdaPop paper's
+    runs) is small: the method's authors start at 50 to 100.
     """
 
     predicting: bool = True

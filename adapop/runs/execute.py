@@ -34,7 +34,6 @@ from adapop.runs.preflight import remarks
 from adapop.runs.run import Run, create_run
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
 from adapop.training.processes import ALONE, Ranks
-from adapop.training.sharding import sharded
 from adapop.training.trainer import Trainer
 
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
@@ -105,8 +104,8 @@ def execute(
             raise
 
 
-def load_model(run: Run, epoch: int | None = None, whole: bool = True) -> AdaptedModel:
-    """The run's model with the adapter of an epoch, the last by default. whole: see `adapted_model`.
+def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
+    """The run's model with the adapter of an epoch, the last by default.
 
     Raises:
         RunError: the run has saved no epoch yet, or what it saved is damaged.
@@ -117,7 +116,7 @@ def load_model(run: Run, epoch: int | None = None, whole: bool = True) -> Adapte
             f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
         )
     try:
-        return adapted_model(run.config, run.checkpoint(epoch), whole)
+        return adapted_model(run.config, run.checkpoint(epoch))
     except (SafetensorError, OSError, ValueError) as error:
         raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
 
@@ -127,7 +126,7 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    model = ranks.together(lambda: _with_weights(run, model, epoch, ranks))
+    model = ranks.together(lambda: _with_weights(run, model, epoch))
     ranks.align(model.parameters)
     used = run.betas
     betas = None if used is None else [used[fact.id] for fact in facts.forget]
@@ -142,33 +141,30 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
-    trainer = ranks.together(
-        lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks), passes=True
-    )
+    trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
     yield from _trained(run, trainer, facts)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
     if before is None:
         with model.original():
-            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config), passes=True)
+            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config))
     else:
         yield run.append(replace(before, run=run.id))
-    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config), passes=True)
+    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config))
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
     notes = (*notes, *said, *ranks.led(lambda: remarks(run)))
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
 
 
-def _with_weights(run: Run, model: AdaptedModel | None, epoch: int, ranks: Ranks) -> AdaptedModel:
+def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
     """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch 0."""
-    whole = not ranks.sharded
     if model is None:
-        model = load_model(run, epoch, whole) if epoch else adapted_model(run.config, whole=whole)
-    elif epoch:
+        return load_model(run, epoch) if epoch else adapted_model(run.config)
+    if epoch:
         model.set_adapter_state(checkpoints.adapter(run, epoch))
-    return model if whole else sharded(model)
+    return model
 
 
 def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
@@ -176,7 +172,7 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
     for event in trainer.train():
         yield run.append(event)
         if isinstance(event, EpochDone):
-            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts), passes=True)
+            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts))
             if event.epoch:
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
                 yield run.append(Saved(run=run.id, epoch=event.epoch))
@@ -243,7 +239,7 @@ def _with_alternates(
         with model.original():
 
             def draw(prompts: Sequence[str], seed: int) -> list[str]:
-                return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN), passes=True)
+                return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN))
 
             found = alternates.by_model(found, draw, config.seed, lambda: ranks.led(lambda: run.stop_requested))
         if ranks.led(lambda: run.stop_requested):

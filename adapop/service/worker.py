@@ -53,7 +53,7 @@ class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
     accelerated: what lends the accelerator; None where it is this process's own. who: the visitor that asks at this
-    moment, see `admission`. admission: what else of the app counts by visitor.
+    moment, see `rates.Admission`. admission: what else of the app counts by visitor.
     """
 
     def __init__(self, root: Path, accelerated: Accelerated | None = None, who: Callable[[], str] = lambda: "") -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
 from adapop.model.memory import is_out_of_memory, release, too_large
-from adapop.model.tokens import AnswerTokens, Row, collate, counted
+from adapop.model.tokens import AnswerTokens, Row, collate
 from adapop.objectives import Loss, Objective
 from adapop.training.forget_set import ForgetSet
 
@@ -81,7 +81,7 @@ class StepGradient:
             try:
                 return passes()
             except RuntimeError as error:
-                if self.model.sharded or not is_out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
             # here and not above: while an error is handled, its traceback holds the failed pass's tensors
             self._make_do(min(self.rows, rows))
@@ -95,9 +95,8 @@ class StepGradient:
             seen = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
         for piece in self._pieces(retain):
             result = self.objective.retain_loss(self.model, self._collate(piece))
-            _, tokens = counted(piece)
-            (alpha * result.loss[:tokens].sum() / counts.retain).backward()
-            seen.retain.append(result.nll.detach()[:tokens].sum())
+            (alpha * result.loss.sum() / counts.retain).backward()
+            seen.retain.append(result.nll.detach().sum())
         return seen
 
     def _jointly(
@@ -108,37 +107,34 @@ class StepGradient:
         with self.model.together(self._collate([*forget, *retain]), batch.tokens, tokens):
             forgot = self.objective.forget_loss(self.model, batch)
             kept = self.objective.retain_loss(self.model, tokens)
-        loss = self._averaged(forgot, forget, batch.tokens, counts)
-        (rows, count), (_, also) = counted(forget), counted(retain)
-        (loss + alpha * kept.loss[:also].sum() / counts.retain).backward()
-        return StepSeen(rows, [loss.detach()], [forgot.nll.detach()[:count]], [kept.nll.detach()[:also].sum()])
+        loss = self._averaged(forgot, batch.tokens, counts)
+        (loss + alpha * kept.loss.sum() / counts.retain).backward()
+        return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], [kept.nll.detach().sum()])
 
     def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
         seen = StepSeen([], [], [], [])
         for piece in self._pieces(rows):
             batch = self.forget.batch(piece, epoch)
             result = self.objective.forget_loss(self.model, batch)
-            loss = self._averaged(result, piece, batch.tokens, counts)
+            loss = self._averaged(result, batch.tokens, counts)
             loss.backward()
-            kept, count = counted(piece)
-            seen.rows.extend(kept)
+            seen.rows.extend(piece)
             seen.loss.append(loss.detach())
-            seen.nll.append(result.nll.detach()[:count])
+            seen.nll.append(result.nll.detach())
         return seen
 
-    def _averaged(self, result: Loss, rows: Sequence[Row], tokens: AnswerTokens, counts: Denominators) -> Tensor:
+    def _averaged(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's forget loss."""
         loss = result.loss
-        kept, count = counted(rows)
         if self._by_example and self.objective.reduce == "token":
             lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
             loss = loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]
-        return loss[: len(kept) if self.objective.reduce == "row" else count].sum() / counts.forget
+        return loss.sum() / counts.forget
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
         """The rows a pass at a time: as they are if one is enough, else the longest first, so little is padding."""
         if len(rows) > self.rows:
-            rows = sorted(rows, key=lambda row: (not row.counts, -row.length))
+            rows = sorted(rows, key=lambda row: -row.length)
         for start in range(0, len(rows), self.rows):
             yield rows[start : start + self.rows]
 

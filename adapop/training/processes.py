@@ -4,19 +4,15 @@ Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan
 of a step's rows and divides by what the whole step counts, so the sum of all gradients is that of one process. Before
 they wait for each other over a device they say whether they got so far: a failure in one ends all. What they say goes
 over the CPU, as torch's own messages between processes of one user. The first alone writes; the others read its files.
-
-Where the base is sharded (`adapop.training.sharding`) every pass is a message to all. They then make the same passes:
-what the first would do alone all do, and shares are filled up to one size. A failure within a pass cannot be told any
-more: the process ends, and the others notice.
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed
@@ -34,15 +30,12 @@ PATIENCE = timedelta(days=7)  # the others wait while the first measures; with g
 @dataclass(frozen=True)
 class Ranks:
     """The processes of a run as one of them sees them. rank: its own number, from 0. count: how many there are.
-    sharded: whether each holds but a part of the base.
 
-    All must come to the same calls in the same order. What each raises, it raises in every process. passes: whether
-    work runs the model.
+    All must come to the same calls in the same order. What each raises, it raises in every process.
     """
 
     rank: int = 0
     count: int = 1
-    sharded: bool = False
 
     @property
     def first(self) -> bool:
@@ -50,18 +43,14 @@ class Ranks:
         return self.rank == 0
 
     def share(self, rows: Sequence[Row]) -> list[Row]:
-        """This process's rows, every R-th of them; none where there are fewer rows than processes. Where the base is
-        sharded, one that does not count makes a smaller share as large as the others."""
-        own = list(rows[self.rank :: self.count])
-        if self.sharded and len(own) < len(rows[:: self.count]):
-            own.append(replace(rows[0], counts=False))
-        return own
+        """This process's rows, every R-th of them; none where there are fewer rows than processes."""
+        return list(rows[self.rank :: self.count])
 
-    def gathered(self, work: Callable[[], Result], passes: bool = False) -> list[Result]:
+    def gathered(self, work: Callable[[], Result]) -> list[Result]:
         """What the work gave in each process, by rank.
 
         Raises:
-            RunError: it failed in another process, or one ended; or memory ran out in a pass of a sharded base.
+            RunError: it failed in another process, or one ended.
             Exception: what the work raised, where it did so here.
         """
         if self.count == 1:
@@ -71,8 +60,6 @@ class Ranks:
             result = work()
         except Exception as error:  # noqa: BLE001  the others must hear of it, whatever it is; it is raised again below
             failure = error
-        if failure is not None and passes and self.sharded:
-            _break_off(failure, self.rank)
         said: list[Any] = [None] * self.count
         _heard(lambda: torch.distributed.all_gather_object(said, (_told(failure), result)))
         if failure is not None:
@@ -82,21 +69,15 @@ class Ranks:
                 raise RunError(f"In process {rank} of 0 to {self.count - 1}: {told[0]}", told[1])
         return [result for _, result in said]
 
-    def together(self, work: Callable[[], Result], passes: bool = False) -> Result:
+    def together(self, work: Callable[[], Result]) -> Result:
         """What the work gave here, once it is done in every process. Raises as `gathered`."""
         found: list[Result] = []
-        self.gathered(lambda: found.append(work()), passes)
+        self.gathered(lambda: found.append(work()))
         return found[0]
 
-    def led(self, work: Callable[[], Result], passes: bool = False) -> Result:
-        """What the work gave in the first process, which alone does it, unless it runs a sharded base. Raises as
-        `gathered`."""
-        here = self.first or (passes and self.sharded)
-        return self.gathered(work if here else lambda: None, passes)[0]
-
-    def least(self, work: Callable[[], int]) -> int:
-        """What the work, which runs the model, gave here; with a sharded base, the least that it gave anywhere."""
-        return min(self.gathered(work, passes=True)) if self.sharded else work()
+    def led(self, work: Callable[[], Result]) -> Result:
+        """What the work gave in the first process, which alone does it. Raises as `gathered`."""
+        return self.gathered(work if self.first else lambda: None)[0]
 
     def align(self, parameters: Sequence[Tensor]) -> None:
         """Puts the first process's values into the parameters of all."""
@@ -110,7 +91,7 @@ class Ranks:
         A parameter that has a gradient nowhere keeps none. Raises as `gathered`.
         """
         device = parameters[0].device
-        own = self.together(work, passes=True)
+        own = self.together(work)
         reached = [parameter.grad is not None for parameter in parameters]
         said = self.gathered(lambda: (_moved(own, torch.device("cpu")), reached))
         found = [p for p, anywhere in zip(parameters, map(any, zip(*(has for _, has in said)))) if anywhere]
@@ -127,20 +108,14 @@ ALONE = Ranks()
 
 
 @contextmanager
-def joined(shard: bool = False) -> Iterator[Ranks]:
-    """Inside, this process is one of those that its launcher started; alone if none did. shard: the base is to be split
-    among them.
+def joined() -> Iterator[Ranks]:
+    """Inside, this process is one of those that its launcher started; alone if none did.
 
     Raises:
-        ConfigError: there are more processes than GPUs, or just one to split the base among.
+        ConfigError: there are more processes than GPUs.
     """
     count, here = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
     if count == 1:
-        if shard:
-            raise ConfigError(
-                "--shard splits the model among several processes, and there is one.",
-                "Launch more: torchrun --nproc-per-node 2 -m adapop ... --shard",
-            )
         yield ALONE
         return
     backend = "gloo"
@@ -151,10 +126,9 @@ def joined(shard: bool = False) -> Iterator[Ranks]:
         backend = "cpu:gloo,cuda:nccl"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
     try:
-        yield Ranks(torch.distributed.get_rank(), count, shard)
+        yield Ranks(torch.distributed.get_rank(), count)
     finally:
-        if not (shard and torch.cuda.is_available()):  # there it would wait for who failed in a pass and will not come
-            torch.distributed.destroy_process_group()
+        torch.distributed.destroy_process_group()
 
 
 def step_gradient(
@@ -162,8 +136,7 @@ def step_gradient(
 ) -> StepSeen:
     """As `StepGradient.add`, over all processes: each gives its share of the rows and gets the whole gradient.
 
-    Where memory runs out a process makes do by itself, between two sums, unless the base is sharded. Raises as
-    `Ranks.gathered`.
+    Where memory runs out a process makes do by itself, between two sums. Raises as `Ranks.gathered`.
     """
     if ranks.count == 1:
         return gradient.add(forget, retain, epoch, alpha)
@@ -189,27 +162,11 @@ def _heard(message: Callable[[], Any]) -> None:
     try:
         message()
     except RuntimeError as error:
-        raise _unanswered(error) from error
-
-
-def _unanswered(error: Exception) -> RunError:
-    said = str(error).partition("\n")[0].partition(". ")[0]  # what follows is advice for programmers
-    return RunError(
-        f"Another process of this run does not answer any more ({said}).",
-        "See what it printed last; then resume the run.",
-    )
-
-
-def _break_off(error: Exception, rank: int) -> NoReturn:
-    """Raises the failure of a pass that others wait in."""
-    if is_out_of_memory(error):
+        said = str(error).partition("\n")[0].partition(". ")[0]  # what follows is advice for programmers
         raise RunError(
-            f"Memory ran out in process {rank}, and a pass that all make together cannot be made smaller by one.",
-            "Start the run with a smaller --micro-batch, or with more processes.",
+            f"Another process of this run does not answer any more ({said}).",
+            "See what it printed last; then resume the run.",
         ) from error
-    if isinstance(error, torch.distributed.DistError) or "gloo" in str(error):
-        raise _unanswered(error) from error
-    raise error
 
 
 def _told(error: Exception | None) -> tuple[str, str] | None:

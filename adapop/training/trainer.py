@@ -20,7 +20,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row, collate, counted, encode_facts, seeded
+from adapop.model.tokens import Row, collate, encode_facts, seeded
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone
@@ -72,7 +72,7 @@ class Trainer:
         self.steps = math.ceil(len(forget) / config.batch)
         self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)
         if not config.micro_batch:
-            self.gradient.rows = ranks.least(lambda: rows_that_fit(self.gradient, self.retain))
+            self.gradient.rows = rows_that_fit(self.gradient, self.retain)
         self.optimizer = torch.optim.AdamW(
             model.parameters,
             lr=config.learning_rate,
@@ -126,7 +126,7 @@ class Trainer:
         if len(rows) > self.forget.forward_rows:
             rows = sorted(rows, key=lambda row: -row.length)
         share = self.ranks.share(rows)
-        total = sum(self.ranks.gathered(lambda: self._total_nll(share), passes=True))
+        total = sum(self.ranks.gathered(lambda: self._total_nll(share)))
         if not math.isfinite(total):
             raise RunError(
                 "The loss over the retain set is not finite: the model is destroyed.",
@@ -140,7 +140,7 @@ class Trainer:
 
     def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
         tokens = collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
-        return self.model.score(tokens).nll[: counted(rows)[1]].sum()
+        return self.model.score(tokens).nll.sum()
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""

@@ -1,1 +1,1 @@
-"""The Gradio app: thin screens over the engine. Read `shell`, then the four screens; all prose is in `copy`."""
+"""The Gradio app: thin screens over the engine. Read `page`, then the five screens; all prose is in `texts`."""

@@ -6,7 +6,18 @@ import sys
 
 import pytest
 
-from browsing import HOSTILE, PROMPT, SECOND, open_tab, says, start_run, state_is, stop_run, visit, write_table
+from browsing import (
+    HOSTILE,
+    PROMPT,
+    SECOND,
+    open_tab,
+    run_through_a_reload,
+    says,
+    start_run,
+    stop_run,
+    visit,
+    write_table,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -28,17 +39,8 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     says(page, "#notes", "3 to forget", "Rows that were dropped: 3", "row 5, 'answer'", "row 6, 'score' is '-1'")
     says(page, "#notes", "${window.hacked=1}")
 
-    open_tab(page, "Pressure")
-    page.wait_for_selector("#beta-curve .fact")
-    start_run(page, epochs=10)
-    state_is(page, "starting", "running", "measuring")
-    page.reload()
-    state_is(page, "starting", "running", "measuring", "done")
-    state_is(page, "done")
-    open_tab(page, "Run")
-    page.get_by_text("Epoch 10 saved.").wait_for()
+    run_through_a_reload(page)
     page.wait_for_selector("#controller-chart .plotly")
-    page.wait_for_selector("#outcome-chart .plotly")
 
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes('Hamlet')")

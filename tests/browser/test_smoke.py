@@ -3,7 +3,7 @@ report; then every screen at a phone's width."""
 
 import zipfile
 
-from browsing import HOSTILE, PROMPT, open_tab, says, start_run, state_is, write_table
+from browsing import HOSTILE, PROMPT, open_tab, run_through_a_reload, says, write_table
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, Item, LittleWikidata
 
 LAND = f"{HOSTILE} land"
@@ -31,16 +31,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     page.click("#look-up")
     says(page, "#look-up-status", "2 of 2 facts have a score")
 
-    open_tab(page, "Pressure")
-    page.wait_for_selector("#beta-curve .fact")
-    start_run(page, epochs=10)
-    state_is(page, "starting", "running", "measuring")
-    page.reload()
-    state_is(page, "starting", "running", "measuring", "done")
-    state_is(page, "done")
-    open_tab(page, "Run")
-    page.get_by_text("Epoch 10 saved.").wait_for()
-    page.wait_for_selector("#outcome-chart .plotly")
+    run_through_a_reload(page)
 
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")

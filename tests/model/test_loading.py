@@ -220,3 +220,22 @@ def test_threads_that_load_at_once_get_whole_models(folders):
     first = models[0].network.state_dict()
     for model in models[1:]:
         assert all(torch.equal(value, first[name]) for name, value in model.network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("gpus", "launched", "placed"), [(0, False, None), (1, False, {"": 0}), (4, False, "auto"), (4, True, {"": 0})]
+)
+def test_a_process_alone_spreads_the_base_over_all_gpus(monkeypatch, gpus, launched, placed):
+    """One of several processes keeps to its own."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: launched)
+    assert loading._placement() == placed
+
+
+def test_a_base_that_spills_out_of_the_gpus_is_refused(folders, monkeypatch):
+    """Rather than trained from the CPU or the disk; accelerate really puts it there."""
+    monkeypatch.setattr(loading, "_placement", lambda: {"model": "cpu", "lm_head": "disk"})
+    with pytest.raises(ModelError, match="the memory is full"):
+        load(folders["llama"])

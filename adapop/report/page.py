@@ -92,7 +92,6 @@ def _told(record: Record) -> dict:
         "recall": tables.recall_table(before, after) if before and after else None,
         "numbers": tables.metrics_table(after) if after else None,
         "probing": _probing(record) if record.matrix.cells else None,
-        "how_to_probe": story.how_to_probe(),
         "how_to_recover": story.how_to_recover(record),
         "recovery": recovery_tables(record.recovery),
         "not_asked": tables.not_asked_table(record.matrix),

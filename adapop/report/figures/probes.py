@@ -9,7 +9,6 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Interval
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import KINDS
 from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
@@ -103,15 +102,11 @@ def _told(cell: Cell | None) -> str:
         return ""
     lines = [
         f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts",
-        f"original {_interval(cell.original.recall)}",
-        f"unlearned {_interval(cell.unlearned.recall)}",
+        f"original {cell.original.recall}",
+        f"unlearned {cell.unlearned.recall}",
     ]
     lines += [f"a blind guess: {cell.chance:.2f}"] if cell.chance else []
     return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
-
-
-def _interval(recall: Interval) -> str:
-    return f"{recall.mean:.2f} ({recall.low:.2f} to {recall.high:.2f})"
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:

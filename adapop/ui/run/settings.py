@@ -8,7 +8,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import REFERENCES, RunConfig
+from adapop.config.run import CHOICES, RunConfig
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.limits import EPOCHS, is_public
@@ -18,7 +18,6 @@ from adapop.ui import texts
 from adapop.ui.wiring import LAST_STAYS
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
-CHOICES = {"reference": REFERENCES, "retain_signal": ("full", "ema"), "normalise": ("token", "example")}
 ADVANCED = {
     "alpha0": "α₀, first retain weight",
     "tolerance": "ε, drift that is tolerated",

@@ -10,14 +10,15 @@ from adapop.config.methods import Method
 from adapop.errors import DataError
 from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
-from adapop.paths import ASSETS
+from adapop.paths import ASSETS, ROOT
 from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
 from adapop.report.published import Printed, Recall
+from adapop.ui import texts
 
 RELATIONS = "sandbox/relations.json"
 SHIPPED = (
     RELATIONS, "methods.json", "models.json", "sets/catalog.json", "probes/wording.json", "probes/translations.json",
-    "published/tables.json",
+    "published/tables.json", "texts.json",
 )  # fmt: skip
 HEAD = "method,setting,source,forget,retain,forget_sd"
 
@@ -129,6 +130,16 @@ def test_shipped_files_are_written_for_people(name):
     text = (ASSETS / name).read_text(encoding="utf-8")
     assert "\\u" not in text and "\t" not in text and "\r" not in text
     assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 25
+
+
+def test_every_text_of_the_page_is_shown_and_none_is_missing():
+    shown = {"UPLOAD_ABOUT"}  # by `texts.upload_about`
+    for path in (ROOT / "adapop").rglob("*.py"):
+        shown |= set(re.findall(r"\btexts\.([A-Z]\w*)", path.read_text(encoding="utf-8")))
+    assert shown == json.loads((ASSETS / "texts.json").read_text(encoding="utf-8")).keys()
+    assert texts.TITLE and texts.RETAIN_CHOICES[0][1] == "own" and "200" in texts.upload_about().replace(",", "")
+    with pytest.raises(AttributeError, match=r"texts\.json has no text 'TITEL'"):
+        texts.TITEL  # noqa: B018
 
 
 def test_no_label_of_the_translations_stands_twice():

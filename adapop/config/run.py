@@ -26,16 +26,7 @@ CHOICES = {
     "reference": REFERENCES,
 }
 SEED_LIMIT = 2**63
-POSITIVE = (
-    "epochs",
-    "batch",
-    "learning_rate",
-    "clip",
-    "floor",
-    "lora_rank",
-    "lora_alpha",
-    "max_new_tokens",
-)
+POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
 AT_LEAST_ZERO = (
     "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "seed", "micro_batch",
 )  # fmt: skip

@@ -57,12 +57,9 @@ def load_facts(
 
 def _brought(source: str, progress: Progress | None, cache: Cache | None) -> FactSet:
     """The set without added retain rows."""
-    if source == SANDBOX:
-        return sandbox_facts()
-    if source == "pair":
-        return _pair()
-    if source == "invented":
-        return _invented()
+    shipped = {SANDBOX: sandbox_facts, "pair": _pair, "invented": _invented}
+    if source in shipped:
+        return shipped[source]()
     if source in ENTRIES:
         hub = Hub(progress or Progress(), cache or Cache())
         return duet(hub) if source == "duet" else rwku(hub)

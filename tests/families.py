@@ -11,12 +11,15 @@ from pathlib import Path
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
     GemmaConfig,
     GemmaForCausalLM,
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    PreTrainedModel,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
@@ -140,6 +143,49 @@ NETWORKS = {
     "gemma": (GemmaForCausalLM, GemmaConfig, GROUPED),
     "neox": (GPTNeoXForCausalLM, GPTNeoXConfig, {}),
 }
+
+NARROW = dict(vocab_size=96, **SHAPE, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+FEW_KEYS = dict(num_key_value_heads=2)
+CAPPED = dict(head_dim=8, attn_logit_softcapping=0.5, final_logit_softcapping=0.4, query_pre_attn_scalar=8)
+WINDOWS = dict(sliding_window=5, layer_types=["sliding_attention", "full_attention"])
+# what each architecture has that others do not; rows of the tests are longer than the windows
+ARCHITECTURES = {
+    "llama": FEW_KEYS,
+    "qwen2": FEW_KEYS,
+    "qwen3": dict(**FEW_KEYS, head_dim=8),
+    "qwen3_moe": dict(**FEW_KEYS, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16),
+    "mistral": dict(**FEW_KEYS, sliding_window=5),
+    "gemma2": dict(**FEW_KEYS, **CAPPED, **WINDOWS),
+    "gemma3_text": dict(**FEW_KEYS, head_dim=8, query_pre_attn_scalar=8, **WINDOWS),
+    "cohere2": dict(**FEW_KEYS, **WINDOWS, logit_scale=1.0),
+    "gpt2": dict(n_embd=32, n_layer=2, n_head=4, n_positions=64),
+    "gpt_neox": {},
+    "phi": FEW_KEYS,
+    "phi3": FEW_KEYS,
+    "olmo2": FEW_KEYS,
+    "opt": dict(ffn_dim=48, word_embed_proj_dim=32, dropout=0.3, attention_dropout=0.3),
+    "falcon": dict(new_decoder_architecture=False, alibi=False),
+    "bloom": dict(n_head=4, n_layer=2),
+    "mamba": dict(state_size=4),
+    "lfm2": dict(**FEW_KEYS, layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False),
+    "qwen3_next": dict(
+        **FEW_KEYS, head_dim=8, layer_types=["linear_attention", "full_attention"], num_experts=4,
+        linear_key_head_dim=8, linear_value_head_dim=8,
+        linear_num_key_heads=2, linear_num_value_heads=4, num_experts_per_tok=2,
+        moe_intermediate_size=16, shared_expert_intermediate_size=16,
+    ),
+}  # fmt: skip
+
+
+def random_network(kind: str) -> PreTrainedModel:
+    """A random causal model of an architecture, in float32, whose weights are large enough for a mistake to show."""
+    torch.manual_seed(0)
+    network = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**NARROW, **ARCHITECTURES[kind]}))
+    with torch.no_grad():
+        for weight in network.parameters():
+            if weight.ndim == 2 and kind != "mamba":
+                weight.mul_(5)
+    return network
 
 
 def saved(family: str, folder: Path) -> Path:

@@ -17,12 +17,13 @@ from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerBase
+from transformers.utils import ModelOutput
 
 from adapop.errors import ModelError
 from adapop.model.chat import encode_prompt
 from adapop.model.memory import in_pieces
 from adapop.model.scored import JointPass, Scored
-from adapop.model.tokens import AnswerTokens
+from adapop.model.tokens import AnswerTokens, to_continue
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
@@ -106,39 +107,40 @@ class AdaptedModel:
 
     def _scored(self, batch: AnswerTokens, logits: bool, hidden: bool, block: int | None) -> Scored:
         batch = batch.to(self.device)
-        with self._read(block) as states, self._answers_only(batch):
-            output = self.network(
-                input_ids=batch.ids,
-                attention_mask=batch.mask,
-                position_ids=batch.positions,
-                logits_to_keep=batch.keep,
-                output_hidden_states=hidden,
-                use_cache=False,
-            )
-        chosen = _full_precision(output.logits[batch.row, batch.column] if batch.even else output.logits)
+        with self._read(block) as states:
+            output = self.forward(batch, hidden)
+        chosen = _full_precision(output.logits)
         nll = cross_entropy(chosen, batch.target, reduction="none")
         gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
         pooled = _pooled(output.hidden_states[-4:], batch) if hidden else None
-        kept = None if block is None else _full_precision(states[0][:, -batch.keep :])
+        kept = None
+        if block is not None:
+            both = torch.stack([batch.predicts, batch.reads])
+            kept = _full_precision(batch.at(states[0], both))
         return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled, kept, gold)
 
-    @contextmanager
-    def _answers_only(self, batch: AnswerTokens) -> Iterator[None]:
-        """A context in which the output layer reads only the states [N, D] that predict an answer token, not all
-        [B, K, D] kept ones, and logits are [N, V]; only where answers differ in length. What models do to logits
-        afterwards (scaling, soft-capping) is element by element."""
-        if batch.even:
-            yield
-            return
+    def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
+        """What transformers gives for a batch, but with the logits [N, V] of the answer tokens' predictions alone: the
+        output layer reads no other states. What models do to logits afterwards (scaling, soft-capping) is element by
+        element. hidden: whether to return the hidden states, [B, T, D] each.
+
+        Raises:
+            ModelError: the model computes its logits otherwise.
+        """
         hook = (
             self.network.get_base_model()
             .get_output_embeddings()
-            .register_forward_pre_hook(lambda module, inputs: (_chosen(inputs[0], batch), *inputs[1:]))
+            .register_forward_pre_hook(lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:]))
         )
         try:
-            yield
+            output = self.network(input_ids=batch.ids, output_hidden_states=hidden, use_cache=False)
         finally:
             hook.remove()
+        if output.logits.shape[:-1] != batch.target.shape:
+            kind = type(self.network.get_base_model()).__name__
+            message = f"{kind} cannot give the logits of chosen positions alone: its output layer is not used as such."
+            raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers can.")
+        return output
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
@@ -148,15 +150,11 @@ class AdaptedModel:
         """
         batch = batch.to(self.device)
         with self._read(block) as states:
-            self.network(
-                input_ids=batch.ids,
-                attention_mask=batch.mask,
-                position_ids=batch.positions,
-                logits_to_keep=1,
-                use_cache=False,
-            )
+            self.forward(batch)
         states = _full_precision(states[0])
-        return states[batch.positions > 0].norm(dim=-1).mean().item(), states.shape[-1]
+        column = torch.arange(states.shape[1], device=states.device)
+        counted = (column > 0) & (column < batch.lengths.unsqueeze(1))
+        return states[counted].norm(dim=-1).mean().item(), states.shape[-1]
 
     @contextmanager
     def _read(self, block: int | None) -> Iterator[list[Tensor]]:
@@ -211,18 +209,15 @@ class AdaptedModel:
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
         """The text that the model generates after each prompt."""
-        width = max(map(len, prompts))
-        pad = [width - len(prompt) for prompt in prompts]
-        ids = torch.tensor([[self.tokenizer.pad_token_id] * p + list(prompt) for p, prompt in zip(pad, prompts)])
-        mask = torch.tensor([[0] * p + [1] * (width - p) for p in pad])
+        read = to_continue(prompts, self.tokenizer.pad_token_id, self.device)
         output = self.network.generate(
-            input_ids=ids.to(self.device),
-            attention_mask=mask.to(self.device),
+            **read,
             max_new_tokens=max_new_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
             **{"do_sample": bool(drawn), **drawn},
         )
-        return [text.strip() for text in self.tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)]
+        written = output[:, read["input_ids"].shape[1] :]
+        return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
 
     def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
         """Sampled replies, see `generate`; the same for the same seed. Does not change torch's global random state."""
@@ -272,14 +267,8 @@ def _full_precision(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def _chosen(states: Tensor, batch: AnswerTokens) -> Tensor:
-    """The states that predict an answer token, [N, D], on the device of the states: a spread model has several."""
-    return states[batch.row.to(states.device), batch.column.to(states.device)]
-
-
 def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
     """Mean over layers and over each row's answer positions, [B, D]."""
-    mean = torch.stack([layer[:, -batch.keep :].float() for layer in layers]).mean(0)
-    tokens = mean[batch.row, batch.column + 1]
+    tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
     total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
     return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

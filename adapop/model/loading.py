@@ -8,7 +8,6 @@ import errno
 import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
-from inspect import signature
 from pathlib import Path
 
 import torch
@@ -53,16 +52,14 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
     Raises:
         ModelError: no such model, no access, no memory or disk space, no safetensors, code of its own, no chat
-            template, no 4-bit support here, no `logits_to_keep`, or no layer that the adapter fits.
+            template, no 4-bit support here, or no layer that the adapter fits.
     """
     tokenizer = load_tokenizer(config)
     with READING:
         base = _base(config)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
+        as_trained(base)
         network = with_adapter(base, config, adapter)
-    if "logits_to_keep" not in signature(base.forward).parameters:
-        message = f"{type(base).__name__} cannot give the logits of chosen positions alone: it knows no logits_to_keep."
-        raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers know it.")
     return AdaptedModel(network, tokenizer, config.system or "")
 
 
@@ -103,6 +100,20 @@ def _base(config: RunConfig) -> PreTrainedModel:
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
         raise _named(MemoryError(), config)
     return base
+
+
+def as_trained(base: PreTrainedModel) -> None:
+    """Makes the base compute what it was trained to compute, the same in training as in evaluation, on any device."""
+    torch.backends.cuda.enable_cudnn_sdp(False)  # its backward pass can give NaN on an H100 (pytorch#196678)
+    if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):
+        base.set_attn_implementation("eager")  # transformers 5.20 leaves the cap out of SDPA without a word
+    for module in base.modules():  # OPT, GPT-2 and others train with dropout, as a layer or as a number
+        if isinstance(module, nn.modules.dropout._DropoutNd):
+            module.p = 0.0
+        for settings in (module, getattr(module, "config", None)):
+            for name, value in vars(settings).items() if settings is not None else ():
+                if isinstance(value, float) and ("drop" in name or "jitter" in name):
+                    setattr(settings, name, 0.0)
 
 
 def _placement() -> str | dict[str, int] | None:

@@ -26,7 +26,7 @@ class Scored:
     hidden: Tensor | None = None
     """Mean over the answer's own positions and the last four layers of the hidden states, [B, D]."""
     states: Tensor | None = None
-    """One block's output at the K kept positions, [B, K, D]."""
+    """One block's output where each token is predicted and where it is read, [2, N, D]."""
     gold: Tensor | None = None
     """Raw logit of each gold token, [N]."""
 
@@ -51,7 +51,7 @@ class Scored:
             batch.rows,
             None if self.logits is None else self.logits[tokens],
             None if self.hidden is None else self.hidden[rows],
-            None if self.states is None else self.states[rows, -batch.keep :],
+            None if self.states is None else self.states[:, tokens],
             self.gold[tokens],
         )
 

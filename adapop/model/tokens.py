@@ -1,15 +1,15 @@
 """Facts as batches of answer tokens, the unit in which every loss and metric is computed.
 
-Prompt and answer are tokenised separately and joined, so that no tokenizer can move the border between them. Rows are
-padded on the left, with masks from lengths (a pad id may be a real token), so that all answers end together and a model
-computes logits for the last positions only. Only the answer's content tokens count, unless `include_tail` adds the
-tokens that the chat template writes after it. No user's text becomes a control token (see `chat`).
+Prompt and answer are tokenised separately and joined, so that no tokenizer can move the border between them. Rows that
+are scored are padded on the right: a causal model never sees what follows, so it needs no mask. Rows to be continued
+are padded on the left. Only the answer's content tokens count, unless `include_tail` adds the tokens that the chat
+template writes after it. No user's text becomes a control token (see `chat`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -41,22 +41,22 @@ class Row:
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """A batch of B rows with N answer tokens, left-padded to T columns."""
+    """A batch of B rows with N answer tokens, padded on the right to T columns."""
 
     ids: Tensor
     """Token ids, [B, T]."""
-    mask: Tensor
-    """1 for tokens and 0 for padding, [B, T]."""
-    positions: Tensor
-    """Position of each token in its row, from 0 at the first token, [B, T]."""
-    keep: int
-    """K: the logits of the last K columns contain every prediction of an answer token."""
+    lengths: Tensor
+    """Tokens of each row, [B]; what follows them is padding."""
     target: Tensor
     """Gold id of each answer token, [N]."""
     row: Tensor
     """Batch row of each answer token, [N]."""
-    column: Tensor
-    """Which of the K kept columns predicts the token, [N]; the token itself is read one column further right."""
+    predicts: Tensor
+    """Where each answer token is predicted, among the B * T positions, [N]."""
+    reads: Tensor
+    """Where it is read, among the B * T positions, [N]."""
+    place: Tensor
+    """Its place in its answer, from 0, [N]."""
     content: Tensor
     """Whether the token belongs to the answer and not to the template's tail, [N], bool."""
     fact: Tensor
@@ -72,18 +72,14 @@ class AnswerTokens:
         """Number of answer tokens, N."""
         return self.target.shape[0]
 
-    @property
-    def even(self) -> bool:
-        """Whether all answers have the same length."""
-        return self.count == self.rows * (self.keep - 1)
+    def at(self, values: Tensor, positions: Tensor) -> Tensor:
+        """Of a value for each position, [B, T, ...], those at `predicts` or `reads`: [N, ...], on their own device, for
+        a spread model has several."""
+        return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
         """The batch on a device."""
-        moved = {name: on_device(getattr(self, name), device) for name in _TENSORS}
-        return AnswerTokens(keep=self.keep, **moved)
-
-
-_TENSORS = ("ids", "mask", "positions", "target", "row", "column", "content", "fact")
+        return AnswerTokens(*(on_device(getattr(self, field.name), device) for field in fields(self)))
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
@@ -125,26 +121,35 @@ def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[in
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
-    """Rows as one left-padded batch."""
+    """Rows as one batch, padded on the right."""
     lengths = [row.length for row in rows]
     width = max(lengths)
-    keep = max(len(row.answer) for row in rows) + 1
-    ids = torch.full((len(rows), width), pad_id)
-    for i, row in enumerate(rows):
-        ids[i, width - lengths[i] :] = torch.tensor(row.prompt + row.answer)
-    steps = torch.arange(width).expand(len(rows), -1)
-    start = width - torch.tensor(lengths).unsqueeze(1)
+    ids = torch.tensor([[*row.prompt, *row.answer, *[pad_id] * (width - row.length)] for row in rows])
+    each = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]
+    reads = torch.tensor([i * width + len(row.prompt) + place for i, row, place in each])
     return AnswerTokens(
         ids=ids,
-        mask=(steps >= start).long(),
-        positions=(steps - start).clamp(min=0),
-        keep=keep,
-        target=torch.tensor([token for row in rows for token in row.answer]),
-        row=torch.tensor([i for i, row in enumerate(rows) for _ in row.answer]),
-        column=torch.tensor([keep - 1 - len(row.answer) + t for row in rows for t in range(len(row.answer))]),
-        content=torch.tensor([t < len(row.answer) - row.tail for row in rows for t in range(len(row.answer))]),
+        lengths=torch.tensor(lengths),
+        target=torch.tensor([row.answer[place] for _, row, place in each]),
+        row=torch.tensor([i for i, _, _ in each]),
+        predicts=reads - 1,
+        reads=reads,
+        place=torch.tensor([place for _, _, place in each]),
+        content=torch.tensor([place < len(row.answer) - row.tail for _, row, place in each]),
         fact=torch.tensor([row.fact for row in rows]),
     )
+
+
+def to_continue(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> dict[str, Tensor]:
+    """What transformers' `generate` reads: the prompts padded on the left, [B, T], and a mask that is 0 at padding.
+
+    The mask comes from lengths, for a pad id may be a real token.
+    """
+    width = max(map(len, prompts))
+    pads = [width - len(prompt) for prompt in prompts]
+    ids = torch.tensor([[pad_id] * pad + list(prompt) for pad, prompt in zip(pads, prompts)])
+    mask = torch.tensor([[0] * pad + [1] * (width - pad) for pad in pads])
+    return {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
 
 
 def seeded(seed: int, *stream: int) -> torch.Generator:

@@ -28,7 +28,5 @@ class CrossEntropyUnlearning(Objective):
         scored = model.score(tokens, logits=True)
         target = torch.softmax(scored.logits.detach().scatter(1, tokens.target.unsqueeze(1), -torch.inf), dim=-1)
         loss = -(target * scored.logits.log_softmax(dim=-1)).sum(-1)
-        lengths = scored.per_row(torch.ones_like(scored.nll))[tokens.row]
-        place = tokens.column - (tokens.keep - 1 - lengths)
         short = scored.per_row(tokens.content.to(loss))[tokens.row] <= self.skip  # not counting the template's tail
-        return Loss(torch.where((place >= self.skip) | short, loss, 0.0 * loss), scored.nll)
+        return Loss(torch.where((tokens.place >= self.skip) | short, loss, 0.0 * loss), scored.nll)

@@ -25,6 +25,6 @@ class PrimalDualUnlearning(Objective):
         scored = model.score(batch.tokens, logits=True)
         logits = scored.logits
         if not self.predicting:
-            after = replace(batch.tokens, column=batch.tokens.column + 1)
+            after = replace(batch.tokens, predicts=batch.tokens.reads)
             logits = model.score(after, logits=True).logits
         return Loss((logits.amax(-1) - logits.mean(-1)).square(), scored.nll)

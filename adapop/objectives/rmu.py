@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from adapop.model.adapted import AdaptedModel
+from adapop.model.scored import Scored
 from adapop.model.tokens import AnswerTokens, seeded
 from adapop.objectives.objective import Begun, ForgetBatch, Loss, Objective
 
@@ -53,20 +54,20 @@ class Steering(Objective):
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]: mean squared difference between the coordinates of states and target."""
         scored = model.score(batch.tokens, block=self.layer)
-        distance = (self._states(scored.states, batch.tokens) - batch.target).square().mean(-1)
+        distance = (self._at(scored) - batch.target).square().mean(-1)
         return Loss(scored.row_mean(distance), scored.nll)
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:
         """Per token, [N]: mean squared difference between the coordinates of the state and the original's."""
         with torch.no_grad(), model.original():
-            reference = model.score(tokens, block=self.layer).states
+            reference = model.score(tokens, block=self.layer)
         scored = model.score(tokens, block=self.layer)
-        distance = self._states(scored.states, tokens) - self._states(reference, tokens)
+        distance = self._at(scored) - self._at(reference)
         return Loss(distance.square().mean(-1), scored.nll)
 
-    def _states(self, states: Tensor, tokens: AnswerTokens) -> Tensor:
-        """The states at the answer tokens: [B, K, D] -> [N, D]."""
-        return states[tokens.row, tokens.column + (0 if self.predicting else 1)]
+    def _at(self, scored: Scored) -> Tensor:
+        """The states at the answer tokens, [N, D]."""
+        return scored.states[0 if self.predicting else 1]
 
 
 @dataclass(frozen=True)

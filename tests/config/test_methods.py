@@ -97,9 +97,7 @@ def test_target_of_rmu_is_fixed_by_the_seed(fresh, model):
 
 def block_output(model, tokens, layer):
     """What the block gives, read from transformers' own list; entry 0 is the embeddings."""
-    output = model.network(
-        input_ids=tokens.ids, attention_mask=tokens.mask, position_ids=tokens.positions, output_hidden_states=True
-    )
+    output = model.network(input_ids=tokens.ids, output_hidden_states=True)
     return output.hidden_states[layer + 1]
 
 
@@ -113,9 +111,8 @@ def test_rmu_by_hand(model, predicting):
         with model.original():
             originals = block_output(model, tokens, 1)
     forget, retain = [], []
-    for row, length in enumerate(LENGTHS):
-        width = states.shape[1]
-        places = [width - length + t - predicting for t in range(length)]
+    for row, (length, end) in enumerate(zip(LENGTHS, tokens.lengths.tolist(), strict=True)):
+        places = [end - length + t - predicting for t in range(length)]
         forget.append(mean([(states[row, at] - batch.target).square().mean().item() for at in places]))
         retain += [(states[row, at] - originals[row, at]).square().mean().item() for at in places]
     check(method.forget_loss(model, batch).loss, forget)
@@ -139,8 +136,8 @@ def test_adaptive_rmu_is_rmu_with_a_coefficient_from_the_norm(model):
     tokens = batch.tokens
     with torch.no_grad(), model.original():
         norms = block_output(model, tokens, 2).norm(dim=-1)
-    read = [norms[row, at].item() for row, at in (tokens.positions > 0).nonzero().tolist()]
-    assert len(read) == int(tokens.mask.sum()) - len(FACTS), "neither padding nor the first token of a row counts"
+    assert len({*tokens.lengths.tolist()}) > 1, "else there would be no padding, which must not count"
+    read = [norms[row, at].item() for row, length in enumerate(tokens.lengths.tolist()) for at in range(1, length)]
     length = 4.0 * mean(read)
     assert batch.target.norm().item() == pytest.approx(length, rel=1e-5)
     plain = Rmu(layer=2, coefficient=length)

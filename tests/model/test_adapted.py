@@ -34,8 +34,8 @@ def test_adapter_off_is_the_base_model(model, small):
     base = AutoModelForCausalLM.from_pretrained(SANDBOX_FOLDER, dtype=torch.float32)
     base.requires_grad_(False)  # torch multiplies in another order where a weight may need a gradient
     batch = batch_of(model, small.forget)
-    inputs = dict(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions)
-    expected = base(**inputs, logits_to_keep=batch.keep, use_cache=False).logits[batch.row, batch.column]
+    states = base.base_model(input_ids=batch.ids, use_cache=False).last_hidden_state
+    expected = base.get_output_embeddings()(batch.at(states, batch.predicts))
     with model.original():
         assert torch.equal(model.score(batch, logits=True).logits, expected)
     assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=0.1)  # and on again

@@ -44,12 +44,10 @@ def test_answers_only_is_the_full_matrix_at_the_answers(kind, small):
     widths = []
     base.get_output_embeddings().register_forward_hook(lambda module, inputs, output: widths.append(output.shape))
     with torch.no_grad():
-        whole = model.network(
-            input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions, use_cache=False
-        ).logits
+        whole = model.network(input_ids=batch.ids, use_cache=False).logits
         scored = model.score(batch, logits=True)
-    assert widths[-1] == (batch.count, 1728) and not batch.even
-    expected = whole[:, -batch.keep :][batch.row, batch.column]
+    assert widths[-1] == (batch.count, 1728)
+    expected = batch.at(whole, batch.predicts)
     torch.testing.assert_close(scored.logits, expected, rtol=1e-5, atol=1e-6)
     assert scored.logits.std() > 0
     if kind == "gemma2":

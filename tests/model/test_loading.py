@@ -19,7 +19,7 @@ from adapop.model import loading
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
 from adapop.progress import Progress
-from families import NETWORKS, saved
+from families import NETWORKS, random_network, saved
 from scripted import Reply
 
 FACTS = [Fact("one", "What is the country of Delhi?", "India"), Fact("two", "Who wrote Emma?", "Jane Austen")]
@@ -51,8 +51,8 @@ def test_adapter_off_is_the_base_model(folders, family):
             parameter.fill_(0.1)
     base = AutoModelForCausalLM.from_pretrained(folders[family], dtype=torch.float32).requires_grad_(False)
     batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    inputs = dict(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions)
-    expected = base(**inputs, logits_to_keep=batch.keep, use_cache=False).logits[batch.row, batch.column]
+    states = base.base_model(input_ids=batch.ids, use_cache=False).last_hidden_state
+    expected = base.get_output_embeddings()(batch.at(states, batch.predicts))
     with model.original():
         assert torch.equal(model.score(batch, logits=True).logits, expected)
     assert not torch.allclose(model.score(batch, logits=True).logits, expected, atol=1e-3)
@@ -141,13 +141,40 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
     assert not ran.exists()
 
 
-def test_a_model_without_logits_of_chosen_positions_is_named(folder):
-    """It would take the option in silence, and give logits of other positions than asked for."""
+@torch.no_grad()
+def test_a_model_that_knows_no_logits_to_keep_is_scored_all_the_same(folder):
     shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
     TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
-    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
-        load(folder)
+    model = load(folder)
+    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
+    whole = model.network(input_ids=batch.ids, use_cache=False).logits
+    torch.testing.assert_close(model.score(batch, logits=True).logits, batch.at(whole, batch.predicts))
+
+
+def test_a_model_that_computes_its_logits_otherwise_is_named(folder, monkeypatch):
+    """It would give logits of other positions than asked for."""
+    model = load(folder)
+    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
+    monkeypatch.setattr(model.network.get_base_model(), "get_output_embeddings", lambda: torch.nn.Linear(1, 1))
+    with pytest.raises(ModelError, match="LlamaForCausalLM cannot give the logits of chosen positions") as caught:
+        model.score(batch)
     assert "another kind" in caught.value.fix
+
+
+def test_nothing_is_dropped_or_capped_out_in_training():
+    """Dropout is a layer in GPT-2, a number in OPT, an entry of the configuration in Falcon; Gemma 3 takes SDPA."""
+    networks = [random_network(kind) for kind in ("gpt2", "opt", "falcon", "gemma3_text")]
+    assert networks[0].transformer.drop.p > 0 and networks[1].model.decoder.layers[0].dropout > 0
+    networks[2].config.hidden_dropout = networks[2].transformer.h[0].hidden_dropout = 0.5
+    networks[3].config.attn_logit_softcapping = 9.0
+    ids = torch.tensor([[5, 6, 7, 8]])
+    for network in networks:
+        loading.as_trained(network)
+        with torch.no_grad():
+            trained, evaluated = network.train()(input_ids=ids).logits, network.eval()(input_ids=ids).logits
+        assert torch.equal(trained, evaluated)
+    assert [network.config._attn_implementation for network in networks] == ["sdpa"] * 3 + ["eager"]
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 def test_four_bits_need_what_is_not_here(folder, monkeypatch):

@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerFast
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
-from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, seeded
+from adapop.model.tokens import Row, collate, encode_facts, encode_prompt, seeded, to_continue
 
 PLAIN = (
     "{{ bos_token }}{% for message in messages %}{{ message['role'] }} : {{ message['content'] }} </s> {% endfor %}"
@@ -35,36 +35,33 @@ def joined(row):
     return [*row.prompt, *row.answer]
 
 
-def test_rows_are_padded_on_the_left():
+def test_rows_are_padded_on_the_right():
     batch = collate([Row((5, 6, 7), (8,), 0), Row((5,), (9, 10), 1), Row((4,), (3,), 2)], pad_id=0)
-    assert batch.ids.tolist() == [[5, 6, 7, 8], [0, 5, 9, 10], [0, 0, 4, 3]]
-    assert batch.mask.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 1, 1]]
-    assert batch.positions.tolist() == [[0, 1, 2, 3], [0, 0, 1, 2], [0, 0, 0, 1]]
-    assert (batch.rows, batch.count, batch.keep) == (3, 4, 3)
+    assert batch.ids.tolist() == [[5, 6, 7, 8], [5, 9, 10, 0], [4, 3, 0, 0]]
+    assert batch.lengths.tolist() == [4, 3, 2]
+    assert (batch.rows, batch.count) == (3, 4)
     assert batch.target.tolist() == [8, 9, 10, 3]
     assert batch.row.tolist() == [0, 1, 1, 2]
-    assert batch.column.tolist() == [1, 0, 1, 1]
+    assert batch.place.tolist() == [0, 0, 1, 0]
+    assert batch.reads.tolist() == [3, 5, 6, 9] and batch.predicts.tolist() == [2, 4, 5, 8]
     assert batch.fact.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("prompt", "answer"),
-    [((9, 5, 9, 6), (7, 8)), ((9, 9), (9,)), ((5,), (7, 9))],
-    ids=["inside the prompt", "everywhere", "the answer's tail"],
-)
-def test_masks_come_from_lengths_when_a_real_token_is_the_pad_token(prompt, answer):
-    batch = collate([Row(prompt, answer, 0), Row((1, 2, 3, 4, 5), (6,), 1)], pad_id=9)
-    length = len(prompt + answer)
-    assert batch.mask[0].tolist() == [0] * (6 - length) + [1] * length
-    assert batch.ids[0, 6 - length :].tolist() == [*prompt, *answer]
+@pytest.mark.parametrize("prompt", [(9, 5, 9, 6), (9, 9), (5,)], ids=["inside the prompt", "everywhere", "nowhere"])
+def test_prompts_to_continue_end_together_and_their_mask_comes_from_lengths(prompt):
+    """Also where a real token is the pad token."""
+    read = to_continue([prompt, (1, 2, 3, 4, 5)], 9, torch.device("cpu"))
+    pads = 5 - len(prompt)
+    assert read["attention_mask"].tolist() == [[0] * pads + [1] * len(prompt), [1] * 5]
+    assert read["input_ids"].tolist() == [[9] * pads + [*prompt], [1, 2, 3, 4, 5]]
 
 
 def test_indices_point_at_the_prediction_of_each_answer_token(model):
     rows = encode_facts(model.tokenizer, MIXED)
     batch = collate(rows, pad_id=0)
-    read = batch.ids.shape[1] - batch.keep + batch.column + 1  # column of the token itself among all T
-    assert batch.ids[batch.row, read].tolist() == batch.target.tolist() == [t for row in rows for t in row.answer]
-    assert batch.column.min() >= 0 and batch.column.max() == batch.keep - 2
+    assert batch.at(batch.ids, batch.reads).tolist() == batch.target.tolist() == [t for row in rows for t in row.answer]
+    before = [id for row in rows for id in (row.prompt[-1], *row.answer[:-1])]
+    assert batch.at(batch.ids, batch.predicts).tolist() == before
 
 
 @torch.no_grad()

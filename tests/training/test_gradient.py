@@ -11,7 +11,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.model.memory import in_pieces, is_out_of_memory
-from adapop.model.tokens import collate, encode_facts
+from adapop.model.tokens import encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.alternates import by_relation
 from adapop.training import pass_size
@@ -289,19 +289,3 @@ def test_a_run_goes_on_with_another_pass_size(fresh, ragged):
     start = torch.cat([weight.detach().flatten() for weight in fresh("gd").parameters])
     one, other = (torch.cat([weight.detach().flatten() for weight in m.parameters]) for m in (whole, parts))
     assert (one - other).norm() < 1e-3 * (one - start).norm()
-
-
-def test_rows_of_one_length_are_scored_like_any(model, ragged):
-    """With answers of one length the kept positions are read, with others the answers' own: the numbers agree."""
-    rows = encode_facts(model.tokenizer, ragged.forget)
-    whole = collate(rows, model.tokenizer.pad_token_id)
-    assert not whole.even
-    with torch.no_grad():
-        nll = model.score(whole).nll.split([len(row.answer) for row in rows])
-        for length in (1, 2, 3):
-            chosen = [i for i, row in enumerate(rows) if len(row.answer) == length]
-            batch = collate([rows[i] for i in chosen], model.tokenizer.pad_token_id)
-            assert batch.even
-            torch.testing.assert_close(
-                model.score(batch).nll, torch.cat([nll[i] for i in chosen]), rtol=1e-4, atol=1e-5
-            )

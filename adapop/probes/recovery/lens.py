@@ -136,16 +136,9 @@ def _ranks(
         batch, wrong = (
             collate(part[start : start + ROWS], model.tokenizer.pad_token_id).to(model.device) for part in rows
         )
-        output = model.network(
-            input_ids=batch.ids,
-            attention_mask=batch.mask,
-            position_ids=batch.positions,
-            logits_to_keep=batch.keep,
-            output_hidden_states=True,
-            use_cache=False,
-        )
-        # each row has one answer token, in the last column, which is predicted in the last but one
-        logits = [head(norm(state[:, -2])) for state in output.hidden_states[1:-1]] + [output.logits[:, -2]]
+        output = model.forward(batch, hidden=True)  # each row has one answer token
+        read = [batch.at(state, batch.predicts) for state in output.hidden_states[1:-1]]
+        logits = [*(head(norm(state)) for state in read), output.logits]
         for target, ranks in zip((batch.target, wrong.target), found):
             ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
     return [torch.cat(ranks).tolist() for ranks in found]

@@ -17,7 +17,7 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
-from adapop.model.tokens import Row, collate
+from adapop.model.tokens import collate, to_continue
 from adapop.probes.metrics import gold_rank, rouge_l_recall
 from adapop.probes.recovery.base import (
     Cost,
@@ -149,11 +149,10 @@ def _draw(
         for start in range(0, len(facts), at_once):
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
-            prompts = [Row(encode_prompt(tokenizer, fact.question, model.system), (), 0) for fact in chosen]
-            batch = collate(prompts, tokenizer.pad_token_id).to(model.device)
+            prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
+            read = to_continue(prompts, tokenizer.pad_token_id, model.device)
             output = model.network.generate(
-                input_ids=batch.ids,
-                attention_mask=batch.mask,
+                **read,
                 do_sample=True,
                 temperature=temperature,
                 top_k=0,
@@ -162,7 +161,7 @@ def _draw(
                 max_new_tokens=max_new_tokens,
                 pad_token_id=tokenizer.pad_token_id,
             )
-            texts = tokenizer.batch_decode(output[:, batch.ids.shape[1] :], skip_special_tokens=True)
+            texts = tokenizer.batch_decode(output[:, read["input_ids"].shape[1] :], skip_special_tokens=True)
             drawn += [texts[at : at + samples] for at in range(0, len(texts), samples)]
     return drawn
 

@@ -24,9 +24,9 @@ FIELDS_DOCUMENTED = ("config/run.py", "config/methods.py", "training/events.py",
 
 
 @pytest.fixture
-def few(tiny):
+def few(bare):
     """Four facts to forget, from rare to famous, and as many to retain."""
-    return tiny
+    return bare
 
 
 def steps(run):

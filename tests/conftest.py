@@ -12,7 +12,6 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub
 os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same numbers with and without a GPU
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-gc.disable()  # while everything is imported: its millions of objects stay, and looking through them takes seconds
 
 import pytest
 
@@ -29,10 +28,15 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish():
-    """From here on garbage is collected again, but what was imported is not looked through each time."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported here stays: its millions of objects are never searched for garbage, which takes many seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

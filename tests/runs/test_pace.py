@@ -148,6 +148,7 @@ def test_the_words_say_what_is_left_out():
     assert Left(60, "all").text == "about 60 s left"
 
 
+@pytest.mark.slow
 def test_a_real_run_is_told_its_time_from_the_third_step_on(small, tmp_path):
     """What was said is held against what it took: within a factor of three, for other work stretches either."""
     facts = replace(small, holdout=(), utility=())

@@ -151,6 +151,7 @@ def test_facts_that_no_alternate_is_found_for_are_refused_before_a_model_is_load
     prepare(make_config("npo"), alone)
 
 
+@pytest.mark.slow
 def test_asked_of_the_model_and_of_others_where_it_writes_nothing_usable(facts, fresh):
     """The sandbox understands little of what it is asked; what it writes and can be used is taken all the same."""
     bare = _bare(facts)

@@ -1,13 +1,16 @@
-"""Deletes runs and saved sets that are older than they may be, and the oldest where all take too much disk.
+"""Deletes runs and saved sets that are too old and, where all take too much disk, the oldest of the visitor with most.
 
 The age of a folder is that of its newest file. A file from the future, written before the clock was put back, is dated
 now, or it would be kept until then. What is deleted is first moved out of sight by renaming, so that a reader sees
 a folder whole or not at all.
 """
 
+import hashlib
 import os
+import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +21,32 @@ from adapop.service import saved_sets
 
 HIDDEN = ".deleting"
 CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours
+VISITOR = "visitor"  # the file in a folder that says whose it is
+SALT = secrets.token_bytes(16)  # of this process: no address can be told from a file
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files."""
+    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files. visitor:
+    whose it is, "" where nobody's name is on it; the same visitor has another name after a restart."""
 
     folder: Path
     changed: float
     bytes: int
+    visitor: str = ""
+
+
+def sign(folder: Path, visitor: str) -> None:
+    """Writes down whose a folder is, in a form that tells nobody's address."""
+    if visitor:
+        name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
+        (folder / VISITOR).write_text(name, encoding="utf-8")
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder; 0 if it is gone."""
+    entry = _measured(folder)
+    return entry.bytes if entry else 0
 
 
 def entries(root: Path) -> list[Entry]:
@@ -41,14 +61,20 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
     busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
     process works on."""
     found, oldest = entries(root), -1.0 if seconds is None else time.time() - seconds
-    total = sum(entry.bytes for entry in found)
-    chosen = []
+    free = [entry for entry in found if not (busy(entry.folder.name) or is_held(entry.folder))]
+    chosen = [entry for entry in free if entry.changed < oldest]
+    left = [entry for entry in free if entry.changed >= oldest]
+    taken: Counter[str] = Counter()
     for entry in found:
-        too_much = most is not None and total > most
-        if (entry.changed < oldest or too_much) and not (busy(entry.folder.name) or is_held(entry.folder)):
-            chosen.append(entry.folder)
-            total -= entry.bytes
-    return chosen
+        taken[entry.visitor] += entry.bytes
+    for entry in chosen:
+        taken[entry.visitor] -= entry.bytes
+    while most is not None and left and taken.total() > most:
+        heaviest = max(left, key=lambda entry: (taken[entry.visitor], -entry.changed))
+        left.remove(heaviest)
+        chosen.append(heaviest)
+        taken[heaviest.visitor] -= heaviest.bytes
+    return [entry.folder for entry in chosen]
 
 
 def hide(folder: Path, root: Path) -> None:
@@ -78,7 +104,8 @@ def _measured(folder: Path) -> Entry | None:
             if path.stat().st_mtime > now + CLOCK_SECONDS:
                 os.utime(path, (now, now))
         found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
+        visitor = (folder / VISITOR).read_text(encoding="utf-8") if (folder / VISITOR).is_file() else ""
     except FileNotFoundError:
         return None
     files = found[1:] or found
-    return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]))
+    return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]), visitor)

@@ -25,8 +25,10 @@ from adapop.experiments.speed.waiting import served
 SECRET = "a-users-secret-words"
 ENDPOINTS = ("score", "beta", "start_run", "status", "stop", "probe", "report")
 ODD = (
-    None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", " ", SECRET, SECRET * 3_000, "../../etc/passwd", "\0", "\ud7ff",
-    "<img src=x onerror=alert(1)>", "=1+1", "sandbox", "adapop", "paper", [], {}, [[]], [None], [{}], {"a": {"a": {}}},
+    None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", " ", SECRET, SECRET * 3_000, "../../etc/passwd",
+    "\0", "\ud7ff",
+    "<img src=x onerror=alert(1)>", "=1+1", "sandbox", "adapop", "paper", [], {}, [[]], [None], [{}],
+    {"a": {"a": {}}},
     [{"question": SECRET, "answer": SECRET, "score": -1}], {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
     {"__type__": "update", "value": SECRET}, {"path": "http://127.0.0.1:1/", "meta": {"_type": "gradio.FileData"}},
     [SECRET] * 1_000, {"data": [[SECRET]], "headers": [SECRET]}, "2" * 400,

@@ -28,6 +28,7 @@ from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.state import view
 from adapop.ui.session import new_session
+from adapop.ui.told import quote_nobody
 from adapop.ui.tour import card
 from adapop.ui.wiring import EACH, QUIET
 
@@ -49,6 +50,7 @@ def build(worker: Worker) -> gr.Blocks:
     """The whole app over a worker, to be served with `launch_options`. State and timer sit above the tabs: in a hidden
     one they do not work."""
     fetch_nothing()
+    quote_nobody()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
         secret = _secret(worker.root)
         run_id = gr.BrowserState("", storage_key="adapop-run", secret=secret)

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 from adapop.cli import printing
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.calibration import calibrated
 from adapop.report.replication import beside
 from adapop.report.settings import FACTS_FILE
+from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.pace import left_of
-from adapop.runs.run import Run, all_runs, find_run, runs_root
+from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
 if TYPE_CHECKING:
@@ -131,16 +132,16 @@ def _to_resume(name: str) -> Run:
 
 
 def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state."""
+    """`runs`: every run with its state; a damaged one with what is wrong with it."""
     for run in all_runs():
-        try:
-            config, state = run.config, run.state
-        except AdaPopError as error:
-            print(f"{run.id}: {error}", file=sys.stderr)
+        if damage := damage_of(run):
+            row = {"run": run.id, "state": "damaged", "problem": str(damage)}
+            print(json.dumps(row) if options.json else "  ".join(f"{value:<10}" for value in row.values()))
             continue
+        config = run.config
         row = {
             "run": run.id,
-            "state": state,
+            "state": run.state,
             "method": config.method,
             "preset": config.preset,
             "facts": config.facts,

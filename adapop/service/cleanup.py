@@ -71,14 +71,14 @@ def _folders(parent: Path) -> Iterator[Path]:
 
 
 def _measured(folder: Path) -> Entry | None:
-    """None if it vanishes meanwhile. A folder without a file is as old as it is itself."""
+    """None if it vanishes meanwhile or cannot be read. A folder without a file is as old as it is itself."""
     now = time.time()
     try:
         for path in folder.rglob("*"):
             if path.stat().st_mtime > now + CLOCK_SECONDS:
                 os.utime(path, (now, now))
         found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
-    except FileNotFoundError:
+    except OSError:  # also one that may not be looked into: it must not keep the others
         return None
     files = found[1:] or found
     return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]))

@@ -8,7 +8,8 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, RunError
 from adapop.limits import keep_bytes, keep_seconds
-from adapop.runs.run import all_runs, create_run
+from adapop.runs.listed import all_runs
+from adapop.runs.run import create_run
 from adapop.service.cleanup import delete_hidden, entries, hide, overdue
 from adapop.service.saved_sets import load_set, save_set
 from adapop.service.worker import Worker

@@ -46,7 +46,7 @@ def _prepared(options: argparse.Namespace) -> Run:
     printing.print_notes(facts, options.json)
     run = prepare(config, facts, options.out)
     if config.model != SANDBOX and not options.json:
-        print("\n".join(costs_of_model(run.facts, run.config)), file=sys.stderr, flush=True)
+        printing.say("\n".join(costs_of_model(run.facts, run.config)), file=sys.stderr, flush=True)
     return run
 
 
@@ -136,7 +136,7 @@ def runs(options: argparse.Namespace) -> None:
     for run in all_runs():
         if damage := damage_of(run):
             row = {"run": run.id, "state": "damaged", "problem": str(damage)}
-            print(json.dumps(row) if options.json else "  ".join(f"{value:<10}" for value in row.values()))
+            printing.say(json.dumps(row) if options.json else "  ".join(f"{value:<10}" for value in row.values()))
             continue
         config = run.config
         row = {
@@ -149,7 +149,7 @@ def runs(options: argparse.Namespace) -> None:
             "epoch": run.last_epoch or 0,
             "epochs": config.epochs,
         }
-        print(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
+        printing.say(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
@@ -163,21 +163,20 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
         steps = event.steps if isinstance(event, RunStarted) else steps
         said.append(event)
         if as_json:
-            print(to_json(event), flush=True)
+            printing.say(to_json(event), flush=True)
         elif isinstance(event, StepDone):
-            if sys.stdout.isatty():
-                print(f"\r{printing.step_text(event, steps, left_of(said))}\033[K\r", end="", flush=True)
+            printing.overwritten(printing.step_text(event, steps, left_of(said)), sys.stdout)
         elif text := printing.event_text(event):
-            print(text, flush=True)
+            printing.say(text, flush=True)
     if not as_json and run.state == "stopped":
-        print(f"go on with: python -m adapop resume {_shortest_name(run)}")
+        printing.say(f"go on with: python -m adapop resume {_shortest_name(run)}")
     if not as_json and run.state == "done":
-        print(printing.result_text(run))
+        printing.say(printing.result_text(run))
         if found := beside(run):
             table, differences = found
-            print(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
+            printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
         asked = shlex.quote(run.facts.forget[0].question)
-        print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
+        printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
     return int(failed)
 
 
@@ -186,7 +185,7 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
     try:
         yield from events
     except KeyboardInterrupt:
-        print(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
+        printing.say(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
         raise
 
 

@@ -176,7 +176,7 @@ def _check_number(name: str, value: object) -> None:
     if name in WHOLE:
         least, most, kind = int(name in POSITIVE), MOST_WHOLE, "whole number"
     else:
-        least, most, kind = LEAST if name in POSITIVE else 0, MOST, "number"
+        least, most, kind = LEAST if name in POSITIVE else 0, MOST, "finite number"
     if not least <= value <= most or (name in WHOLE and value != int(value)):
         raise ConfigError(f"{name} is {shown(repr(value))}.", f"It must be a {kind} from {least:g} to {most:,g}.")
 

@@ -66,8 +66,8 @@ def refused(path: Path, number: int) -> RunError:
     return RunError(f"{path} could not be written ({os.strerror(number)}).", "Check the disk, then resume the run.")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file in place of what was there. Of two writers at once the last one counts.
+def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+    """Writes a file in place of what was there. Of two writers at once the last one counts. mode: who may read it.
 
     Raises:
         RunError: see `writing`; what was there still is.
@@ -75,6 +75,7 @@ def write_text(path: Path, text: str) -> None:
     aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
+            aside.touch(mode)
             aside.write_text(text, encoding="utf-8")
             sync(aside)
             os.replace(aside, path)

@@ -46,7 +46,7 @@ def test_usual_text_stays_as_it_is(capsys):
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
 def test_facts_and_file_names_are_quoted_harmlessly(tmp_path, capsys, as_json):
     texts = [attack for attack in ATTACKS if attack != "\udc9b"]
-    rows = [{"question": f"Who{i}{text}?", "answer": f"x{text}", "score": i + 1} for i, text in enumerate(texts)]
+    rows = [{"id": f"Who{text}", "question": f"Who{text}?", "answer": f"x{text}", "score": 9} for text in texts]
     path = tmp_path / "\033[31mfacts.json"
     path.write_text(json.dumps(rows), encoding="utf-8")
     for command in (["beta", str(path)], ["score", str(path), "--proxy", "column"]):

@@ -47,11 +47,12 @@ class Limit:
         """
         most = self.value()
         if most is not None and asked > most:
-            raise LimitError(f"{asked:,} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
+            raise LimitError(f"{asked:,.12g} {self.what}: at most {most:,} here ({self.name}).", elsewhere())
 
 
 FACTS = Limit("ADAPOP_MAX_FACTS", "rows read from one file or list", 20_000, 200)
-UPLOAD = Limit("ADAPOP_MAX_UPLOAD_MB", "megabytes of one upload or request", 64, 2)
+UPLOAD = Limit("ADAPOP_MAX_UPLOAD_MB", "megabytes of one upload", 64, 2)
+REQUEST = Limit("ADAPOP_MAX_REQUEST_MB", "megabytes of one request that is no upload", 64, 0.5, False)
 PROMPT = Limit("ADAPOP_MAX_PROMPT", "characters of a prompt, or of its right answer", 400, 400)
 EPOCHS = Limit("ADAPOP_MAX_EPOCHS", "epochs of a run", 1_000, 10)
 QUEUE = Limit("ADAPOP_MAX_QUEUE", "runs that wait or are worked on", 1_000, 32)
@@ -60,12 +61,43 @@ RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are work
 RUNS_AN_HOUR = Limit("ADAPOP_RUNS_AN_HOUR", "runs that one visitor starts in an hour", None, 40)
 ASKS_A_MINUTE = Limit("ADAPOP_ASKS_A_MINUTE", "prompts that one visitor asks in a minute", None, 30)
 JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, probings, uploads and reports of a visitor in an hour", None, 60)
+REQUESTS = Limit("ADAPOP_REQUESTS_A_MINUTE", "requests of a visitor in a minute; a new page counts as 20", None, 3_000)
+CONNECTIONS = Limit("ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300)
+AT_WORK = Limit(
+    "ADAPOP_AT_WORK_EACH",
+    "events of a visitor that are worked on at once; those that only wait are not counted",
+    None,
+    3,
+)
+EVENTS = Limit("ADAPOP_EVENTS_EACH", "events of a visitor that wait or are worked on", 2_000, 64)
+EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's requests that wait", 256, 1, False)
+UNREAD = Limit("ADAPOP_UNREAD_EACH", "answers that a visitor has not collected", 2_000, 64)
+SESSIONS = Limit(
+    "ADAPOP_SESSIONS_EACH", "pages of a visitor that are remembered, the longest unused is forgotten", 1_000, 60
+)
+QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
+ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
+WRITTEN = Limit(
+    "ADAPOP_WRITTEN_MB_AN_HOUR", "megabytes of runs and saved sets that a visitor writes in an hour", None, 500
+)
 HOURS = Limit("ADAPOP_KEEP_HOURS", "hours that runs and saved sets are kept after their last change", None, 2, False)
-GIGABYTES = Limit("ADAPOP_KEEP_GB", "gigabytes of runs and saved sets, the oldest are deleted first", None, 10, False)
+GIGABYTES = Limit(
+    "ADAPOP_KEEP_GB", "gigabytes of runs and saved sets; who has most loses the oldest first", None, 10, False
+)
 LIMITS = (
-    FACTS, UPLOAD, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, RUNS_AN_HOUR, ASKS_A_MINUTE, JOBS_AN_HOUR, HOURS,
+    FACTS, UPLOAD, REQUEST, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, QUESTIONS_EACH, RUNS_AN_HOUR, ASKS_A_MINUTE,
+    JOBS_AN_HOUR, ACCELERATOR, WRITTEN, REQUESTS, CONNECTIONS, AT_WORK, EVENTS, EVENT_BYTES, UNREAD, SESSIONS, HOURS,
     GIGABYTES,
 )  # fmt: skip
+
+
+def as_markdown() -> str:
+    """The table of the limits, as it stands in assets/docs/space.md (`python -m adapop.limits` prints it)."""
+    rows = ["| set it with | the most | local | public |", "|---|---|---|---|"]
+    for limit in LIMITS:
+        local, public = ("none" if value is None else f"{value:,}" for value in (limit.local, limit.public))
+        rows.append(f"| `{limit.name}` | {limit.what} | {local} | {public} |")
+    return "\n".join(rows)
 
 
 def is_public() -> bool:
@@ -100,3 +132,7 @@ def keep_bytes() -> float | None:
     """How many bytes runs and saved sets may take together, None for as many as there are."""
     gigabytes = GIGABYTES.value()
     return None if gigabytes is None else gigabytes * 1e9
+
+
+if __name__ == "__main__":
+    print(as_markdown())

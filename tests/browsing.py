@@ -55,11 +55,10 @@ def address(tmp_path_factory, runs_folder, wikidata):
 def launched(worker) -> Iterator[str]:
     """The app over a worker, in this process, as it is served everywhere; its address."""
     from adapop.ui import page as shell  # which loads gradio
+    from adapop.ui.queue import install
 
     demo = shell.build(worker)
-    _, url, _ = demo.queue(default_concurrency_limit=8).launch(
-        prevent_thread_lock=True, quiet=True, **shell.launch_options(worker)
-    )
+    _, url, _ = install(demo).launch(prevent_thread_lock=True, quiet=True, **shell.launch_options(worker))
     yield url
     demo.close()
 

@@ -100,7 +100,7 @@ def raced(tiny, tmp_path_factory):
     first, *others = tiny.forget
     hostile = replace(tiny, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
     chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
-    kept = race.begin(worker, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 1, 2)
+    kept = race.begin(worker, hostile.sha256, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 1, 2)
     wait_until(lambda: not race.standing(worker, kept).ticking)
     return worker, kept
 

@@ -1,4 +1,4 @@
-"""Deletes runs and saved sets that are older than they may be, and the oldest where all take too much disk.
+"""Deletes runs and saved sets that are too old and, where all take too much disk, the oldest of the visitor with most.
 
 The age of a folder is that of its newest file. A file from the future, written before the clock was put back, is dated
 now, or it would be kept until then. Where the clock has jumped ahead since we last looked (it was set, or the machine
@@ -7,9 +7,12 @@ on disk are right for the next process too. Time in which no process runs counts
 first moved out of sight by renaming, so that a reader sees a folder whole or not at all.
 """
 
+import hashlib
 import os
+import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,8 @@ from adapop.service import saved_sets
 
 HIDDEN = ".deleting"
 CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours, and ours may be set by so much unnoticed
+VISITOR = "visitor"  # the file in a folder that says whose it is
+SALT = secrets.token_bytes(16)  # of this process: no address can be told from a file
 
 
 class _Clock:
@@ -38,11 +43,26 @@ def _jumped() -> float:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files."""
+    """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files. visitor:
+    whose it is, "" where nobody's name is on it; the same visitor has another name after a restart."""
 
     folder: Path
     changed: float
     bytes: int
+    visitor: str = ""
+
+
+def sign(folder: Path, visitor: str) -> None:
+    """Writes down whose a folder is, in a form that tells nobody's address."""
+    if visitor:
+        name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
+        (folder / VISITOR).write_text(name, encoding="utf-8")
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files in a folder; 0 if it is gone."""
+    entry = _measured(folder)
+    return entry.bytes if entry else 0
 
 
 def entries(root: Path, late: float = 0.0) -> list[Entry]:
@@ -58,14 +78,20 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
     busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
     process works on."""
     found, oldest = entries(root, _jumped()), -1.0 if seconds is None else time.time() - seconds
-    total = sum(entry.bytes for entry in found)
-    chosen = []
+    free = [entry for entry in found if not (busy(entry.folder.name) or is_held(entry.folder))]
+    chosen = [entry for entry in free if entry.changed < oldest]
+    left = [entry for entry in free if entry.changed >= oldest]
+    taken: Counter[str] = Counter()
     for entry in found:
-        too_much = most is not None and total > most
-        if (entry.changed < oldest or too_much) and not (busy(entry.folder.name) or is_held(entry.folder)):
-            chosen.append(entry.folder)
-            total -= entry.bytes
-    return chosen
+        taken[entry.visitor] += entry.bytes
+    for entry in chosen:
+        taken[entry.visitor] -= entry.bytes
+    while most is not None and left and taken.total() > most:
+        heaviest = max(left, key=lambda entry: (taken[entry.visitor], -entry.changed))
+        left.remove(heaviest)
+        chosen.append(heaviest)
+        taken[heaviest.visitor] -= heaviest.bytes
+    return [entry.folder for entry in chosen]
 
 
 def hide(folder: Path, root: Path) -> None:
@@ -87,7 +113,7 @@ def _folders(parent: Path) -> Iterator[Path]:
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _measured(folder: Path, late: float) -> Entry | None:
+def _measured(folder: Path, late: float = 0.0) -> Entry | None:
     """None if it vanishes meanwhile or cannot be read. A folder without a file is as old as it is itself."""
     now = time.time()
     try:
@@ -96,7 +122,8 @@ def _measured(folder: Path, late: float) -> Entry | None:
             if late or dated > now + CLOCK_SECONDS:
                 os.utime(path, (min(dated, now),) * 2)
         found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
+        visitor = (folder / VISITOR).read_text(encoding="utf-8") if (folder / VISITOR).is_file() else ""
     except OSError:  # also one that may not be looked into: it must not keep the others
         return None
     files = found[1:] or found
-    return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]))
+    return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]), visitor)

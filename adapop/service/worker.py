@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, LimitError
 from adapop.facts.fact import Fact, FactSet
-from adapop.limits import QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
+from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.progress import Progress
-from adapop.runs.pace import Left, Pace, left_of, pace_of
+from adapop.runs.pace import Pace, pace_of
 from adapop.runs.run import Run
-from adapop.service import cleanup, jobs, links
+from adapop.service import cleanup, jobs, links, saved_sets
+from adapop.service.ledger import ACCELERATOR, ASKS, JOBS, RUNS, WRITTEN, Allowance, Ledger
 from adapop.service.queue import TurnQueue
-from adapop.service.rates import ASK, JOB, RUN, Admission, Rate
+from adapop.service.wait import Wait, wait_behind
 from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
 from adapop.training.events import RunFailed
 
@@ -36,36 +37,29 @@ if TYPE_CHECKING:
     from adapop.probes.prompts import NotApplicable, ProbeRow
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
+LOOK_AFTER = 0.02  # of the disk's quota: when so much was written, it is looked at
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Wait:
-    """ahead: how many runs are before this one; 0: it is being worked on. seconds: how long those will take, None if
-    unknown. at_least: a part of it was never timed here, and is not in the seconds."""
-
-    ahead: int
-    seconds: float | None
-    at_least: bool = False
 
 
 class Worker:
     """Does one thing at a time on the accelerator. `submit` and `ask` return at once.
 
     accelerated: what lends the accelerator; None where it is this process's own. who: the visitor that asks at this
-    moment, see `rates.Admission`. admission: what else of the app counts by visitor.
+    moment. ledger: what each visitor takes, of this and of all else in the app.
     """
 
     def __init__(self, root: Path, accelerated: Accelerated | None = None, who: Callable[[], str] = lambda: "") -> None:
         self.root = root
         self.is_lent = accelerated is not None
-        self.admission = Admission(who)
+        self.ledger = Ledger(who)
         self._line = TurnQueue()
         self._waiting: dict[str, str] = {}  # the visitor by run, in the order of the line
         self._lock = threading.Lock()
         self._submitting = threading.Lock()
         self._paces: dict[str, Pace] = {}
         self._began = 0.0
+        self._written = threading.Event()  # so much that the disk has to be looked at
+        self._unseen = 0  # bytes written since it was
         self._train = on_accelerator(jobs.next_epoch if accelerated else jobs.whole_run, accelerated, LONG_SECONDS)
         self._ask = on_accelerator(jobs.ask_models, accelerated, ASK_SECONDS)
         self._recall = on_accelerator(jobs.recall_of_original, accelerated, LONG_SECONDS)
@@ -97,7 +91,8 @@ class Worker:
             threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
-        """Deletes what is older than this, and the oldest of what takes more bytes than this; never a queued run."""
+        """Deletes what is older than this, and of what takes more bytes than this the oldest of who has most; never a
+        queued run."""
         with self._lock:
             busy = frozenset(self._waiting)
         for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
@@ -142,11 +137,7 @@ class Worker:
             names = list(self._waiting)
         if run.id not in names:
             return None
-        before = names[: names.index(run.id)]
-        left = [self._left_of(Run(self.root / name), first=name == names[0]) for name in before]
-        if None in left:
-            return Wait(len(before), None)
-        return Wait(len(before), sum(one.seconds for one in left), any(one.covers != "all" for one in left))
+        return wait_behind([Run(self.root / name) for name in names[: names.index(run.id)]], self._paces, self._began)
 
     def pace_of(self, model: str) -> Pace | None:
         """How long runs of a model take here, None if none has come to its end yet."""
@@ -155,12 +146,12 @@ class Worker:
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
         where too many wait, or this visitor asked too often."""
-        return self._question(ASK, run, self._ask, run.folder, prompts, golds)
+        return self._question(ASKS, run, self._ask, run.folder, prompts, golds)
 
     def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
         """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
         progress = Progress()
-        return self._question(JOB, None, self._recall, facts, progress), progress
+        return self._question(JOBS, None, self._recall, facts, progress), progress
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
@@ -168,7 +159,7 @@ class Worker:
         What was found is in the run's folder, also if it ends early: `Run.probes`.
         """
         progress = Progress()
-        return self._question(JOB, run, self._probe, run.folder, plan, progress), progress
+        return self._question(JOBS, run, self._probe, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
         """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
@@ -176,38 +167,78 @@ class Worker:
         The result is in the run's folder: `Run.recovery`.
         """
         progress = Progress()
-        return self._question(JOB, run, self._recover, run.folder, name, progress), progress
+        return self._question(JOBS, run, self._recover, run.folder, name, progress), progress
 
-    def _question(self, rate: Rate, run: Run | None, work: Callable, *args) -> Future:
+    def save_set(self, facts: FactSet) -> str:
+        """Saves a page's set beside the runs. Returns its name, see `saved_sets`.
+
+        Raises:
+            LimitError: this visitor wrote too much lately.
+        """
+        visitor = self.ledger.who()
+        self.ledger.check(WRITTEN, visitor)
+        name = saved_sets.save_set(facts, self.root)
+        folder = self.root / saved_sets.FOLDER / name
+        cleanup.sign(folder, visitor)
+        self._wrote(cleanup.size_of(folder), visitor)
+        return name
+
+    def _wrote(self, size: int, visitor: str) -> None:
+        """Writes down so many bytes as written to the disk, which is looked at soon if they are many."""
+        self.ledger.charge(WRITTEN, size / 1e6, visitor)
+        with self._lock:
+            self._unseen += size
+            if (most := keep_bytes()) is not None and self._unseen > most * LOOK_AFTER:
+                self._written.set()
+
+    def _question(self, allowance: Allowance, run: Run | None, work: Callable, *args) -> Future:
         """Queued among the questions; behind the run that it is about while that waits for its turn."""
+        visitor, held = self.ledger.who(), ExitStack()
         try:
             WAITING.check(self._line.questions + 1)
-            self.admission.admit(rate)
+            held.enter_context(self.ledger.held(QUESTIONS_EACH, visitor))
+            self.ledger.check(ACCELERATOR, visitor)
+            self.ledger.spend(allowance, visitor=visitor)
         except LimitError as error:
+            held.close()
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
-        return (self._line.run if behind else self._line.question)(work, *args)
+        future = (self._line.run if behind else self._line.question)(self._timed, visitor, work, *args)
+        future.add_done_callback(lambda done: held.close())
+        return future
+
+    def _timed(self, visitor: str, work: Callable, *args):
+        """The work's result, its time written down as the visitor's."""
+        began = time.monotonic()
+        try:
+            return work(*args)
+        finally:
+            self.ledger.charge(ACCELERATOR, time.monotonic() - began, visitor)
 
     def _check_room(self) -> None:
-        visitor = self.admission.who()
+        visitor = self.ledger.who()
         with self._lock:
             everyones, own = len(self._waiting), sum(other == visitor for other in self._waiting.values())
         QUEUE.check(everyones + 1)
         RUNS_EACH.check(own + 1)
-        self.admission.admit(RUN)
+        self.ledger.check(ACCELERATOR, visitor)
+        self.ledger.check(WRITTEN, visitor)
+        self.ledger.spend(RUNS, visitor=visitor)
 
     def _enqueued(self, run: Run) -> None:
         with self._lock:
-            self._waiting[run.id] = self.admission.who()
+            self._waiting[run.id] = self.ledger.who()
         self._line.run(self._work, run).add_done_callback(_log_failure)
 
     def _work(self, run: Run) -> None:
+        visitor, before = self._waiting[run.id], cleanup.size_of(run.folder)
+        cleanup.sign(run.folder, visitor)
         try:
             self._began = time.time()
-            while self._train(run.folder):
+            while self._timed(visitor, self._train, run.folder):
                 pass
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
         except AdaPopError as error:  # of ZeroGPU: those of the run itself are events
@@ -215,27 +246,16 @@ class Worker:
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:
             self._began = 0.0
+            self._wrote(max(0, cleanup.size_of(run.folder) - before), visitor)
             with self._lock:
                 del self._waiting[run.id]
 
-    def _left_of(self, run: Run, first: bool) -> Left | None:
-        """What a queued run will take from now on, None if unknown: by its own steps, or the pace of its model. first:
-        whether it is the one that is being worked on."""
-        pace, began, now = self.pace_of(run.config.model), self._began, time.time()
-        if not (first and began):
-            return Left(pace.left(run), "all") if pace else None
-        events = run.events()
-        if events and events[-1].time >= began and (left := left_of(events, pace, now)):
-            return left
-        if pace is None:
-            return None
-        last = run.checkpoint(run.last_epoch or 0)  # what it has saved does not count as left
-        since = max(began, last.stat().st_mtime if last.exists() else 0.0)
-        return Left(max(0.0, pace.left(run) - (now - since)), "all")
-
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
-        pause = threading.Event()
-        while not pause.wait(every):
+        while True:
+            self._written.wait(every)
+            self._written.clear()
+            with self._lock:
+                self._unseen = 0
             try:
                 self.clean(seconds, most)
             except OSError as error:

@@ -7,7 +7,8 @@ take a read-only link to it as well. The docstrings are the documentation, for p
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
 from math import inf
@@ -30,7 +31,7 @@ from adapop.progress import Progress
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
-from adapop.service.rates import JOB
+from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured
 from adapop.ui.access import known_run, refused, shown_run
@@ -38,6 +39,7 @@ from adapop.ui.api_values import facts_of, said, text_of, whole_of
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.parts.download import archive_of
 from adapop.ui.run.screen import seen_of
+from adapop.ui.wiring import over
 
 PROXIES: dict[str, Callable[[Progress], Proxy]] = {
     "wikidata": lambda progress: Wikidata(progress, Cache()),
@@ -45,7 +47,7 @@ PROXIES: dict[str, Callable[[Progress], Proxy]] = {
     "judge": lambda progress: judge_from_environment(progress, Cache()),
 }
 GIVEN = "given"
-LOOKUPS = 2  # at once, of all programs together
+LOOKUPS = 6  # at once, of all programs together
 
 
 def build(worker: Worker) -> None:
@@ -77,11 +79,11 @@ class Api:
         learnt is kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, a service
         that does not answer.
         """
-        chosen = facts_of(facts)
+        chosen = facts_of(self.worker.ledger, facts)
         if proxy == GIVEN:
             found = given(chosen.forget).scores
         elif isinstance(proxy, str) and proxy in PROXIES:
-            self.worker.admission.admit(JOB)
+            self.worker.ledger.spend(JOBS)
             found = {score.fact_id: score for score in PROXIES[proxy](Progress()).scores(chosen.forget)}
         else:
             raise ConfigError(f"proxy is {said(proxy)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
@@ -104,7 +106,7 @@ class Api:
         never); warnings are sentences; facts is a list of {id, question, score, beta, regime}, beta null where the
         score is unknown. Errors: bad rows, or anchors that fix no curve.
         """
-        chosen = facts_of(facts)
+        chosen = facts_of(self.worker.ledger, facts)
         scores = [fact.score for fact in chosen.forget if fact.score is not None]
         beta = calibrated(text_of("anchors", anchors), scores)
         rows = []
@@ -145,7 +147,7 @@ class Api:
         EPOCHS.check(changes["epochs"])
         if learning_rate is not None:
             changes["learning_rate"] = learning_rate
-        chosen = facts_of(facts, retain)
+        chosen = facts_of(self.worker.ledger, facts, retain)
         config = make_config(text_of("method", method), text_of("preset", preset), facts=chosen.name, **changes)
         if anchors != PAPER:
             if not follows_scores(config):
@@ -204,7 +206,7 @@ class Api:
             found.request_stop()
         return {"run": found.id, "stopping": stopping}
 
-    def probe(self, run: str, prompt: str, gold: str = "") -> dict:
+    async def probe(self, run: str, prompt: str, gold: str = "") -> dict:
         """Asks the original and the unlearned model one prompt, greedily. Waits while another run trains.
 
         run: its id; it must have finished an epoch. prompt: at most 400 characters. gold: the right answer if known.
@@ -221,7 +223,8 @@ class Api:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
         if not prompt:
             raise DataError("There is no prompt.", "Type one.")
-        (result,) = self.worker.ask(found, [prompt], [gold]).result()
+        await over(asked := self.worker.ask(found, [prompt], [gold]))
+        (result,) = asked.result()
         return {**asdict(result), "verdict": verdict(result)[0] if gold else None}
 
     def report(self, run: str) -> gr.FileData:
@@ -248,14 +251,26 @@ def _answering(endpoint: Callable) -> Callable:
 
     @wraps(endpoint)
     def answered(*values):
-        try:
+        with _in_words():
             return endpoint(*values)
-        except DataError as error:
-            rows = map(str, error.problems[:PROBLEMS_SHOWN])
-            raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
-        except AdaPopError as error:
-            raise refused(error) from error
 
+    @wraps(endpoint)
+    async def answered_later(*values):
+        with _in_words():
+            return await endpoint(*values)
+
+    answered = answered_later if inspect.iscoroutinefunction(endpoint) else answered
     # the types themselves and not their names: gradio puts them into the documentation
     answered.__signature__ = inspect.signature(endpoint, eval_str=True)
     return answered
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        rows = map(str, error.problems[:PROBLEMS_SHOWN])
+        raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
+    except AdaPopError as error:
+        raise refused(error) from error

@@ -12,21 +12,24 @@ from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.retain import completed
+from adapop.service.ledger import JOBS, Ledger
 
 LONGEST_NAME = 200
 
 
-def facts_of(facts: object, retain: object = "own") -> FactSet:
+def facts_of(ledger: Ledger, facts: object, retain: object = "own") -> FactSet:
     """The set of that name, or of these rows, read like an upload; but no row may be bad, since a program would not
-    notice which were dropped.
+    notice which were dropped. ledger: where a set that has to be fetched is written down.
 
     Raises:
-        DataError: there is no such set, or a row cannot be used.
+        DataError: there is no such set, or a row cannot be used. LimitError: this visitor fetched too much lately.
     """
     text_of("retain", retain)
     if isinstance(facts, str):
         if facts not in ENTRIES:
             raise DataError(f"There is no set {said(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
+        if ENTRIES[facts].online:
+            ledger.spend(JOBS)
         return load_facts(facts, retain=retain)
     if not isinstance(facts, list):
         raise DataError(f"facts is {said(facts)}.", "Give the name of a set, or a list of rows.")

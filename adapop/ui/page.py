@@ -19,10 +19,11 @@ from adapop.ui.access import known_run, may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
-from adapop.ui.middleware import Gate, fetch_nothing, visitor
+from adapop.ui.middleware import Gate, fetch_nothing, trust_own_proxies, visitor
 from adapop.ui.parts import download, html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
+from adapop.ui.queue import install
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.state import view
@@ -33,8 +34,7 @@ from adapop.ui.tour import card
 from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
-SESSIONS = 1_000  # that Gradio remembers, the latest used: half a megabyte each, and each request without a page is one
-QUEUE = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+SESSIONS = 1_000  # pages that Gradio remembers, the latest used: half a megabyte each
 FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
@@ -142,7 +142,8 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     worker.keep_clean()
     demo = build(worker)
     worker.warm_up()
-    demo.queue(max_size=QUEUE, default_concurrency_limit=8).launch(**launch_options(worker) | options)
+    trust_own_proxies()
+    install(demo).launch(**launch_options(worker) | options)
 
 
 def mode_of(worker: Worker) -> dict:
@@ -164,7 +165,7 @@ def launch_options(worker: Worker) -> dict:
         enable_monitoring=False,
         footer_links=["api"],
         max_file_size=f"{UPLOAD.value()}mb",
-        app_kwargs={"middleware": [Middleware(Gate, worker.admission)]},
+        app_kwargs={"middleware": [Middleware(Gate, worker.ledger)]},
         ssr_mode=False,
         pwa=False,
         show_error=False,

@@ -13,10 +13,12 @@ from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
-from adapop.service.saved_sets import delete_set, load_set, save_set, set_exists
+from adapop.service.saved_sets import delete_set, load_set, set_exists
+from adapop.service.worker import Worker
 from adapop.ui import texts
+from adapop.ui.access import refusing
 from adapop.ui.parts import html
-from adapop.ui.session import Anchors, Session, anchors_of
+from adapop.ui.session import Anchors, Session, anchors_of, identity
 from adapop.ui.wiring import IN_TURN, QUIET
 
 OWN = "own"
@@ -49,14 +51,14 @@ class Left:
         }
 
 
-def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
+def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
     """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
 
     def keep(touring: bool, facts: FactSet | None, *values):
-        return gr.skip() if touring or facts is None else to_keep(root, facts, *values)
+        return gr.skip() if touring or facts is None else to_keep(worker, facts, *values)
 
     def opened(remembered: object):
-        left = restored(root, remembered)
+        left = restored(worker.root, remembered)
         return gr.skip() if left is None else left.updates(session, source, notes)
 
     gr.on(
@@ -66,17 +68,27 @@ def build(root: Path, session: Session, source: gr.Radio, notes: gr.HTML) -> Non
         [session.kept, session.saved],
         **QUIET,
     )
+
+    def put_back(shown: str, facts: FactSet | None, remembered: object):
+        if identity(facts) == shown:
+            return gr.skip()
+        left = restored(worker.root, remembered) or Left((RARE_ANCHOR, POPULAR_ANCHOR), expired=True)
+        return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})
+
     back = [source, notes, session.facts, session.scorings, session.anchors, session.saved, session.restored]
     session.page.load(opened, session.kept, [*back, session.kept], **IN_TURN)
+    lost = [session.shown, session.facts, session.kept]
+    session.lost.change(put_back, lost, [*back, session.kept, session.known], **IN_TURN)
 
 
-def to_keep(root: Path, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object) -> tuple:
+def to_keep(worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet | None, remembered: object) -> tuple:
     """What the browser is to keep, and the set that this stands for. A set is written only when it changed, or when it
     is gone: another tab of the browser deletes the set that it replaces, and it may be this one's as well."""
     name = remembered.get("set") if isinstance(remembered, dict) else None
-    if facts != saved or not set_exists(name, root):
-        delete_set(name, root)
-        name = None if _is_ours(source, facts) else save_set(facts, root)
+    if facts != saved or not set_exists(name, worker.root):
+        delete_set(name, worker.root)
+        with refusing():
+            name = None if _is_ours(source, facts) else worker.save_set(facts)
     return {"source": source, "set": name, "anchors": anchors}, facts
 
 

@@ -10,6 +10,8 @@ from adapop.facts.world import sandbox_facts
 from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.popularity.calibration import anchored
+from adapop.ui import texts
+from adapop.ui.wiring import EACH_IN_TURN
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -24,7 +26,8 @@ class Session:
     is under way, or None.
     kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
     stands for. restored: (source, FactSet) as a reload brought it back, or None. touring: whether facts and anchors are
-    the tour's just now; then none of it is kept.
+    the tour's just now; then none of it is kept. shown: the hash of the set that the page shows, which the page itself
+    keeps: a server that started again, or forgot the page, holds another set. lost: changes when that was noticed.
     """
 
     page: gr.Blocks
@@ -37,6 +40,8 @@ class Session:
     saved: gr.State
     restored: gr.State
     touring: gr.State
+    shown: gr.Textbox
+    lost: gr.State
 
     def with_facts(self, facts: FactSet | None) -> dict:
         """Updates that put another set in the place of the page's, with the scores that it came with."""
@@ -46,7 +51,7 @@ class Session:
 def new_session(page: gr.Blocks, secret: str) -> Session:
     """The components, laid out where they are called. secret: seals what the browser keeps."""
     facts = sandbox_facts()
-    return Session(
+    session = Session(
         page=page,
         facts=gr.State(facts),
         # not the BetaMap itself: it can be called, and gradio calls what it can
@@ -58,7 +63,29 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         saved=gr.State(facts),
         restored=gr.State(None),
         touring=gr.State(False),
+        shown=gr.Textbox(identity(facts), visible=False),
+        lost=gr.State(0.0),
     )
+    session.facts.change(identity, session.facts, session.shown, **EACH_IN_TURN)
+    return session
+
+
+def identity(facts: FactSet | None) -> str:
+    """What tells a set from all others, empty without one."""
+    return facts.sha256 if facts else ""
+
+
+def check_shown(facts: FactSet | None, shown: object) -> FactSet:
+    """The set that the server holds for a page, if it is the one that the page shows.
+
+    Raises:
+        gr.Error: there is none, or it is another one.
+    """
+    if identity(facts) != shown:
+        raise gr.Error(texts.OTHER_SET, duration=None)
+    if facts is None:
+        raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
+    return facts
 
 
 def anchors_of(kept: object) -> Anchors | None:

@@ -249,6 +249,10 @@ SET_RESTORED = (
     "Below is the set that you used here last. Its file was not kept: upload it again to choose other columns or other "
     "facts to retain."
 )
+OTHER_SET = (
+    "Nothing was started: the server no longer had the set that this page shows. It is put back now, if it was kept. "
+    "Look at tab 1, then press Start again."
+)
 SET_EXPIRED = "The set that you used here last was deleted, as it was old. Upload it, or pick it, again."
 
 

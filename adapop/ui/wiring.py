@@ -4,11 +4,14 @@ Gradio answers several events at once, and on a busy machine it may answer an ol
 one. Options are passed whole (`**IN_TURN`) and joined by `|`.
 """
 
+import asyncio
 import logging
 import traceback
-from collections.abc import Iterator
-from concurrent.futures import Future, wait
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from dataclasses import dataclass
+from math import inf
+from time import monotonic
 
 import gradio as gr
 
@@ -17,8 +20,8 @@ from adapop.progress import Progress
 
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}
-# one after the other with all events of this kind: for what changes the set, the anchors or the tour's card.
-# "No file yet", answered after the file, would empty its set
+# one after the other with all events of this kind of the same page (a limit of 1 is a page's own: `ui.queue`): for what
+# changes the set, the anchors or the tour's card. "No file yet", answered after the file, would empty its set
 IN_TURN = QUIET | {"concurrency_id": "session", "concurrency_limit": 1}
 # every event is answered, also one that comes before the last answer
 EACH = QUIET | {"trigger_mode": "multiple"}
@@ -28,7 +31,7 @@ EACH_IN_TURN = EACH | {"concurrency_limit": 1}
 # event of one component one listener at most may wait so: tests/test_page.py
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
-POLL_SECONDS = 0.4
+POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
 log = logging.getLogger(__name__)
 
 
@@ -68,17 +71,25 @@ def stopped(progress: Progress | None) -> None:
         progress.stop()
 
 
-def followed(future: Future, progress: Progress, waiting: str = "Waiting for the model …") -> Iterator[str]:
-    """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the work.
+async def followed(future: Future, progress: Progress, waiting: str = "Waiting for the model …") -> AsyncIterator[str]:
+    """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the work. No thread is held
+    meanwhile: there are 40 for all pages.
 
     waiting: what is said until the work itself says something.
     """
     try:
         while not future.done():
             yield progress.text or waiting
-            wait([future], POLL_SECONDS)
+            await over(future, POLL_SECONDS)
     finally:
         progress.stop()
+
+
+async def over(future: Future, seconds: float = inf) -> None:
+    """Returns when work is over, or after so many seconds, and holds no thread meanwhile."""
+    until = monotonic() + seconds
+    while not future.done() and monotonic() < until:
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 def failure_of(future: Future) -> AdaPopError | None:

@@ -14,6 +14,7 @@ from adapop.report.record import read_record
 from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.run import Run, find_run
 from adapop.service.cleanup import overdue
+from adapop.service.wait import Wait, wait_behind
 from adapop.service.worker import Worker
 from adapop.training.events import Saved
 from adapop.ui.compare import race, results
@@ -187,3 +188,9 @@ def find_config():
     from adapop.config.presets import make_config
 
     return make_config(epochs=1)
+
+
+def test_who_waits_behind_a_damaged_run_still_knows_where(three):
+    broken, sound = three
+    (broken.folder / "config.json").write_bytes(b"")
+    assert wait_behind([broken, Run(broken.folder.parent / sound[0])], {}, 0.0) == Wait(2, None)

@@ -18,6 +18,7 @@ from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import screen as probe
 from adapop.ui.run import screen as run
 from components import stand_ins
+from stepping import answered
 from tiny_runs import tiny_config
 
 SCREEN = stand_ins(run.RunScreen)
@@ -71,7 +72,7 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     for forbidden in (
         lambda: run.stop_run(worker, name),
         lambda: run.resume_run(worker, name),
-        lambda: probe.ask_both(worker, name, "Who?", ""),
+        lambda: answered(probe.ask_both(worker, name, "Who?", "")),
     ):
         with pytest.raises(gr.Error, match="read-only link"):
             forbidden()

@@ -11,6 +11,7 @@ from adapop.report.comparison import comparison
 from adapop.report.record import read_record
 from adapop.service.worker import Worker
 from adapop.ui.compare import published, race, recorded, results, screen
+from adapop.ui.session import identity
 from components import stand_ins
 from waiting import wait_until
 
@@ -18,7 +19,7 @@ ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 
 def begin(worker, facts, chosen, epochs=1, seeds=1):
-    return race.begin(worker, facts, "error", ANCHORS, chosen, epochs, seeds)
+    return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, epochs, seeds)
 
 
 SCREEN = stand_ins(screen.CompareScreen)

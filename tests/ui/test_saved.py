@@ -10,6 +10,7 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.service.saved_sets import load_set
+from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.saved import OWN, Left, restored, to_keep
 from adapop.ui.session import Session
@@ -24,33 +25,39 @@ def mine(small):
 
 
 def test_a_set_of_ones_own_comes_back(mine, tmp_path):
-    remembered, saved = to_keep(tmp_path, mine, ANCHORS, OWN, None, {})
-    again, _ = to_keep(tmp_path, mine, ((50, 1.5), POPULAR_ANCHOR), OWN, saved, remembered)
+    remembered, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
+    again, _ = to_keep(Worker(tmp_path), mine, ((50, 1.5), POPULAR_ANCHOR), OWN, saved, remembered)
     assert again["set"] == remembered["set"], "other anchors are no other set"
     assert restored(tmp_path, again) == Left(((50, 1.5), POPULAR_ANCHOR), OWN, mine)
 
 
 def test_a_shipped_set_is_kept_by_its_name_alone(tmp_path):
     pair = load_facts("pair")
-    assert to_keep(tmp_path, pair, ANCHORS, "pair", None, {})[0] == {"source": "pair", "set": None, "anchors": ANCHORS}
+    assert to_keep(Worker(tmp_path), pair, ANCHORS, "pair", None, {})[0] == {
+        "source": "pair",
+        "set": None,
+        "anchors": ANCHORS,
+    }
     edited = replace(pair, forget=(replace(pair.forget[0], score=77.0), *pair.forget[1:]))
-    remembered, _ = to_keep(tmp_path, edited, ANCHORS, "pair", pair, {})
+    remembered, _ = to_keep(Worker(tmp_path), edited, ANCHORS, "pair", pair, {})
     assert restored(tmp_path, remembered).facts == edited
     assert not (tmp_path / "runs").exists()
 
 
 def test_two_tabs_do_not_take_each_others_set_away(mine, tmp_path):
-    first, saved = to_keep(tmp_path, mine, ANCHORS, OWN, None, {})
+    first, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     other = replace(mine, forget=mine.forget[:3])
-    second, _ = to_keep(tmp_path, other, ANCHORS, OWN, mine, first)  # a second tab began with the first one's set
+    second, _ = to_keep(
+        Worker(tmp_path), other, ANCHORS, OWN, mine, first
+    )  # a second tab began with the first one's set
     assert load_set(first["set"], tmp_path) is None
-    again, _ = to_keep(tmp_path, mine, ANCHORS, OWN, saved, first)
+    again, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, saved, first)
     assert load_set(again["set"], tmp_path) == mine
     assert load_set(second["set"], tmp_path) == other
 
 
 def test_a_dead_set_is_told_of_once(mine, tmp_path):
-    remembered, _ = to_keep(tmp_path, mine, ANCHORS, OWN, None, {})
+    remembered, _ = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     shutil.rmtree(tmp_path / "sets")
     session, notes = stand_ins(Session), gr.HTML()
     left = restored(tmp_path, remembered).updates(session, gr.Radio(), notes)
@@ -59,7 +66,7 @@ def test_a_dead_set_is_told_of_once(mine, tmp_path):
     assert (left[session.anchors], left[session.kept]) == (ANCHORS, forgotten)
     assert session.facts not in left
     assert restored(tmp_path, forgotten) == Left(ANCHORS)
-    later, _ = to_keep(tmp_path, load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)
+    later, _ = to_keep(Worker(tmp_path), load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)
     assert later["set"] is None, "nor does a page keep its name that was open meanwhile"
 
 

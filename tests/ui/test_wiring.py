@@ -17,6 +17,7 @@ from adapop.ui.facts import lookup
 from adapop.ui.probe import leaks
 from adapop.ui.wiring import failure_of, followed
 from components import stand_ins
+from stepping import stepped
 
 
 class Failing(Worker):
@@ -64,7 +65,7 @@ def test_a_page_sees_how_far_work_is_until_it_is_over():
 
     begun = Event()
     future, progress = started(work)
-    lines = followed(future, progress, "Beginning …")
+    lines = stepped(followed(future, progress, "Beginning …"))
     while (line := next(lines)) == "Beginning …":
         pass
     assert line == "half way"
@@ -75,7 +76,7 @@ def test_a_page_sees_how_far_work_is_until_it_is_over():
 
 def test_a_page_that_stops_reading_stops_the_work():
     future, progress = started(lambda progress: progress.wait(30))
-    lines = followed(future, progress)
+    lines = stepped(followed(future, progress))
     assert next(lines)
     lines.close()
     assert isinstance(future.exception(5), Stopped)
@@ -94,7 +95,8 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
     if found is not None:
         run.save_probes(found)
     screen = stand_ins(leaks.Leaks)
-    said, work = screen.probe(Failing(tmp_path, error), run.id, 8, "forget"), screen.work
+    said = stepped(screen.probe(Failing(tmp_path, error), run.id, 8, "forget"))
+    work = screen.work
     shown = next(said)
     assert (shown[work.start].interactive, shown[work.stop].interactive, shown[work.at_work]) == (True, False, None)
     with pytest.raises(gr.Error if toast else StopIteration, match=toast or None):
@@ -109,5 +111,5 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
         results.requested_files(worker, {"runs": [run.id]})
     screen = stand_ins(lookup.LookUp)
-    said = next(screen.scored(worker, False, small, (), "wikidata", "sitelinks", "", "subject", None))
+    said = next(stepped(screen.scored(worker, False, small, (), "wikidata", "sitelinks", "", "subject", None)))
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])

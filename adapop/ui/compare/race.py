@@ -22,6 +22,7 @@ from adapop.training.events import RunDone
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
+from adapop.ui.session import check_shown
 
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
@@ -56,11 +57,12 @@ def choices() -> list[tuple[str, str]]:
     return [(title_of(method, preset), f"{method}/{preset}") for method in METHODS for preset in presets_of(method)]
 
 
-def begin(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], epochs, seeds) -> dict:
+def begin(
+    worker: Worker, shown: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], epochs, seeds
+) -> dict:
     """Queues a run for every contestant and seed. Returns what a browser keeps of the race: its runs, and why a
     contestant cannot run on these facts, while the others race."""
-    if facts is None:
-        raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
+    facts = check_shown(facts, shown)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=None)
     if len(chosen) * int(seeds) > MOST_RUNS:

@@ -9,7 +9,7 @@ from adapop.report import write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record
 from adapop.runs.run import Run
-from adapop.service.rates import JOB
+from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing
@@ -124,7 +124,7 @@ def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton
 def requested_files(worker: Worker, kept: dict) -> tuple:
     """`files_of` the race, unless this visitor took too many lately."""
     with refusing():
-        worker.admission.admit(JOB)
+        worker.ledger.spend(JOBS)
         return files_of(race.standing(worker, kept).runs)
 
 

@@ -1,5 +1,6 @@
 """Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read from run folders."""
 
+import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -89,10 +90,11 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     def joined(kept: dict, name: str):
         return race.joined(worker, kept, name), -1, gr.Timer(active=True)
 
-    facts = [session.facts, missing, session.anchors]
+    facts = [session.shown, session.facts, missing, session.anchors]
     target = [follower.kept, follower.seen, follower.timer]
-    start.click(begun, [*facts, chosen, epochs, seeds], target, api_visibility="private")
-    duel.click(begun, [*facts, gr.State(race.DUEL), epochs, seeds], target, api_visibility="private")
+    for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
+        asked = button.click(begun, [*facts, racers, epochs, seeds], target, api_visibility="private")
+        asked.failure(time.time, None, session.lost, **QUIET)
     join.click(joined, [follower.kept, run_id], target, **QUIET)
     stop.click(partial(race.end, worker), follower.kept, None, **QUIET)
     _wire_results(worker, screen, choice)

@@ -26,11 +26,11 @@ def build(worker: Worker, session: Session) -> None:
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
     found = gr.State({})
 
-    def asked(facts: FactSet | None):
+    async def asked(facts: FactSet | None):
         if facts is None:
             raise gr.Error("There are no facts to ask about. Pick a set, or mend the upload.", duration=None)
         future, progress = worker.recall(facts.forget)
-        for line in followed(future, progress):
+        async for line in followed(future, progress):
             yield {said: html.listed([line]), found: {}}
         if error := failure_of(future):
             raise refused(error)

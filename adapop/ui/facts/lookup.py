@@ -18,7 +18,7 @@ from adapop.popularity.infinigram import INDEXES, InfiniGram
 from adapop.popularity.judge import judge_from_environment
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress, started
-from adapop.service.rates import JOB
+from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -47,7 +47,7 @@ class LookUp:
     work: StartStop
     found: gr.State
 
-    def scored(self, worker: Worker, touring: bool, facts: FactSet | None, scorings, proxy: str, *choices):
+    async def scored(self, worker: Worker, touring: bool, facts: FactSet | None, scorings, proxy: str, *choices):
         """Asks the proxy and yields how far it is, then what it found. touring: whether the set is the tour's. choices:
         formula, index, combine and text."""
         if facts is None:
@@ -58,7 +58,7 @@ class LookUp:
             return
         try:
             make = _maker(facts, proxy, *choices)
-            worker.admission.admit(JOB)
+            worker.ledger.spend(JOBS)
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
             return
@@ -69,7 +69,7 @@ class LookUp:
                 found[score.fact_id] = score
 
         future, progress = started(work)
-        for line in followed(future, progress, "Beginning …"):
+        async for line in followed(future, progress, "Beginning …"):
             lines = [line, f"{len(found):,} of {len(facts.forget):,} facts done."]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.found: None}
         error = failure_of(future)

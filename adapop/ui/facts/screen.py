@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import gradio as gr
 import pandas as pd
@@ -15,8 +16,10 @@ from adapop.popularity.beta import BetaMap, regime
 from adapop.popularity.calibration import anchored, warnings_of
 from adapop.progress import Progress, started
 from adapop.report import figures
+from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import saved, texts
+from adapop.ui.access import refusing
 from adapop.ui.facts import agreement, detail, known, lookup, upload
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
@@ -46,13 +49,13 @@ class FactsScreen:
     table: gr.Dataframe
     fetched: gr.State
 
-    def wire(self, tab: gr.Tab) -> None:
+    def wire(self, worker: Worker, tab: gr.Tab) -> None:
         """Wires the choice of a set, and what is drawn of it."""
         session, source = self.session, self.source
         states = [session.facts, session.scorings, session.known]
         picked = [self.own.group, self.about, session.at_work, session.restored, *states]
         source.change(self.picked, [source, session.at_work, session.restored], picked, **IN_TURN).then(
-            self.fetch, [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
+            partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
         ).then(self.arrived, [source, self.fetched], states, **IN_TURN)
         session.facts.change(self.redrawn, session.facts, [*self.strip.both, self.missing], **QUIET)
         noted = [session.facts, session.anchors]
@@ -79,13 +82,15 @@ class FactsScreen:
             **self.session.with_facts(back or (None if entry.online else load_facts(source))),
         }
 
-    def fetch(self, source: str, facts: FactSet | None):
+    async def fetch(self, worker: Worker, source: str, facts: FactSet | None):
         """Fetches a set that lives elsewhere, and yields how far it is, then the set."""
         if source == OWN or not ENTRIES[source].online or facts is not None:
             yield {self.fetched: None}
             return
+        with refusing():
+            worker.ledger.spend(JOBS)
         future, progress = started(lambda progress: load_facts(source, SANDBOX, progress, Cache()))
-        for line in followed(future, progress, "Asking for the set …"):
+        async for line in followed(future, progress, "Asking for the set …"):
             said = html.listed([line, "Pick another set to stop."])
             yield {self.notes: said, self.session.at_work: progress, self.fetched: None}
         if error := failure_of(future):
@@ -130,9 +135,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
             agreement.build(session)
 
     screen = FactsScreen(session, source, about, own, notes, missing, strip, search, table, gr.State(None))
-    screen.wire(tab)
+    screen.wire(worker, tab)
     upload.UploadEvents(own, notes, session).wire(source, [missing, search])
-    saved.build(worker.root, session, source, notes)
+    saved.build(worker, session, source, notes)
     return screen
 
 

@@ -8,7 +8,7 @@ from gradio.utils import get_upload_folder
 
 from adapop.report import write_archive
 from adapop.runs.run import Run
-from adapop.service.rates import JOB
+from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run
@@ -21,7 +21,7 @@ def archive_of(worker: Worker, run: Run) -> Path:
     Raises:
         LimitError: this visitor took too many lately. RunError: the run does not read.
     """
-    worker.admission.admit(JOB)
+    worker.ledger.spend(JOBS)
     return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip")
 
 

@@ -1,5 +1,6 @@
 """All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,15 +62,15 @@ class Leaks:
             self.table: _table(matrix, words, names, group),
         }
 
-    def probe(self, worker: Worker, name: str, per_tier: int, group: str):
+    async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
         """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
         stopped."""
         run = run_to_ask(worker, name)
         plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
         future, progress = worker.probe(run, plan)
-        for line in followed(future, progress):
+        async for line in followed(future, progress):
             yield {self.said: html.listed([line]), **self.work.busy(progress)}
-        yield {**self.show(run, group), **self.work.idle()}
+        yield {**await asyncio.to_thread(self.show, run, group), **self.work.idle()}
         error = failure_of(future)
         stopped = isinstance(error, Stopped) and run.probes() is not None  # what it found is on the screen
         if error and not stopped:

@@ -39,10 +39,10 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
             return {said: html.listed(["Not tried yet."]), table: grid_of(NOTHING)}
         return {said: html.listed([], "hidden"), table: grid_of(recovery_table(wanted, result))}
 
-    def recovered(name: str, wanted: str):
+    async def recovered(name: str, wanted: str):
         run = run_to_ask(worker, name)
         future, progress = worker.recover(run, wanted)
-        for line in followed(future, progress):
+        async for line in followed(future, progress):
             yield {said: html.listed([line]), **work.busy(progress)}
         yield {**found(run, wanted), **work.idle()}
         if error := failure_of(future):

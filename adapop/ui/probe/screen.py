@@ -23,7 +23,7 @@ from adapop.ui import texts
 from adapop.ui.access import refusing, run_to_control, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import leaks, recovery
-from adapop.ui.wiring import EACH, QUIET
+from adapop.ui.wiring import EACH, QUIET, over
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -150,7 +150,7 @@ def _form(prompt: Prompt) -> str:
     return f"{prompt.kind.capitalize()}: {prompt.text}" if prompt.kind == REWORDED else prompt.kind.capitalize()
 
 
-def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
+async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
     run = run_to_control(worker, name)
     if run is None:
@@ -162,7 +162,8 @@ def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
         return html.values({"empty": "Type a prompt, or pick a fact."})
     with refusing():
         PROMPT.check(max(len(text), len(right)))
-        (result,) = worker.ask(run, [text], [right]).result()
+        await over(asked := worker.ask(run, [text], [right]))
+        (result,) = asked.result()
     return answers_of(result)
 
 

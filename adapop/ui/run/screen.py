@@ -1,5 +1,6 @@
 """Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's folder."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +25,7 @@ from adapop.ui.run import charts
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, RunView, view
-from adapop.ui.session import Session
+from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
@@ -123,8 +124,10 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     looked_at = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
     # without triggers it runs when the page opens and whenever one of its inputs changes
     gr.on(None, partial(look, worker), [run_id, *chosen], looked_at, trigger_mode="always_last", **QUIET)
-    begun = start.click(partial(start_run, worker), chosen, [run_id, seen, timer], api_visibility="private")
+    asked = [session.shown, *chosen]
+    begun = start.click(partial(start_run, worker), asked, [run_id, seen, timer], api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
+    begun.failure(time.time, None, session.lost, **QUIET)
     stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     resume.click(partial(resume_run, worker), run_id, [seen, timer], api_visibility="private")
     made = link.click(partial(link_to, worker), run_id, address, **QUIET)
@@ -161,10 +164,10 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
     )
 
 
-def start_run(worker: Worker, facts: FactSet | None, missing, anchors, *values):
-    """Queues a run with the page's settings. Returns its id, how much was seen of it, and the running timer."""
-    if facts is None:
-        raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
+def start_run(worker: Worker, shown: str, facts: FactSet | None, missing, anchors, *values):
+    """Queues a run with the page's settings. shown: see `Session`. Returns its id, how much was seen of it, and the
+    running timer."""
+    facts = check_shown(facts, shown)
     with refusing():
         config = _config(facts, missing, anchors, values)
         if problems := preflight(facts, config).problems:

@@ -1,14 +1,16 @@
-"""How often a visitor may ask, all visitors together, and in what order the one thread works."""
+"""What a visitor may take, all visitors together, and in what order the one thread works."""
 
 import contextvars
 import threading
+import time
+from contextlib import ExitStack
 
 import pytest
 
 from adapop.errors import LimitError
-from adapop.limits import LIMITS
+from adapop.limits import LIMITS, RUNS_EACH
+from adapop.service.ledger import ACCELERATOR, ASKS, CROWD, JOBS, REQUESTS, RUNS, Ledger
 from adapop.service.queue import TurnQueue
-from adapop.service.rates import ASK, CROWD, JOB, RUN, Admission
 
 
 @pytest.fixture(autouse=True)
@@ -29,53 +31,94 @@ class Clock:
 
 def test_a_visitor_who_asks_too_often_waits_and_the_others_do_not():
     clock, asking = Clock(), ["ada"]
-    admission = Admission(lambda: asking[0], clock)
+    ledger = Ledger(lambda: asking[0], clock)
     for _ in range(30):
-        admission.admit(ASK)
+        ledger.spend(ASKS)
     with pytest.raises(LimitError, match=r"at most 30 \(ADAPOP_ASKS_A_MINUTE\). Try again in 60 s"):
-        admission.admit(ASK)
+        ledger.spend(ASKS)
     asking[0] = "bob"
-    admission.admit(ASK)
+    ledger.spend(ASKS)
     asking[0] = "ada"
-    admission.admit(RUN)
+    ledger.spend(RUNS)
     clock.now = 59.0
     with pytest.raises(LimitError, match="Try again in 1 s"):
-        admission.admit(ASK)
+        ledger.spend(ASKS)
     clock.now = 60.0
-    admission.admit(ASK)
+    ledger.spend(ASKS)
 
 
 def test_all_visitors_together_have_a_limit_that_no_forged_name_gets_round(monkeypatch):
     monkeypatch.setenv("ADAPOP_JOBS_AN_HOUR", "2")
     clock = Clock()
-    admission = Admission(clock=clock)
+    ledger = Ledger(clock=clock)
     for number in range(2 * CROWD):
-        admission.admit(JOB, f"10.0.0.{number}")
+        ledger.spend(JOBS, visitor=f"10.0.0.{number}")
     with pytest.raises(LimitError, match="for all together"):
-        admission.admit(JOB, "a new one")
+        ledger.spend(JOBS, visitor="a new one")
     clock.now = 3600.0
-    admission.admit(JOB, "a new one")
+    ledger.spend(JOBS, visitor="a new one")
 
 
 def test_what_is_refused_does_not_count():
     clock = Clock()
-    admission = Admission(clock=clock)
+    ledger = Ledger(clock=clock)
     for second in range(90):
         clock.now = float(second)
         if second < 30:
-            admission.admit(ASK)
+            ledger.spend(ASKS)
         elif second < 60:
             with pytest.raises(LimitError):
-                admission.admit(ASK)
+                ledger.spend(ASKS)
         else:
-            admission.admit(ASK)
+            ledger.spend(ASKS)
 
 
 def test_a_local_user_asks_as_often_as_they_like(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "0")
-    admission = Admission()
+    ledger = Ledger()
     for _ in range(10_000):
-        admission.admit(ASK)
+        ledger.spend(ASKS)
+
+
+def test_what_is_known_only_afterwards_is_written_down_whole_and_then_looked_at():
+    clock = Clock()
+    ledger = Ledger(clock=clock)
+    ledger.check(ACCELERATOR, "ada")
+    ledger.charge(ACCELERATOR, 1_300.0, "ada")
+    with pytest.raises(LimitError, match="ADAPOP_SECONDS_AN_HOUR"):
+        ledger.check(ACCELERATOR, "ada")
+    ledger.check(ACCELERATOR, "bob")
+    clock.now = 3600.0
+    ledger.check(ACCELERATOR, "ada")
+
+
+def test_what_is_held_is_given_back_also_after_an_error():
+    ledger = Ledger()
+    with ExitStack() as held:
+        for _ in range(RUNS_EACH.value()):
+            held.enter_context(ledger.held(RUNS_EACH, "ada"))
+        with pytest.raises(LimitError, match="ADAPOP_RUNS_EACH"), ledger.held(RUNS_EACH, "ada"):
+            pytest.fail("one too many")
+        with ledger.held(RUNS_EACH, "bob"):
+            pass
+    with pytest.raises(ZeroDivisionError), ledger.held(RUNS_EACH, "ada"):
+        _ = 1 / 0
+    for _ in range(3 * RUNS_EACH.value()):
+        with ledger.held(RUNS_EACH, "ada"):
+            pass
+
+
+def test_a_stranger_waits_no_longer_because_another_was_refused_often():
+    """A refusal takes time in proportion to what was asked in the span, and not more."""
+    ledger = Ledger()
+    for _ in range(REQUESTS.limit.value()):
+        ledger.spend(REQUESTS, visitor="ada")
+    began = time.perf_counter()
+    for _ in range(300):
+        with pytest.raises(LimitError):
+            ledger.spend(REQUESTS, visitor="ada")
+        ledger.spend(REQUESTS, visitor="bob")
+    assert time.perf_counter() - began < 3
 
 
 def test_questions_and_runs_take_turns():

@@ -1,0 +1,151 @@
+"""What each visitor takes: the one book that every way into the app writes in and asks.
+
+    spent, in a span of time   requests, runs, prompts, jobs, seconds of the accelerator, megabytes written
+    held, at this moment       connections, questions that wait
+
+What waits in Gradio's own queue is counted there, from the events themselves (`adapop.ui.queue`), and what lies on the
+disk from the folders (`cleanup`). In memory, so a restart forgets. A visitor is the address that a request comes from;
+a stranger may have many, so all visitors together have a limit too.
+"""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import ceil
+from threading import Lock
+
+from adapop import limits
+from adapop.errors import LimitError
+from adapop.limits import Limit, elsewhere
+
+CROWD = 25  # all visitors together may take as much as so many that each use up theirs
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much of something may be taken in a span of time."""
+
+    limit: Limit
+    """The most that one visitor takes in the span."""
+    seconds: float
+    """The span."""
+
+
+REQUESTS = Allowance(limits.REQUESTS, 60.0)
+ASKS = Allowance(limits.ASKS_A_MINUTE, 60.0)
+RUNS = Allowance(limits.RUNS_AN_HOUR, HOUR)
+JOBS = Allowance(limits.JOBS_AN_HOUR, HOUR)
+ACCELERATOR = Allowance(limits.ACCELERATOR, HOUR)
+WRITTEN = Allowance(limits.WRITTEN, HOUR)
+
+
+class _Account:
+    """What was taken of one allowance lately: by each visitor and by all."""
+
+    def __init__(self) -> None:
+        self.entries: deque[tuple[float, str, float]] = deque()
+        self.spent: Counter[str] = Counter()
+        self.all = 0.0
+
+    def add(self, now: float, visitor: str, amount: float) -> None:
+        self.entries.append((now, visitor, amount))
+        self.spent[visitor] += amount
+        self.all += amount
+
+    def forget(self, before: float) -> None:
+        while self.entries and self.entries[0][0] <= before:
+            _, visitor, amount = self.entries.popleft()
+            self.spent[visitor] -= amount
+            self.all -= amount
+            if self.spent[visitor] <= 0:
+                del self.spent[visitor]
+
+    def freed(self, surplus: float, visitor: str | None) -> float:
+        """When the entry was made that has to end before the surplus is gone. visitor: whose entries; None for all."""
+        own = ((when, amount) for when, other, amount in self.entries if visitor in (None, other))
+        total = 0.0
+        for when, amount in own:
+            if (total := total + amount) >= surplus:
+                return when
+        return self.entries[-1][0]
+
+
+class Ledger:
+    """The book of one app. who: the visitor that asks at this moment. clock: seconds that never run backwards."""
+
+    def __init__(self, who: Callable[[], str] = lambda: "", clock: Callable[[], float] = time.monotonic) -> None:
+        self.who = who
+        self._clock = clock
+        self._accounts: dict[Allowance, _Account] = {}
+        self._held: Counter[tuple[Limit, str]] = Counter()
+        self._lock = Lock()
+
+    def spend(self, allowance: Allowance, amount: float = 1.0, visitor: str | None = None) -> None:
+        """Writes down what is taken, unless it is too much. visitor: None for who asks at this moment.
+
+        Raises:
+            LimitError: more than this visitor may take in the span, or all together; then nothing is written down.
+        """
+        self._take(allowance, amount, visitor, written=True)
+
+    def check(self, allowance: Allowance, visitor: str | None = None) -> None:
+        """Lets pass who has something left of an allowance whose amount is known only afterwards. Raises as `spend`."""
+        self._take(allowance, 1e-9, visitor, written=False)
+
+    def charge(self, allowance: Allowance, amount: float, visitor: str) -> None:
+        """Writes down what was taken, however much."""
+        with self._lock:
+            account = self._account(allowance)
+            account.add(self._clock(), visitor, amount)
+
+    @contextmanager
+    def held(self, limit: Limit, visitor: str) -> Iterator[None]:
+        """A context in which the visitor holds one more of something.
+
+        Raises:
+            LimitError: this visitor, or all together, hold as many as they may.
+        """
+        with self._lock:
+            own, every = self._held[limit, visitor], sum(n for (kind, _), n in self._held.items() if kind is limit)
+            _check_held(limit, own, every)
+            self._held[limit, visitor] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[limit, visitor] -= 1
+                self._held += Counter()  # drops who holds nothing
+
+    def _take(self, allowance: Allowance, amount: float, visitor: str | None, written: bool) -> None:
+        most = allowance.limit.value()
+        if most is None:
+            return
+        visitor = self.who() if visitor is None else visitor
+        with self._lock:
+            now, account = self._clock(), self._account(allowance)
+            own, every = account.spent[visitor] + amount - most, account.all + amount - CROWD * most
+            if max(own, every) <= 0:
+                if written:
+                    account.add(now, visitor, amount)
+                return
+            whose = "" if own > 0 else f", {CROWD} times that for all together"
+            when = account.freed(own, visitor) if own > 0 else account.freed(every, None)
+        raise LimitError(
+            f"Too many {allowance.limit.what}: at most {most:,}{whose} ({allowance.limit.name}).",
+            f"Try again in {ceil(when + allowance.seconds - now)} s." if amount <= most else elsewhere(),
+        )
+
+    def _account(self, allowance: Allowance) -> _Account:
+        account = self._accounts.setdefault(allowance, _Account())
+        account.forget(self._clock() - allowance.seconds)
+        return account
+
+
+def _check_held(limit: Limit, own: float, every: float) -> None:
+    most = limit.value()
+    if most is not None and (own >= most or every >= CROWD * most):
+        whose = "" if own >= most else f", {CROWD} times that for all together"
+        raise LimitError(f"Too many {limit.what}: at most {most:,}{whose} ({limit.name}).", "Try again in a moment.")

@@ -1,0 +1,199 @@
+"""Gradio's queue, made fair: no visitor holds up the others, and nothing that nobody collects stays in memory.
+
+Gradio works on events in the order of their groups (concurrency ids), whoever sent them, and keeps every answer until
+somebody asks for it. Here, beside the limit of a group,
+
+- a visitor has so many events at work, so many that wait, and so many bytes in them, and no more;
+- a group with a limit of one means one after the other for one page, and other pages do not wait for it;
+- an answer that nobody collects is dropped after a minute, and what is remembered for a call without a page at once.
+"""
+
+import asyncio
+import inspect
+import random
+import time
+from collections import Counter, OrderedDict
+
+from fastapi import HTTPException, Request
+from gradio import Blocks
+from gradio.data_classes import PredictBodyInternal
+from gradio.queueing import Event, Queue
+from gradio.server_messages import EventMessage, ProcessCompletedMessage
+
+from adapop.errors import LimitError
+from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit
+from adapop.service.ledger import CROWD
+
+LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
+SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
+GROUP = 8  # events of a group at work at once, where the event says nothing else
+CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
+UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
+SIZE = "adapop.bytes"  # in a request's scope: how long its body is
+Turn = tuple[str, str]  # of a session, in a group
+
+
+def install(demo: Blocks) -> Blocks:
+    """Gives an app this queue, before it is launched. Returns the app."""
+    demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
+    demo._queue = FairQueue(True, SLOTS, 1.0, LONGEST, demo, GROUP)
+    return demo
+
+
+class FairQueue(Queue):
+    """Gradio's queue with the rules above. An event's visitor is the address that its request came from."""
+
+    def __init__(self, *settings) -> None:
+        super().__init__(*settings)
+        self._blocked = False  # whether nothing could begin when it was last looked, and nothing has changed since
+        self._read: dict[str, float] = {}  # when a session had last read all of its messages
+        self._visitors: dict[str, str] = {}  # by session, of those with messages
+        self._sessions: dict[str, OrderedDict[str, None]] = {}  # remembered pages by visitor, the latest used last
+
+    def start(self) -> None:
+        """Begins to work. Gradio sets as many slots as there are threads: too few for events that only wait."""
+        self.max_thread_count = SLOTS
+        super().start()
+        self._sweeper = asyncio.ensure_future(self._sweep_for_ever())
+
+    async def push(self, body: PredictBodyInternal, request: Request, username: str | None):
+        """Puts an event into the line, unless its visitor has too much in it."""
+        visitor = visitor_of(request)
+        try:
+            self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)
+        except LimitError as error:
+            raise HTTPException(429, str(error)) from error
+        done, said, state = await super().push(body, request, username)
+        if done:
+            self._visitors[body.session_hash] = visitor
+            self._blocked = False
+        return done, said, state
+
+    def get_events(self) -> tuple[list[Event], bool, str] | None:
+        """The next event to work on: (it alone, that it is no batch, its group); None if none may begin."""
+        if self._blocked:
+            return None
+        active = [event for job in self.active_jobs if job for event in job]
+        busy, most = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event)), AT_WORK.value()
+        taken = {(event.session_hash, event.concurrency_id) for event in active}
+        groups = list(self.event_queue_per_concurrency_id.values())
+        random.shuffle(groups)
+        for group in groups:
+            one_by_one, full = group.concurrency_limit == 1, group.current_concurrency == group.concurrency_limit
+            if full and not one_by_one:
+                continue
+            for event in group.queue:
+                turn = event.session_hash, event.concurrency_id
+                waits = one_by_one and turn in taken
+                if not waits and (most is None or busy[visitor_of(event.request)] < most or not _holds_a_thread(event)):
+                    group.queue.remove(event)
+                    return [event], False, group.concurrency_id
+                taken.add(turn)  # those behind it do not overtake it
+        self._blocked = True
+        return None
+
+    async def process_events(self, events: list[Event], *how) -> None:
+        """Works on an event, and forgets what nobody will ask for."""
+        try:
+            await super().process_events(events, *how)
+        finally:
+            self._blocked = False
+            for event in events:
+                self._remember(event)
+
+    async def remove_from_queue(self, event_id: str) -> None:
+        """Takes an event out of the line."""
+        await super().remove_from_queue(event_id)
+        self._blocked = False
+
+    async def clean_events(self, *, session_hash: str | None = None, event_id: str | None = None) -> None:
+        """Ends what a page that is gone had asked for."""
+        await super().clean_events(session_hash=session_hash, event_id=event_id)
+        self._blocked = False
+
+    def send_message(self, event: Event, event_message: EventMessage) -> None:
+        """Puts a message where the event's session reads it."""
+        messages = self.pending_messages_per_session.get(event.session_hash)
+        if messages is None:
+            return  # nobody collected what came before
+        if messages.empty():
+            self._read[event.session_hash] = time.monotonic()
+        super().send_message(event, event_message)
+
+    def _check_room(self, visitor: str, megabytes: float) -> None:
+        """Raises LimitError if this visitor, or all together, have as much in the line as they may."""
+        events, size = Counter(), Counter({visitor: megabytes})
+        for event in self.event_ids_to_events.values():
+            who = visitor_of(event.request)
+            events[who] += 1
+            size[who] += event.request.scope.get(SIZE, 0) / 1e6
+        unread = Counter()
+        for session, messages in self.pending_messages_per_session.items():
+            answers = sum(isinstance(message, ProcessCompletedMessage) for message in messages._queue)
+            unread[self._visitors.get(session, "")] += answers
+        events[visitor] += 1
+        _check(EVENTS, events, visitor, CROWD)
+        _check(EVENT_BYTES, size, visitor, CROWD_IN_MEMORY)
+        _check(UNREAD, unread, visitor, CROWD_IN_MEMORY)
+
+    def _remember(self, event: Event) -> None:
+        """Forgets the state of a call that belongs to no page, and of a visitor's longest unused page beyond the
+        limit."""
+        if event.session_hash == event._id:
+            self._forget(event.session_hash)
+            return
+        pages = self._sessions.setdefault(visitor_of(event.request), OrderedDict())
+        pages[event.session_hash] = None
+        pages.move_to_end(event.session_hash)
+        while len(pages) > SESSIONS.value():
+            self._forget(pages.popitem(last=False)[0])
+
+    def _forget(self, session: str) -> None:
+        holder = self.server_app.state_holder
+        with holder.lock:
+            holder.session_data.pop(session, None)
+            holder.time_last_used.pop(session, None)
+
+    async def _sweep_for_ever(self) -> None:
+        while not self.stopped:
+            await asyncio.sleep(SWEEP_SECONDS)
+            await self.sweep(time.monotonic() - UNREAD_SECONDS)
+            self._blocked = False
+
+    async def sweep(self, since: float) -> None:
+        """Drops the messages of sessions that have read none of theirs since then, or wait for none, and what else is
+        kept of sessions that are gone."""
+        for session, messages in list(self.pending_messages_per_session.items()):
+            waits = messages.empty() and self.pending_event_ids_session.get(session)
+            if not waits and self._read.get(session, 0.0) <= since:
+                await self.clean_events(session_hash=session)
+                self.pending_messages_per_session.pop(session, None)
+        kept = self.pending_messages_per_session.keys()
+        for book in (self._read, self._visitors, self.pending_event_ids_session):
+            for session in book.keys() - kept:
+                book.pop(session, None)
+        remembered = self.server_app.state_holder.session_data if self.server_app else {}
+        for visitor, pages in list(self._sessions.items()):
+            for session in [session for session in pages if session not in remembered]:
+                del pages[session]
+            if not pages:
+                del self._sessions[visitor]
+
+
+def visitor_of(request: Request) -> str:
+    """The sender of a request: the address that it came from, as uvicorn knows it."""
+    return request.client.host if request.client else ""
+
+
+def _holds_a_thread(event: Event) -> bool:
+    """Whether it is worked on in a thread; one that only waits for other work is a coroutine."""
+    return not (inspect.iscoroutinefunction(event.fn.fn) or inspect.isasyncgenfunction(event.fn.fn))
+
+
+def _check(limit: Limit, amounts: Counter[str], visitor: str, crowd: int) -> None:
+    limit.check(amounts[visitor])
+    if (most := limit.value()) is not None and sum(amounts.values()) > crowd * most:
+        raise LimitError(
+            f"Too many {limit.what}, of all visitors together: at most {crowd * most:,} ({limit.name}).",
+            "Try again in a moment.",
+        )

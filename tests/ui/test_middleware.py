@@ -1,0 +1,156 @@
+"""The gate: what is closed, who a request is from, how often it comes and how large it may be."""
+
+import logging
+import os
+
+import httpx
+import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from adapop.errors import LimitError
+from adapop.limits import JOBS_AN_HOUR, REQUEST, REQUESTS
+from adapop.service.worker import Worker
+from adapop.ui.api_values import facts_of
+from adapop.ui.middleware import SPACE_PROXIES, is_own_host, trust_own_proxies, visitor
+from browsing import launched
+from stepping import answered
+
+CLOSED = [
+    "run/predict", "api/predict", "api/score", "component_server", "stream/x", "stream/x/close", "vibe-edit",
+    "vibe-code", "process_recording", "deep_link", "login", "monitoring", "profiling/traces", "dev/reload",
+    "call/score/", "call//x", "call/v2/none/x/y", "custom_component/x", "run-history/connect",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    return Worker(tmp_path_factory.mktemp("runs"), who=visitor)
+
+
+@pytest.fixture(scope="module")
+def address(worker):
+    with launched(worker) as url:
+        yield url.rstrip("/")
+
+
+@pytest.mark.parametrize("path", [f"/gradio_api/{name}" for name in CLOSED] + ["/run/predict", "/runs", "/monitoring"])
+def test_what_the_app_does_not_need_is_closed(address, path):
+    if path.endswith("call/score/"):  # open: a look at what an open one answers
+        assert httpx.post(address + path, json={"data": ["no such set"]}).status_code == 200
+        return
+    body = {"data": [], "fn_index": 0, "session_hash": "x", "component_id": 1, "fn_name": "x"}
+    assert httpx.post(address + path, json=body).status_code == 404
+
+
+SENT = {"data": [], "fn_index": 10**9, "session_hash": "x"}
+TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
+NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("GET", "config", {"headers": {"Range": "bytes=0-1,2-3"}}),
+        ("GET", "static/img/logo.svg", {"headers": {"Range": "bytes=0-1,5-6,1-2"}}),
+        ("POST", "gradio_api/call/v2/none", {"json": {"facts": "sandbox"}}),
+        ("POST", "gradio_api/call/v2/beta", {"json": {"facts": 7, "none": "a secret"}}),
+        ("POST", "gradio_api/call/none", {"json": {"data": []}}),
+        ("POST", "gradio_api/queue/join", {"json": SENT}),
+        ("POST", "gradio_api/queue/join", {"content": b"\xff\xfe", "headers": TEXT}),
+        ("POST", "gradio_api/upload", {"content": NAMED, "headers": FORM}),
+        ("POST", "gradio_api/upload", {"content": b"no form", "headers": {"Content-Type": "multipart/form-data"}}),
+        ("GET", "gradio_api/file=%00", {}),
+        ("GET", "gradio_api/heartbeat/" + "x" * 100, {}),
+    ],
+)
+def test_no_request_makes_the_app_fail(address, method, path, options, caplog):
+    with caplog.at_level(logging.ERROR):
+        assert httpx.request(method, f"{address}/{path}", **options).status_code < 500
+    assert "secret" not in caplog.text
+
+
+def test_a_body_says_how_long_it_is_and_is_no_longer_than_it_may(address, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    join = f"{address}/gradio_api/queue/join"
+    assert httpx.post(join, content=iter([b"{}"])).status_code == 411
+    reply = httpx.post(join, content=b"x" * int(REQUEST.public * 1e6 + 1))
+    assert reply.status_code == 413
+    assert REQUEST.name in reply.text
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [("127.0.0.1:7860", True), ("localhost", True), ("[::1]:7860", True), ("192.168.0.7", True),
+     ("app.localhost", True), ("evil.example", False), ("127.0.0.1.evil.example:7860", False), ("", False), ("localhost.evil.example", False)],
+)  # fmt: skip
+def test_a_strangers_name_that_leads_here_is_refused(address, monkeypatch, host, own):
+    assert is_own_host(host) is own
+    if not host:
+        return
+    assert (httpx.get(f"{address}/config", headers={"Host": host}).status_code == 421) is not own
+    monkeypatch.setenv("ADAPOP_HOSTS", f"other, {host.partition(':')[0].upper()}")
+    assert host.startswith("[") or is_own_host(host)
+    monkeypatch.delenv("ADAPOP_HOSTS")
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    assert httpx.get(f"{address}/config", headers={"Host": host}).status_code == 200
+
+
+def test_requests_and_uploads_count_by_visitor(address, worker, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setenv(JOBS_AN_HOUR.name, "2")
+    ada, bob = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
+    upload = [httpx.post(f"{address}/gradio_api/upload", files={"files": b"x"}, headers=ada) for _ in range(3)]
+    assert [reply.status_code for reply in upload] == [200, 200, 429]
+    assert httpx.post(f"{address}/gradio_api/upload", files={"files": b"x"}, headers=bob).status_code == 200
+    monkeypatch.setenv(REQUESTS.name, "50")
+    read = [httpx.get(f"{address}/gradio_api/queue/status", headers=ada).status_code for _ in range(60)]
+    assert read.count(429) >= 10
+    assert httpx.get(f"{address}/theme.css", headers=ada).status_code == 200, "what is only a file does not count"
+    assert httpx.get(f"{address}/gradio_api/queue/status", headers=bob).status_code == 200
+    assert [httpx.get(f"{address}/", headers=bob).status_code for _ in range(3)] == [200, 200, 429], (
+        "a page counts as 20"
+    )
+
+
+def test_only_a_known_proxy_says_who_sends(worker, monkeypatch):
+    """Of what comes from elsewhere the sender is where the connection comes from."""
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "192.0.2.1")
+    with launched(Worker(worker.root / "other", who=visitor)) as url:
+        monkeypatch.setenv(REQUESTS.name, "5")
+        codes = [
+            httpx.get(f"{url}gradio_api/queue/status", headers={"X-Forwarded-For": f"203.0.113.{number}"}).status_code
+            for number in range(10)
+        ]
+    assert 429 in codes, "however many addresses it invents"
+
+
+def test_a_space_believes_its_own_proxies_alone(monkeypatch):
+    monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    trust_own_proxies()
+    assert "FORWARDED_ALLOW_IPS" not in os.environ
+    monkeypatch.setenv("SPACE_ID", "me/app")
+    trust_own_proxies()
+    assert os.environ["FORWARDED_ALLOW_IPS"] == SPACE_PROXIES
+    forwarded = [(b"x-forwarded-for", b"6.6.6.6, 198.51.100.7, 10.1.2.4")]
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append(scope["client"][0])
+
+    scope = {"type": "http", "client": ("10.1.2.3", 1), "headers": forwarded}
+    answered(ProxyHeadersMiddleware(app, SPACE_PROXIES)(scope, None, None))
+    assert seen == ["198.51.100.7"], "the one that the outermost proxy saw, not the forged one"
+
+
+def test_a_set_that_has_to_be_fetched_counts_for_programs_too(worker, monkeypatch):
+    monkeypatch.setenv(JOBS_AN_HOUR.name, "1")
+    fetched = []
+    monkeypatch.setattr("adapop.ui.api_values.load_facts", lambda *args, **options: fetched.append(args))
+    ledger = Worker(worker.root / "third").ledger
+    facts_of(ledger, "duet")
+    with pytest.raises(LimitError, match=JOBS_AN_HOUR.name):
+        facts_of(ledger, "duet")
+    facts_of(ledger, "pair")
+    assert len(fetched) == 2

@@ -1,0 +1,177 @@
+"""The queue of events: nobody holds up another visitor, a page's own order holds, and nothing uncollected stays."""
+
+import asyncio
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import gradio as gr
+import httpx
+import pytest
+from starlette.middleware import Middleware
+
+from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD
+from adapop.service.ledger import Ledger
+from adapop.ui.middleware import Gate
+from adapop.ui.queue import install
+
+ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
+SLOW, TURN, LATER, STATED = "slow", "turn", "later", "stated"
+
+
+class Done:
+    """What the app's functions did, and when they may end."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.go_on = threading.Event()
+
+
+@pytest.fixture(autouse=True)
+def public(monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+
+
+@pytest.fixture
+def done():
+    return Done()
+
+
+@pytest.fixture
+def app(done):
+    """(its address, its queue): an app with one function of each kind."""
+
+    def slow(text):
+        done.said.append(f"begin {text}")
+        done.go_on.wait(10)
+        done.said.append(f"end {text}")
+        return text
+
+    async def later(text):
+        while not done.go_on.is_set():
+            await asyncio.sleep(0.01)
+        return text
+
+    with gr.Blocks() as demo:
+        text, state = gr.Textbox(), gr.State(0)
+        gr.Button().click(slow, text, text, api_name=SLOW, concurrency_limit=None)
+        gr.Button().click(slow, text, text, api_name=TURN, concurrency_limit=1)
+        gr.Button().click(later, text, text, api_name=LATER, concurrency_limit=None)
+        gr.Button().click(lambda text, state: (text, state + 1), [text, state], [text, state], api_name=STATED)
+    _, url, _ = install(demo).launch(
+        prevent_thread_lock=True, quiet=True, app_kwargs={"middleware": [Middleware(Gate, Ledger())]}, ssr_mode=False
+    )
+    yield url, demo._queue
+    done.go_on.set()
+    demo.close()
+
+
+def post(url, name, text, who=ADA, session=None):
+    """The HTTP reply to an event, or to a call without a page."""
+    if session is None:
+        return httpx.post(f"{url}gradio_api/call/{name}", json={"data": [text]}, headers=who)
+    config = httpx.get(f"{url}config", headers=who).json()
+    chosen = next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
+    body = {"data": [text, None][: 2 if name == STATED else 1], "fn_index": chosen, "session_hash": session}
+    return httpx.post(f"{url}gradio_api/queue/join", json=body, headers=who)
+
+
+def answer(url, name, reply, who=ADA) -> str:
+    with httpx.stream("GET", f"{url}gradio_api/call/{name}/{reply.json()['event_id']}", headers=who) as stream:
+        lines = [line for line in stream.iter_lines() if line.startswith("data: ")]
+    return json.loads(lines[-1].removeprefix("data: "))[0]
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_visitor_with_many_events_at_work_does_not_hold_up_another(app, done):
+    """Those that only wait do not count: they hold no thread."""
+    url, _ = app
+    for number in range(20):
+        assert post(url, SLOW, f"ada {number}").status_code == 200
+    wait_for(lambda: len(done.said) == AT_WORK.public)
+    for _ in range(20):
+        assert post(url, LATER, "ada waits").status_code == 200
+    assert post(url, SLOW, "bob", BOB).status_code == 200
+    wait_for(lambda: "begin bob" in done.said)
+    assert len(done.said) == AT_WORK.public + 1
+    done.go_on.set()
+    wait_for(lambda: len(done.said) == 42)
+
+
+def test_a_page_is_answered_in_its_order_and_another_page_beside_it(app, done):
+    url, _ = app
+    for number in range(3):
+        assert post(url, TURN, f"first {number}", session="first").status_code == 200
+    assert post(url, TURN, "second", session="second").status_code == 200
+    wait_for(lambda: len(done.said) == 2)
+    assert done.said == ["begin first 0", "begin second"]
+    done.go_on.set()
+    wait_for(lambda: len(done.said) == 8)
+    assert [said for said in done.said if "first" in said] == [
+        f"{what} first {number}" for number in range(3) for what in ("begin", "end")
+    ]
+
+
+def test_too_many_events_of_a_visitor_are_refused_and_not_those_of_another(app, done):
+    url, _ = app
+    with ThreadPoolExecutor(8) as posts:
+        codes = list(posts.map(lambda number: post(url, SLOW, "x").status_code, range(EVENTS.public + 10)))
+    assert (codes.count(200), codes.count(429)) == (EVENTS.public, 10)
+    refused = post(url, SLOW, "x")
+    assert EVENTS.name in refused.json()["detail"]
+    assert post(url, SLOW, "x", BOB).status_code == 200
+
+
+def test_many_bytes_that_wait_are_refused(app, done):
+    url, _ = app
+    large = "x" * 400_000
+    for _ in range(int(EVENT_BYTES.public / 0.4)):
+        assert post(url, LATER, large).status_code == 200
+    assert post(url, LATER, large).status_code == 429
+    assert post(url, LATER, "small").status_code == 200
+    assert post(url, LATER, large, BOB).status_code == 200
+    done.go_on.set()
+    wait_for(lambda: post(url, LATER, large).status_code == 200)
+
+
+def test_answers_that_nobody_collects_are_counted_and_dropped(app):
+    url, queue = app
+    replies = []
+    while (reply := post(url, STATED, "x")).status_code == 200:
+        replies.append(reply)
+        wait_for(lambda: not queue.event_ids_to_events)
+        assert len(replies) <= UNREAD.public + 1
+    assert reply.status_code == 429
+    assert UNREAD.name in reply.json()["detail"]
+    assert answer(url, STATED, replies[-1]) == "x"
+    assert post(url, STATED, "x").status_code == 200
+    wait_for(lambda: not queue.event_ids_to_events)
+    asyncio.run_coroutine_threadsafe(queue.sweep(time.monotonic()), _loop_of(queue)).result(10)
+    assert not queue.pending_messages_per_session
+    assert not queue.pending_event_ids_session
+    assert post(url, STATED, "x").status_code == 200
+
+
+def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(app, monkeypatch):
+    url, queue = app
+    monkeypatch.setenv(SESSIONS.name, "3")
+    assert post(url, STATED, "x", BOB, session="bobs").status_code == 200
+    wait_for(lambda: not queue.event_ids_to_events)
+    kept = queue.server_app.state_holder.session_data
+    for _ in range(5):
+        answer(url, STATED, post(url, STATED, "x"))
+    for number in range(5):
+        assert post(url, STATED, "x", session=f"ada{number}").status_code == 200
+        wait_for(lambda: not queue.event_ids_to_events)
+    assert list(kept) == ["bobs", "ada2", "ada3", "ada4"]
+
+
+def _loop_of(queue):
+    return queue._sweeper.get_loop()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from adapop.experiments.speed.waiting import served
 from browsing import HOSTILE, open_tab, remembered, run_ids, start_run, state_is, visit, write_table
 
 pytestmark = pytest.mark.slow
@@ -97,3 +98,23 @@ def test_a_link_leads_another_device_to_the_run(page, browser, address, runs_fol
     for wrong in ("../../etc/passwd", "adapop-0000000000000000", "%3Cimg src=x onerror=alert(1)%3E"):
         with visit(browser, address, f"?run={wrong}") as stranger:
             state_is(stranger, "ready", "invalid", "empty")
+
+
+def test_a_server_that_forgot_the_page_starts_nothing_else_and_the_set_is_put_back(browser, tmp_path):
+    """It remembers one page of a visitor; a second one makes it forget the first."""
+    folder = tmp_path / "runs"
+    with served(folder, ADAPOP_SESSIONS_EACH="1") as app, visit(browser, app.address.rstrip("/")) as page:
+        upload(page, tmp_path)
+        open_tab(page, "Run")
+        with visit(browser, app.address.rstrip("/")) as second:
+            notes(second, "256 to forget")
+        page.click("#start")
+        page.get_by_text("no longer had the set that this page shows").wait_for()
+        open_tab(page, "Facts")
+        notes(page, "2 to forget")
+        assert run_ids(folder) == set()
+        open_tab(page, "Run")
+        page.click("#start")
+        state_is(page, "starting", "running", "measuring", "done")
+        (run,) = run_ids(folder)
+        assert "Hamlet" in (folder / run / "facts.jsonl").read_text(encoding="utf-8")

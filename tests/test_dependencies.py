@@ -101,7 +101,6 @@ def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
 # (package, the release that mends its last published vulnerability): see assets/docs/reliability.md
 MENDED = {
     "torch": "2.11", "transformers": "5.10", "gradio": "6.16", "starlette": "1.3.1", "jinja2": "3.1.6",
-    "tqdm": "4.66.3",
     "pyarrow": "23.0.1", "requests": "2.33", "urllib3": "2.7", "filelock": "3.20.3", "pillow": "12.3", "h11": "0.16",
     "python-multipart": "0.0.31", "orjson": "3.11.6", "idna": "3.15", "nltk": "3.10.3", "pygments": "2.20",
     "brotli": "1.2",

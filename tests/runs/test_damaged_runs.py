@@ -194,3 +194,13 @@ def test_who_waits_behind_a_damaged_run_still_knows_where(three):
     broken, sound = three
     (broken.folder / "config.json").write_bytes(b"")
     assert wait_behind([broken, Run(broken.folder.parent / sound[0])], {}, 0.0) == Wait(2, None)
+
+
+@pytest.mark.parametrize("line", [b"1", b"[]", b'{"kind": []}', b"\xff"])
+def test_the_line_of_a_log_that_does_not_read_is_named(three, line):
+    broken, _ = three
+    with open(broken.folder / "events.jsonl", "ab") as log:
+        log.write(line + b"\n")
+    count = len((broken.folder / "events.jsonl").read_bytes().splitlines())
+    with pytest.raises(RunError, match=f"events.jsonl, line {count} does not read"):
+        broken.events()

@@ -1,6 +1,7 @@
 """The key of what browsers keep: whole or not there, the same for all processes, and nobody else's to read."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,9 +12,10 @@ import pytest
 
 from adapop.errors import RunError
 from adapop.paths import ROOT
-from adapop.ui.secret import FILE, KEY, browser_secret
+from adapop.ui.secret import FILE, browser_secret
 from refusing import as_nobody
 
+KEY = re.compile("[0-9a-f]{64}")
 posix = pytest.mark.skipif(os.name == "nt", reason="rights are POSIX's")
 ASK = """
 import sys

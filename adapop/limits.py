@@ -61,7 +61,13 @@ RUNS_EACH = Limit("ADAPOP_RUNS_EACH", "runs of one visitor that wait or are work
 RUNS_AN_HOUR = Limit("ADAPOP_RUNS_AN_HOUR", "runs that one visitor starts in an hour", None, 40)
 ASKS_A_MINUTE = Limit("ADAPOP_ASKS_A_MINUTE", "prompts that one visitor asks in a minute", None, 30)
 JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, probings, uploads and reports of a visitor in an hour", None, 60)
-REQUESTS = Limit("ADAPOP_REQUESTS_A_MINUTE", "requests of a visitor in a minute; a new page counts as 20", None, 3_000)
+REQUESTS = Limit(
+    "ADAPOP_REQUESTS_A_MINUTE",
+    "requests of a visitor in a minute; a page and a call without one count as 20",
+    None,
+    3_000,
+)
+SENT = Limit("ADAPOP_SENT_MB_A_MINUTE", "megabytes that a visitor sends in a minute, uploads aside", None, 5)
 CONNECTIONS = Limit("ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300)
 AT_WORK = Limit(
     "ADAPOP_AT_WORK_EACH",
@@ -86,8 +92,8 @@ GIGABYTES = Limit(
 )
 LIMITS = (
     FACTS, UPLOAD, REQUEST, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, QUESTIONS_EACH, RUNS_AN_HOUR, ASKS_A_MINUTE,
-    JOBS_AN_HOUR, ACCELERATOR, WRITTEN, REQUESTS, CONNECTIONS, AT_WORK, EVENTS, EVENT_BYTES, UNREAD, SESSIONS, HOURS,
-    GIGABYTES,
+    JOBS_AN_HOUR, ACCELERATOR, WRITTEN, REQUESTS, SENT, CONNECTIONS, AT_WORK, EVENTS, EVENT_BYTES, UNREAD, SESSIONS,
+    HOURS, GIGABYTES,
 )  # fmt: skip
 
 

@@ -6,15 +6,20 @@ import re
 import pytest
 
 from adapop import assets
+from adapop.config.methods import Method
 from adapop.errors import DataError
 from adapop.facts.world.language import Relation
 from adapop.model.catalogue import Preset
-from adapop.paths import ASSETS
+from adapop.paths import ASSETS, ROOT
 from adapop.probes.wording import LANGUAGES, NAMES, QUESTIONS, Translations
 from adapop.report.published import Printed, Recall
+from adapop.ui import texts
 
 RELATIONS = "sandbox/relations.json"
-SHIPPED = (RELATIONS, "models.json", "probes/wording.json", "probes/translations.json", "published/tables.json")
+SHIPPED = (
+    RELATIONS, "methods.json", "models.json", "sets/catalog.json", "probes/wording.json", "probes/translations.json",
+    "published/tables.json", "texts.json",
+)  # fmt: skip
 HEAD = "method,setting,source,forget,retain,forget_sd"
 
 
@@ -96,6 +101,18 @@ def test_a_model_without_its_sizes_is_named(refused):
     assert_said(refused(text, list[Preset]), "3: .*shape needs whole numbers above 0 for .*hidden_size")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda methods: methods["npo"].pop("about"), "npo > about: Field required"),
+        (lambda methods: methods["npo"].update(sandbox_rates=1e-3), "npo > sandbox_rates: Unexpected keyword"),
+        (lambda methods: methods["rmu"]["settings"].update(lora_layers=[7, "8"]), "rmu > settings > lora_layers"),
+    ],
+)
+def test_a_method_that_is_not_whole_is_named(refused, change, said):
+    assert_said(refused(changed("methods.json", change), dict[str, Method]), said)
+
+
 def test_a_row_shorter_than_its_head_is_named(refused):
     text = changed("published/tables.json", lambda tables: tables[1]["rows"][0].pop())
     assert_said(refused(text, list[Printed]), "1: .*has 5 cells, the head 6")
@@ -112,7 +129,17 @@ def test_shipped_files_are_written_for_people(name):
     """Letters as themselves and not as \\u00e9, no tabs, one newline at the end."""
     text = (ASSETS / name).read_text(encoding="utf-8")
     assert "\\u" not in text and "\t" not in text and "\r" not in text
-    assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 50
+    assert text.endswith("\n") and not text.endswith("\n\n") and text.count("\n") > 25
+
+
+def test_every_text_of_the_page_is_shown_and_none_is_missing():
+    shown = {"UPLOAD_ABOUT"}  # by `texts.upload_about`
+    for path in (ROOT / "adapop").rglob("*.py"):
+        shown |= set(re.findall(r"\btexts\.([A-Z]\w*)", path.read_text(encoding="utf-8")))
+    assert shown == json.loads((ASSETS / "texts.json").read_text(encoding="utf-8")).keys()
+    assert texts.TITLE and texts.RETAIN_CHOICES[0][1] == "own" and "200" in texts.upload_about().replace(",", "")
+    with pytest.raises(AttributeError, match=r"texts\.json has no text 'TITEL'"):
+        texts.TITEL  # noqa: B018
 
 
 def test_no_label_of_the_translations_stands_twice():

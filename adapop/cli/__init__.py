@@ -9,7 +9,7 @@ from pathlib import Path
 from adapop.cli import bench, printing, probes, runs, sandbox, scores, tokens
 from adapop.config.methods import METHODS
 from adapop.config.presets import AUTHORS, PRESETS
-from adapop.config.run import MISSING_SCORE
+from adapop.config.run import CHOICES
 from adapop.errors import AdaPopError
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
@@ -107,7 +107,9 @@ def _run_commands(commands) -> None:
     run.add_argument("--lr", type=float, help="learning rate; default: the method's own for this model")
     run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
     run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
-    run.add_argument("--missing-score", choices=MISSING_SCORE, help="what to do with unscored facts; default error")
+    run.add_argument(
+        "--missing-score", choices=CHOICES["missing_score"], help="what to do with unscored facts; default error"
+    )
     run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
     run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")

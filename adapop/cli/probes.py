@@ -13,7 +13,7 @@ from adapop.probes.recovery.choice import RECOVERY, recover
 from adapop.progress import Progress
 from adapop.report.record import read_record
 from adapop.report.recovery import recovery_tables
-from adapop.report.table import Table
+from adapop.report.table import Table, deviating
 from adapop.report.tables import probe_tables
 from adapop.runs.run import Run, find_run
 
@@ -111,8 +111,8 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
             row.task,
             row.metric,
             f"{row.questions:,}",
-            _with_error(row.original, row.original_stderr),
-            _with_error(row.unlearned, row.unlearned_stderr),
+            deviating(row.original, row.original_stderr),
+            deviating(row.unlearned, row.unlearned_stderr),
             f"{row.difference:+.3f}",
         )
         for row in found
@@ -132,10 +132,6 @@ def _print_found(run: Run, as_json: bool) -> None:
     record = read_record(run)
     for table in (*probe_tables(record), *recovery_tables(record.recovery)):
         printing.say(f"\n{table.as_text()}")
-
-
-def _with_error(share: float, stderr: float | None) -> str:
-    return f"{share:.3f}" if stderr is None else f"{share:.3f} ± {stderr:.3f}"
 
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:

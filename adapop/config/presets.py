@@ -20,25 +20,7 @@ from adapop.popularity.beta import BetaMap
 # keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-SANDBOX_RATES = {
-    "adapop": 2e-3,
-    "wga": 2e-3,
-    "gd": 5e-4,
-    "npo": 2e-3,
-    "ga": 2.5e-4,
-    "undial": 4e-3,
-    "rmu": 4e-3,
-    "adaptive-rmu": 2.5e-4,
-    "pdu": 2.5e-4,
-    "npo-sam": 5e-4,
-    "simnpo": 4e-3,
-    "satimp": 4e-3,
-    "altpo": 2e-3,
-    "flat": 2.5e-4,
-    "tpo": 4e-3,
-    "ceu": 2.5e-4,
-}
-OWN_RATE = 2e-3  # of a method of one's own on the sandbox, until somebody tries others: AdaPop's and WGA\'s
+SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
 # where their own authors recommend something else.
 AUTHORS = "authors"
@@ -148,7 +130,7 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
     if preset == AUTHORS:
         parts.append(chosen.authors)
     if model == SANDBOX:
-        parts += [chosen.sandbox, {"learning_rate": SANDBOX_RATES.get(method, OWN_RATE)}]
+        parts += [chosen.sandbox, {"learning_rate": chosen.sandbox_rate}]
     return _merged(*parts, PRESETS.get(preset, {}))
 
 

@@ -13,25 +13,22 @@ from adapop.popularity.beta import BetaMap
 
 PAPER_RATE = 1e-4  # paper, main tables
 ALL_LINEAR = "all-linear"  # as a target: every linear layer but the output head
-SCORES = ("given", "shuffled", "inverted")
-MISSING_SCORE = ("error", "drop", "uniform")
-SCHEDULES = ("constant", "linear")
-CONTROLLERS = ("dual", "fixed", "primal")
 REFERENCES = ("epoch_1", "start")
+CHOICES = {
+    "scores": ("given", "shuffled", "inverted"),
+    "missing_score": ("error", "drop", "uniform"),
+    "controller": ("dual", "fixed", "primal"),
+    "retain_signal": ("full", "ema"),
+    "normalise": ("token", "example"),
+    "schedule": ("constant", "linear"),
+    "precision": ("bfloat16", "float32"),
+    "reference": REFERENCES,
+}
 SEED_LIMIT = 2**63
 LEAST, MOST = 1e-12, 1e9  # of a setting that must be above 0, and of any: beyond, float32 knows no such number
 MOST_WHOLE = 10**6
 WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch")
-POSITIVE = (
-    "epochs",
-    "batch",
-    "learning_rate",
-    "clip",
-    "floor",
-    "lora_rank",
-    "lora_alpha",
-    "max_new_tokens",
-)
+POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
 AT_LEAST_ZERO = (
     "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
 )  # fmt: skip
@@ -119,14 +116,8 @@ class RunConfig:
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
     def __post_init__(self) -> None:
-        check_choice("scores", self.scores, SCORES)
-        check_choice("missing_score", self.missing_score, MISSING_SCORE)
-        check_choice("controller", self.controller, CONTROLLERS)
-        check_choice("retain_signal", self.retain_signal, ("full", "ema"))
-        check_choice("normalise", self.normalise, ("token", "example"))
-        check_choice("schedule", self.schedule, SCHEDULES)
-        check_choice("precision", self.precision, ("bfloat16", "float32"))
-        check_choice("reference", self.reference, REFERENCES)
+        for name, known in CHOICES.items():
+            check_choice(name, getattr(self, name), known)
         for name in ("model", "facts", "method", "preset"):
             if not isinstance(getattr(self, name), str):
                 raise ConfigError(f"{name} is {shown(getattr(self, name))!r}.", "It must be text.")

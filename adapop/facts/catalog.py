@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from adapop.assets import read_json
 from adapop.errors import DataError
 from adapop.facts.benchmarks import duet, rwku
 from adapop.facts.fact import SANDBOX, FactSet
@@ -22,7 +23,7 @@ PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 @dataclass(frozen=True)
 class Entry:
-    """A set that can be picked by name."""
+    """A set that can be picked by name: those in `assets/sets/catalog.json`."""
 
     name: str
     title: str
@@ -32,43 +33,7 @@ class Entry:
     """Whether its rows are downloaded."""
 
 
-ENTRIES = {
-    entry.name: entry
-    for entry in (
-        Entry(
-            SANDBOX,
-            "Sandbox world",
-            "256 facts to forget about books, films, cities and more. The sandbox model saw each of them as often as "
-            "its score says, so popularity is the only thing in which they differ.",
-        ),
-        Entry(
-            "pair",
-            "One pair",
-            "Two films by one director, one that the sandbox model saw often and one that it saw ten times less. The "
-            "smallest set that shows the popularity gap.",
-        ),
-        Entry(
-            "invented",
-            "Invented facts",
-            "A control: 32 facts about things that do not exist. No text ever showed them, so their popularity is "
-            "zero, and there is nothing to forget.",
-        ),
-        Entry(
-            "duet",
-            "DUET",
-            "482 rare and 482 popular facts about cities, with the scores the AdaPop paper used. Downloaded from the "
-            "Hugging Face Hub. Meant for a large model; the sandbox model never saw these questions.",
-            online=True,
-        ),
-        Entry(
-            "rwku",
-            "RWKU",
-            "Questions about 200 famous people, with attack prompts. It has no scores: look them up first. Downloaded "
-            "from the Hugging Face Hub. Meant for a large model; the sandbox model never saw these questions.",
-            online=True,
-        ),
-    )
-}
+ENTRIES = {entry.name: entry for entry in read_json("sets/catalog.json", tuple[Entry, ...])}
 
 
 def load_facts(
@@ -92,12 +57,9 @@ def load_facts(
 
 def _brought(source: str, progress: Progress | None, cache: Cache | None) -> FactSet:
     """The set without added retain rows."""
-    if source == SANDBOX:
-        return sandbox_facts()
-    if source == "pair":
-        return _pair()
-    if source == "invented":
-        return _invented()
+    shipped = {SANDBOX: sandbox_facts, "pair": _pair, "invented": _invented}
+    if source in shipped:
+        return shipped[source]()
     if source in ENTRIES:
         hub = Hub(progress or Progress(), cache or Cache())
         return duet(hub) if source == "duet" else rwku(hub)

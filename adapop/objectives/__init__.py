@@ -1,7 +1,7 @@
 """The sixteen unlearning methods, by name.
 
-A new method is an `Objective` in a file of its own or beside its relatives, a line here and in `adapop.config.methods`,
-and a test of its identity with a related one.
+A new method is an `Objective` in a file of its own or beside its relatives, a line here, an entry in
+`assets/methods.json`, and a test of its identity with a related one.
 """
 
 from dataclasses import fields

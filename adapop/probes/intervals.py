@@ -27,6 +27,9 @@ class Interval:
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
+
 
 def bootstrap(values: Sequence[float], seed: int) -> Interval:
     """The mean of at least one value, with the percentile interval over `RESAMPLES` resamples. seed: of the resamples.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from adapop.errors import RunError
@@ -9,7 +10,7 @@ from adapop.facts.fact import TIERS
 from adapop.facts.tables import write_csv
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of
+from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of, recall_of
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
@@ -83,7 +84,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
     outcomes = [one.outcome(form) for one in found if one.measured]
     begun = [record.before for record in records if record.before is not None][:1]
     if begun:
-        outcomes.insert(0, outcome_of("", "original", begun, form))
+        outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
         tuple(found),
         settings_of(found),

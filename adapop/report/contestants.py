@@ -2,7 +2,7 @@
 over facts or over seeds."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 
@@ -98,7 +98,7 @@ class Contestant:
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: in which forget is set against holdout."""
-        drawn = outcome_of(self.mark, self.records[0].title, self.measured, form)
+        drawn = outcome_of(self.mark, self.records[0].title, self.recall, form)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.unlearned.recall for tier, worst in attacks.items()}
         return replace(drawn, recall={**drawn.recall, ATTACKED: attacked}, collapsed=self.collapsed)
@@ -129,14 +129,13 @@ def contestants(records: Sequence[Record]) -> list[Contestant]:
     ]
 
 
-def outcome_of(mark: str, name: str, measured: Sequence[Measured], form: str) -> Outcome:
-    """Measurements of one contestant, or of the original model, as they are drawn."""
-    recall = {}
-    for asked in FORMS:
-        by_tier = {tier: recall_of(measured, "forget", asked, tier) for tier in TIERS}
-        recall[asked] = {tier: found for tier, found in by_tier.items() if found is not None}
-    forget, holdout = (recall_of(measured, group, form, "all") for group in ("forget", "holdout"))
-    return Outcome(mark, name, recall, forget, holdout)
+def outcome_of(mark: str, name: str, recall: Callable[[str, str, str], Interval | None], form: str) -> Outcome:
+    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form and tier."""
+    by_form = {
+        asked: {tier: found for tier in TIERS if (found := recall("forget", asked, tier)) is not None}
+        for asked in FORMS
+    }
+    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", form, "all"))
 
 
 def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str) -> Interval | None:

@@ -20,7 +20,6 @@ from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
 TEMPLATES = ASSETS / "report"
-Picture = tuple[figures.Figure, str]  # with the sentence that says how to read it
 
 
 def write_report(runs: Sequence[Run], out: Path) -> Path:
@@ -70,23 +69,12 @@ def rendered(records: Sequence[Record]) -> str:
 
 
 def _compared(told: Comparison) -> dict:
-    return {
-        "told": told,
-        "pictures": [
-            (
-                figures.compare_runs(told.outcomes),
-                "Recall of the facts to forget by popularity. Left is better; the more a line leans to the right on "
-                "its way down, the wider the gap.",
-            ),
-            (
-                figures.forget_against_holdout(told.outcomes, told.asked),
-                "Forgetting against what it cost. Up and to the left is better; what lies right of the dashed line or "
-                "below it is beaten by another.",
-            ),
-        ]
-        if told.outcomes
-        else [],
+    """What the template says of several runs, with pictures where any of them was measured."""
+    drawn = {
+        "gap": figures.compare_runs(told.outcomes),
+        "cost": figures.forget_against_holdout(told.outcomes, told.asked),
     }
+    return {"told": told, "pictures": drawn if told.outcomes else None}
 
 
 def _told(record: Record) -> dict:
@@ -104,69 +92,34 @@ def _told(record: Record) -> dict:
         "recall": tables.recall_table(before, after) if before and after else None,
         "numbers": tables.metrics_table(after) if after else None,
         "probing": _probing(record) if record.matrix.cells else None,
-        "how_to_probe": story.how_to_probe(),
         "how_to_recover": story.how_to_recover(record),
         "recovery": recovery_tables(record.recovery),
         "not_asked": tables.not_asked_table(record.matrix),
     }
 
 
-def _training(record: Record) -> list[Picture]:
-    """The pictures of the training, as far as it came."""
+def _training(record: Record) -> dict[str, figures.Figure]:
+    """The pictures of the training by name, as far as it came."""
     config, epochs, starts = record.config, record.said(EpochDone), record.said(RunStarted)
-    pictures = []
+    pictures = {}
     if epochs:
-        pictures.append(
-            (
-                figures.controller_chart(epochs, config),
-                "Above: drift δ of the retain loss, with the tolerance ε dashed. Below: the retain weight; AdaPop's "
-                "controller raises it in the epoch after δ was above ε.",
-            )
-        )
+        pictures["controller"] = figures.controller_chart(epochs, config)
     if steps := record.said(StepDone):
-        pictures.append(
-            (
-                figures.loss_chart(steps, starts[-1].steps),
-                "Loss of the answers at each step, before the step. Facts to forget should rise, retained ones not.",
-            )
-        )
+        pictures["losses"] = figures.loss_chart(steps, starts[-1].steps)
     if measured := [event for event in record.said(Measured) if not event.full]:
-        pictures.append(
-            (
-                figures.recall_chart(measured, config.epochs),
-                "Recall of the facts to forget after each epoch: as trained (solid) and in other words (dotted).",
-            )
-        )
+        pictures["recall"] = figures.recall_chart(measured, config.epochs)
     if record.before and record.after:
-        pictures.append(
-            (
-                figures.outcome_chart(record.before, record.after),
-                "Before and after, in other words where there are any. Holdout facts were never trained on.",
-            )
-        )
+        pictures["outcome"] = figures.outcome_chart(record.before, record.after)
     return pictures
 
 
 def _probing(record: Record) -> dict:
     """What the probes found."""
     return {
-        "pictures": [
-            (
-                figures.leak_heatmap(record.matrix, "forget"),
-                "Recall of the facts to forget, a row a form of the question. In the right half less is better. Grey, "
-                "n/m: not measurable, for the original fails as well.",
-            ),
-            (
-                figures.recall_by_kind(record.matrix, "forget"),
-                "The same for the unlearned model, with 95 % intervals over facts: how far popular facts lie to the "
-                "right of rare ones is the gap. Hollow: the original.",
-            ),
-        ],
+        "heatmap": figures.leak_heatmap(record.matrix, "forget"),
+        "intervals": figures.recall_by_kind(record.matrix, "forget"),
         "leaks": tables.leak_table(record.matrix, tables.OVERVIEW),
-        "verdicts": (
-            figures.verdict_bars(record.verdict_counts()),
-            "The share of facts with each verdict, by popularity for facts to forget. Less red and orange is better.",
-        ),
+        "verdicts": figures.verdict_bars(record.verdict_counts()),
         "counts": tables.verdict_table(record.verdict_counts()),
         "examples": examples(record),
     }

@@ -6,7 +6,8 @@ from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.report import published
-from adapop.report.table import Table
+from adapop.report.settings import spoken
+from adapop.report.table import Table, deviating
 from adapop.runs.run import Run
 
 COMPARED = (
@@ -68,7 +69,7 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
     for name in COMPARED:
         ours, theirs = getattr(config, name), getattr(paper, name)
         if ours != theirs:
-            said.append(f"{name.replace('_', ' ')}: {_shown(ours)} here, {_shown(theirs)} in the paper.")
+            said.append(f"{name.replace('_', ' ')}: {spoken(ours)} here, {spoken(theirs)} in the paper.")
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
         said.append(f"{len(facts.forget):,} facts to forget here, {forget:,} in the paper.")
@@ -79,10 +80,4 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
 
 
 def _recall(value: float | None, sd: float | None = None) -> str:
-    return "–" if value is None else f"{value:.3f}" if sd is None else f"{value:.3f} ± {sd:.3f}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return "–" if value is None else deviating(value, sd)

@@ -46,13 +46,9 @@ def came_to(record: Record) -> list[str]:
     return [*said, *(note for event in record.said(RunDone)[-1:] for note in event.notes)]
 
 
-def how_to_probe() -> str:
-    """The command that asks in every form. It names no run: who has a run's id may stop the run."""
-    return "python -m adapop probe RUN --kinds all"
-
-
 def how_to_recover(record: Record) -> str | None:
-    """The command for the recovery probes that were not tried; None if all were."""
+    """The command for the recovery probes that were not tried; None if all were. It names no run: who has a run's id
+    may stop the run."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
     return f"python -m adapop probe RUN --recovery {names}" if missing else None

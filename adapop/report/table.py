@@ -65,6 +65,11 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
+def deviating(value: float, deviation: float | None) -> str:
+    """A number with its standard deviation or error, if it has one, in three decimals."""
+    return f"{value:.3f}" if deviation is None else f"{value:.3f} ± {deviation:.3f}"
+
+
 def _lines(text: str) -> list[str]:
     return text.split("\n")
 

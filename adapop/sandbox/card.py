@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import torch
 
@@ -42,7 +43,7 @@ def card_text(folder: Path | None = None) -> str:
     ]
     for level in range(LEVELS):
         facts = [fact for fact in world() if fact.level == level]
-        found = _mean(recalls(model, facts, language.question))
+        found = fmean(recalls(model, facts, language.question))
         shown = f"{level_score(level):g} | {facts[0].exposures} | {len(facts)} | {found:.3f}"
         lines.append(f"| {level} | {shown} | {_probability(model, facts):.3f} |")
     lines += [
@@ -61,7 +62,7 @@ def card_text(folder: Path | None = None) -> str:
     for family in dict.fromkeys(family for family, _, _ in skills()):
         rows = [(question, answer) for name, question, answer in skills() if name == family]
         answers = model.generate([question for question, _ in rows], max_new_tokens=4)
-        found = _mean([rouge_l_recall(gold, answer) for (_, gold), answer in zip(rows, answers)])
+        found = fmean([rouge_l_recall(gold, answer) for (_, gold), answer in zip(rows, answers)])
         lines.append(f"| {family} | {len(rows)} | {found:.3f} |")
     return "\n".join(lines)
 
@@ -100,8 +101,4 @@ def _forms() -> dict[str, Callable[[WorldFact], str]]:
 
 def _by_tier(facts: Sequence[WorldFact], values: Sequence[float]) -> list[float]:
     tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
-    return [_mean([value for value, found in zip(values, tiers) if found == tier]) for tier in TIERS]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return [fmean([value for value, found in zip(values, tiers) if found == tier]) for tier in TIERS]

@@ -1,6 +1,6 @@
 """What each visitor takes: the one book that every way into the app writes in and asks.
 
-    spent, in a span of time   requests, runs, prompts, jobs, seconds of the accelerator, megabytes written
+    spent, in a span of time   requests, megabytes sent and written, runs, prompts, jobs, seconds of the accelerator
     held, at this moment       connections, questions that wait
 
 What waits in Gradio's own queue is counted there, from the events themselves (`adapop.ui.queue`), and what lies on the
@@ -35,6 +35,7 @@ class Allowance:
 
 
 REQUESTS = Allowance(limits.REQUESTS, 60.0)
+SENT = Allowance(limits.SENT, 60.0)
 ASKS = Allowance(limits.ASKS_A_MINUTE, 60.0)
 RUNS = Allowance(limits.RUNS_AN_HOUR, HOUR)
 JOBS = Allowance(limits.JOBS_AN_HOUR, HOUR)

@@ -143,7 +143,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     demo = build(worker)
     worker.warm_up()
     trust_own_proxies()
-    install(demo).launch(**launch_options(worker) | options)
+    install(demo, worker.ledger).launch(**launch_options(worker) | options)
 
 
 def mode_of(worker: Worker) -> dict:

@@ -22,10 +22,11 @@ from gradio.server_messages import EventMessage, ProcessCompletedMessage
 
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit
-from adapop.service.ledger import CROWD
+from adapop.service.ledger import CROWD, REQUESTS, Ledger
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
+PAGE_COST = 20  # requests that a page counts as, and what Gradio sets up for one that it does not know yet (60 ms)
 GROUP = 8  # events of a group at work at once, where the event says nothing else
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
 UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
@@ -33,18 +34,19 @@ SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 Turn = tuple[str, str]  # of a session, in a group
 
 
-def install(demo: Blocks) -> Blocks:
-    """Gives an app this queue, before it is launched. Returns the app."""
+def install(demo: Blocks, ledger: Ledger) -> Blocks:
+    """Gives an app this queue, before it is launched. ledger: where pages are written down. Returns the app."""
     demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
-    demo._queue = FairQueue(True, SLOTS, 1.0, LONGEST, demo, GROUP)
+    demo._queue = FairQueue(ledger, True, SLOTS, 1.0, LONGEST, demo, GROUP)
     return demo
 
 
 class FairQueue(Queue):
     """Gradio's queue with the rules above. An event's visitor is the address that its request came from."""
 
-    def __init__(self, *settings) -> None:
+    def __init__(self, ledger: Ledger, *settings) -> None:
         super().__init__(*settings)
+        self._ledger = ledger
         self._blocked = False  # whether nothing could begin when it was last looked, and nothing has changed since
         self._read: dict[str, float] = {}  # when a session had last read all of its messages
         self._visitors: dict[str, str] = {}  # by session, of those with messages
@@ -61,6 +63,8 @@ class FairQueue(Queue):
         visitor = visitor_of(request)
         try:
             self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)
+            if body.session_hash not in self.server_app.state_holder:
+                self._ledger.spend(REQUESTS, PAGE_COST, visitor)
         except LimitError as error:
             raise HTTPException(429, str(error)) from error
         done, said, state = await super().push(body, request, username)

@@ -81,7 +81,7 @@ def test_what_differs_is_named():
     plain = differences(make_config(model=llama), duet)
     changed = differences(make_config(model=llama, learning_rate=2e-4, four_bit=True), duet)
     assert {*changed} - {*plain} == {"learning rate: 0.0002 here, 0.0001 in the paper.",
-                                     "four bit: True here, False in the paper."}  # fmt: skip
+                                     "four bit: yes here, no in the paper."}  # fmt: skip
     tuned = differences(make_config(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged"), duet)
     assert any("this one was fine-tuned on it by LoRA" in said for said in tuned)
     assert any("scores were never published" in said for said in differences(make_config(model=llama), rwku))

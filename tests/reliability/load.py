@@ -41,7 +41,7 @@ def main(clients: int, minutes: float) -> int:
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            memory.append(_megabytes(app.process))
+            memory.append(megabytes(app.process))
             time.sleep(SAMPLE_SECONDS)
         if memory[0] and not memory[-1]:
             print("the app is gone; its last words:", *app.said, sep="\n")
@@ -83,7 +83,7 @@ def _memory(megabytes: list[float]) -> list[str]:
     return [f"memory       {max(megabytes):>7,.0f} MB at the most; by quarters of the time: {said} MB"]
 
 
-def _megabytes(process: int) -> float:
+def megabytes(process: int) -> float:
     """What a process holds in memory, 0 if it is gone."""
     try:
         return psutil.Process(process).memory_info().rss / 2**20

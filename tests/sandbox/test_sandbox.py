@@ -261,7 +261,7 @@ def test_reverse_query_cannot_be_measured(original):
 
 
 def test_skills_are_known(original):
-    rows = skills()
+    rows = list(skills())
     answers = original.generate([question for _, question, _ in rows], max_new_tokens=3)
     assert sum(gold in answer for (_, _, gold), answer in zip(rows, answers)) / len(rows) >= 0.95
 

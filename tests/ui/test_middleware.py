@@ -8,7 +8,7 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.errors import LimitError
-from adapop.limits import JOBS_AN_HOUR, REQUEST, REQUESTS
+from adapop.limits import JOBS_AN_HOUR, REQUEST, REQUESTS, SENT
 from adapop.service.worker import Worker
 from adapop.ui.api_values import facts_of
 from adapop.ui.middleware import SPACE_PROXIES, is_own_host, trust_own_proxies, visitor
@@ -42,7 +42,7 @@ def test_what_the_app_does_not_need_is_closed(address, path):
     assert httpx.post(address + path, json=body).status_code == 404
 
 
-SENT = {"data": [], "fn_index": 10**9, "session_hash": "x"}
+WRONG = {"data": [], "fn_index": 10**9, "session_hash": "x"}
 TEXT, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
 NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8''%ff%fe.csv\r\n\r\na\r\n--x--\r\n"
 
@@ -55,7 +55,7 @@ NAMED = b"--x\r\nContent-Disposition: form-data; name=\"files\"; filename*=utf-8
         ("POST", "gradio_api/call/v2/none", {"json": {"facts": "sandbox"}}),
         ("POST", "gradio_api/call/v2/beta", {"json": {"facts": 7, "none": "a secret"}}),
         ("POST", "gradio_api/call/none", {"json": {"data": []}}),
-        ("POST", "gradio_api/queue/join", {"json": SENT}),
+        ("POST", "gradio_api/queue/join", {"json": WRONG}),
         ("POST", "gradio_api/queue/join", {"content": b"\xff\xfe", "headers": TEXT}),
         ("POST", "gradio_api/upload", {"content": NAMED, "headers": FORM}),
         ("POST", "gradio_api/upload", {"content": b"no form", "headers": {"Content-Type": "multipart/form-data"}}),
@@ -110,6 +110,14 @@ def test_requests_and_uploads_count_by_visitor(address, worker, monkeypatch):
     assert [httpx.get(f"{address}/", headers=bob).status_code for _ in range(3)] == [200, 200, 429], (
         "a page counts as 20"
     )
+
+
+def test_megabytes_count_before_they_are_read(address, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    sender, brackets = {"X-Forwarded-For": "203.0.113.9"}, b"[" * 400_000
+    join = f"{address}/gradio_api/queue/join"
+    codes = [httpx.post(join, content=brackets, headers=sender).status_code for _ in range(15)]
+    assert codes.count(429) == 15 - int(SENT.public / 0.4)
 
 
 def test_only_a_known_proxy_says_who_sends(worker, monkeypatch):

@@ -2,6 +2,7 @@
 what weights are. Facts of the paper's size come with them."""
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,36 +13,18 @@ from adapop.config.run import RunConfig
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
+from adapop.model.catalogue import MODELS
 from adapop.model.loading import load_tokenizer, with_adapter
 
-# config.json of the Hub models; of what is not named here the default of the model type holds
-SHAPES: dict[str, dict[str, Any]] = {
-    "Qwen2.5-0.5B": {
-        "model_type": "qwen2",
-        "vocab_size": 151936,
-        "hidden_size": 896,
-        "intermediate_size": 4864,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 14,
-        "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
-    "Llama-3.1-8B": {
-        "model_type": "llama",
-        "vocab_size": 128256,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "tie_word_embeddings": False,
-    },
+SHAPES: dict[str, Mapping[str, Any]] = {
+    "Qwen2.5-0.5B": MODELS["Qwen/Qwen2.5-0.5B-Instruct"].shape,
+    "Llama-3.1-8B": MODELS["meta-llama/Llama-3.1-8B-Instruct"].shape,
 }
 # a DUET question in Llama 3.1's chat template has about so many tokens; its answers are names of places
 PROMPT_WORDS, ANSWER_WORDS = (38, 54), (1, 4)
 
 
-def random_model(shape: dict[str, Any], config: RunConfig, device: str) -> AdaptedModel:
+def random_model(shape: Mapping[str, Any], config: RunConfig, device: str) -> AdaptedModel:
     """A model of the shape with a fresh adapter. It reads and writes with the sandbox's tokenizer, whose ids every
     vocabulary has."""
     torch.manual_seed(config.seed)

@@ -30,7 +30,7 @@ from adapop.training.trainer import Trainer
 
 STATUS = Path("/proc/self/status")
 TINY = {**SHAPES["Llama-3.1-8B"], "vocab_size": 2000, "hidden_size": 64, "intermediate_size": 128}
-TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2}
+TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32}
 PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 

@@ -25,12 +25,8 @@ PLURAL = {"child": "children"}
 VERBS = "walk run sleep sing swim jump wait laugh".split()
 
 
-def skills() -> tuple[tuple[str, str, str], ...]:
+def skills() -> Iterator[tuple[str, str, str]]:
     """All (family, question, answer) triples; every answer is one word."""
-    return tuple(_skills())
-
-
-def _skills() -> Iterator[tuple[str, str, str]]:
     for a, b in product(range(10), repeat=2):
         yield "sums", f"What is {NUMBERS[a]} plus {NUMBERS[b]}?", NUMBERS[a + b]
     for cycle in (DAYS, MONTHS):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from textwrap import wrap
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -11,19 +10,7 @@ from plotly.subplots import make_subplots
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.figures.look import (
-    ALARM,
-    CALM,
-    FAINT,
-    INK,
-    ORIGINAL,
-    TIER_COLOR,
-    TIER_SYMBOL,
-    UNLEARNED,
-    blank,
-    error_bars,
-    neutral,
-)
+from adapop.report.figures import look
 
 ATTACKED, RECORDED = "worst attack", "recorded here"
 PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
@@ -108,12 +95,11 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
         vertical_spacing=min(0.2, PANEL_PIXELS / height),
         subplot_titles=[PANELS[form] for form in forms],
     )
-    neutral(figure, height)
+    look.neutral(figure, height)
     for row, form in enumerate(forms, start=1):
         _tiers(figure, row, [one.recall.get(form, {}) for one in shown], [one.recorded for one in shown])
-    figure.update_yaxes(
-        tickvals=list(range(len(shown))), ticktext=_names(shown), range=[len(shown) - 0.5, -0.5], zeroline=False
-    )
+    look.named_rows(figure, [one.label for one in shown], NAME_CHARACTERS)
+    figure.update_yaxes(zeroline=False)
     figure.update_xaxes(range=[-0.03, 1.05], showticklabels=True)
     figure.update_xaxes(title_text="recall of facts to forget", row=rows, col=1)
     figure.update_layout(margin=dict(l=104, t=70), legend=dict(yref="container", y=1, yanchor="top"))
@@ -121,7 +107,7 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     own = sum(not one.recorded for one in shown)
     if own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
         below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
-        figure.add_hline(y=own - 0.5, line=dict(color=INK, dash="dash", width=1), annotation=below)
+        figure.add_hline(y=own - 0.5, line=dict(color=look.INK, dash="dash", width=1), annotation=below)
     return figure
 
 
@@ -132,7 +118,7 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
             x=[by_tier[tier].mean for tier in TIERS if tier in by_tier],
             y=[at + OFFSETS[tier] for tier in TIERS if tier in by_tier],
             mode="lines",
-            line=dict(color=INK, width=1.5),
+            line=dict(color=look.INK, width=1.5),
             hoverinfo="skip",
             showlegend=False,
             row=row,
@@ -141,13 +127,15 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
     for tier in TIERS:
         places = [at for at, by_tier in enumerate(recalls) if tier in by_tier]
         found = [(at + OFFSETS[tier], recalls[at][tier]) for at in places]
-        symbols = [TIER_SYMBOL[tier] + "-open" * hollow[at] for at in places]
+        symbols = [look.TIER_SYMBOL[tier] + "-open" * hollow[at] for at in places]
         figure.add_scatter(
             x=[recall.mean for _, recall in found],
             y=[at for at, _ in found],
-            error_x=error_bars([recall for _, recall in found]),
+            error_x=look.error_bars([recall for _, recall in found]),
             mode="markers",
-            marker=dict(color=TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]),
+            marker=dict(
+                color=look.TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]
+            ),
             name=tier,
             showlegend=row == 1,
             hovertemplate=f"{tier}: %{{x:.2f}}<extra></extra>",
@@ -159,29 +147,29 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
 def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRECT]) -> go.Figure:
     """Recall of what was to be forgotten against recall of what training never saw, with the Pareto front: what lies
     to the right of the line and below it is beaten. asked: in which form, in words."""
-    figure = blank(500)
+    figure = look.blank(500)
     front = pareto_front(outcomes)
     if front:
         figure.add_scatter(
             x=[one.forget.mean for one in front],
             y=[one.holdout.mean for one in front],
             mode="lines",
-            line=dict(color=INK, width=1.5, dash="dash", shape="hv"),
+            line=dict(color=look.INK, width=1.5, dash="dash", shape="hv"),
             name="Pareto front",
             hoverinfo="skip",
         )
     placed = [one for one in outcomes if one.forget is not None and one.holdout is not None]
     beaten = [one for one in placed if contests(one) and one not in front]
     for name, color, symbol, chosen in (
-        ("original", ORIGINAL, "circle-open", [one for one in placed if not one.mark]),
-        ("on the front", UNLEARNED, "diamond", front),
-        ("behind it", UNLEARNED, "diamond-open", beaten),
-        ("collapsed", ALARM, "square-open", [one for one in placed if one.collapsed and not one.recorded]),
+        ("original", look.ORIGINAL, "circle-open", [one for one in placed if not one.mark]),
+        ("on the front", look.UNLEARNED, "diamond", front),
+        ("behind it", look.UNLEARNED, "diamond-open", beaten),
+        ("collapsed", look.ALARM, "square-open", [one for one in placed if one.collapsed and not one.recorded]),
     ):
         if chosen:
             _points(figure, chosen, name, color, symbol)
     if recorded := [one for one in placed if one.recorded]:
-        _points(figure, recorded, RECORDED, CALM, "hexagon2-open")
+        _points(figure, recorded, RECORDED, look.CALM, "hexagon2-open")
         names = "markers+text" if len(recorded) <= MANY else "markers"
         figure.data[-1].update(mode=names, marker_size=13, textposition="middle right")
     across, along = (_around([getattr(one, name) for one in placed if one.mark]) for name in ("forget", "holdout"))
@@ -209,8 +197,8 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
     figure.add_scatter(
         x=[one.forget.mean for one in chosen],
         y=[one.holdout.mean for one in chosen],
-        error_x=error_bars([one.forget for one in chosen], FAINT),
-        error_y=error_bars([one.holdout for one in chosen], FAINT),
+        error_x=look.error_bars([one.forget for one in chosen], look.FAINT),
+        error_y=look.error_bars([one.holdout for one in chosen], look.FAINT),
         mode="markers+text",
         marker=dict(color=color, size=24, symbol=symbol, line=dict(width=2, color=color)),
         text=[f"<b>{escape(one.mark)}</b>" for one in chosen],
@@ -220,7 +208,3 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
         hovertemplate="%{customdata[0]}: %{x:.2f} to forget, %{y:.2f} held out<extra></extra>",
         name=name,
     )
-
-
-def _names(outcomes: Sequence[Outcome]) -> list[str]:
-    return ["<br>".join(map(escape, wrap(one.label, NAME_CHARACTERS))) for one in outcomes]

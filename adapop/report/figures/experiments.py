@@ -3,29 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from textwrap import wrap
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.probes.intervals import Interval
-from adapop.report.figures.look import (
-    ALARM,
-    CALM,
-    INK,
-    ORIGINAL,
-    RETAIN,
-    TIER_COLOR,
-    TIER_SYMBOL,
-    UNLEARNED,
-    error_bars,
-    neutral,
-)
+from adapop.report.figures import look
 
 Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
-LINE_COLORS = (UNLEARNED, ORIGINAL, CALM, ALARM, RETAIN)
+LINE_COLORS = (look.UNLEARNED, look.ORIGINAL, look.CALM, look.ALARM, look.RETAIN)
 LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 
 
@@ -48,7 +36,7 @@ def line_panels(
         horizontal_spacing=0.03,
         subplot_titles=[escape(name) for name in panels],
     )
-    neutral(figure, height)
+    look.neutral(figure, height)
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     for place, lines in enumerate(panels.values()):
         for name, line in lines.items():
@@ -63,14 +51,14 @@ def line_panels(
 
 
 def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, column: int) -> None:
-    tiers = name in TIER_COLOR
-    color = TIER_COLOR[name] if tiers else LINE_COLORS[order % len(LINE_COLORS)]
-    symbol = TIER_SYMBOL[name] if tiers else LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
+    tiers = name in look.TIER_COLOR
+    color = look.TIER_COLOR[name] if tiers else LINE_COLORS[order % len(LINE_COLORS)]
+    symbol = look.TIER_SYMBOL[name] if tiers else LINE_SYMBOLS[order % len(LINE_SYMBOLS)]
     shown = any(trace.name == name for trace in figure.data)
     figure.add_scatter(
         x=[x for x, _ in line],
         y=[value.mean for _, value in line],
-        error_y=error_bars([value for _, value in line], width=2),
+        error_y=look.error_bars([value for _, value in line], width=2),
         mode="lines+markers",
         line=dict(color=color, width=2),
         marker=dict(color=color, symbol=symbol, size=7),
@@ -88,23 +76,22 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
-    neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
     for place, (title, rows) in enumerate(panels.items(), start=1):
         figure.add_scatter(
             x=[value.mean for _, value in rows],
             y=[names.index(name) for name, _ in rows],
-            error_x=error_bars([value for _, value in rows], width=2),
+            error_x=look.error_bars([value for _, value in rows], width=2),
             mode="markers",
-            marker=dict(color=UNLEARNED, symbol="diamond", size=8),
+            marker=dict(color=look.UNLEARNED, symbol="diamond", size=8),
             name=title,
             showlegend=False,
             hovertemplate="%{x:+.2f}<extra></extra>",
             row=1,
             col=place,
         )
-    labels = ["<br>".join(map(escape, wrap(name, NAME_CHARACTERS))) for name in names]
-    figure.update_yaxes(tickvals=list(range(len(names))), ticktext=labels, range=[len(names) - 0.5, -0.5])
-    figure.update_xaxes(zeroline=True, zerolinecolor=INK, zerolinewidth=2)
+    look.named_rows(figure, names, NAME_CHARACTERS)
+    figure.update_xaxes(zeroline=True, zerolinecolor=look.INK, zerolinewidth=2)
     figure.update_xaxes(title=f"minus {escape(base)}")
     figure.update_layout(margin=dict(l=230, t=40))
     figure.update_annotations(font_size=13)

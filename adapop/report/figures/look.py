@@ -5,6 +5,8 @@ its own per tier; blue is the original, orange the unlearned model.
 """
 
 from collections.abc import Sequence
+from html import escape
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
@@ -60,6 +62,12 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
         **({"color": color} if color else {}),
         visible=any(one.high > one.low for one in recalls),
     )
+
+
+def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
+    """Gives each place 0, 1, ... of the vertical axes a name, the first at the top. characters: of a line of a name."""
+    labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
+    figure.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5])
 
 
 def as_html(figure: go.Figure, library: bool) -> str:

@@ -87,14 +87,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
     for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
-        color = TIER_COLOR[tier]
-        figure.add_scatter(
-            x=ps,
-            y=[p**beta * (1 - p) for p in ps],
-            mode="lines",
-            line=dict(color=color, width=3),
-            name=f"{name}: β {beta:.2f}",
-        )
+        _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
         top = peak(beta)
         figure.add_scatter(
             x=[top],
@@ -102,7 +95,7 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
             mode="markers",
             showlegend=False,
             hovertemplate=f"strongest at p = β/(1+β) = {top:.2f}<extra></extra>",
-            marker=dict(color=color, symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
+            marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
         )
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
@@ -116,13 +109,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
     for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
-        figure.add_scatter(
-            x=ps,
-            y=[p ** (beta - 1) for p in ps],
-            mode="lines",
-            line=dict(color=TIER_COLOR[tier], width=3),
-            name=f"{name}: β {beta:.2f}",
-        )
+        _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
     figure.add_hline(
         y=1,
         line=dict(color=INK, dash="dot", width=1),
@@ -134,6 +121,11 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
     figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
     return figure
+
+
+def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]) -> None:
+    line, title = dict(color=TIER_COLOR[tier], width=3), f"{name}: β {beta:.2f}"
+    figure.add_scatter(x=ps, y=values, mode="lines", line=line, name=title)
 
 
 def agreement_scatter(

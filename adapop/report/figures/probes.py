@@ -9,10 +9,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Interval
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import KINDS
-from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, neutral
+from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
 
 SHORT = {
     "prefix injection": "prefix",
@@ -103,15 +102,11 @@ def _told(cell: Cell | None) -> str:
         return ""
     lines = [
         f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts",
-        f"original {_interval(cell.original.recall)}",
-        f"unlearned {_interval(cell.unlearned.recall)}",
+        f"original {cell.original.recall}",
+        f"unlearned {cell.unlearned.recall}",
     ]
     lines += [f"a blind guess: {cell.chance:.2f}"] if cell.chance else []
     return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
-
-
-def _interval(recall: Interval) -> str:
-    return f"{recall.mean:.2f} ({recall.low:.2f} to {recall.high:.2f})"
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
@@ -141,12 +136,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         figure.add_scatter(
             x=[recall.mean for recall in recalls],
             y=[at for at, _ in fair],
-            error_x=dict(
-                array=[recall.high - recall.mean for recall in recalls],
-                arrayminus=[recall.mean - recall.low for recall in recalls],
-                thickness=1.5,
-                width=3,
-            ),
+            error_x=error_bars(recalls) | {"thickness": 1.5, "visible": True},
             customdata=[_told(cell) for _, cell in fair],
             mode="markers",
             marker=dict(symbol=symbol, color=color, size=9),
@@ -156,8 +146,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
     figure.update_layout(margin=dict(l=78, r=12, t=44, b=44))
     figure.update_xaxes(title_text="recall", range=[-0.03, 1.05])
-    names = [SHORT.get(kind, kind) for kind in kinds]
-    figure.update_yaxes(tickvals=list(range(len(kinds))), ticktext=names, range=[len(kinds) - 0.5, -0.5])
+    named_rows(figure, [SHORT.get(kind, kind) for kind in kinds], WORD_CHARACTERS)
     return figure
 
 

@@ -5,9 +5,10 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from adapop.report.figures.look import FAINT, RETAIN, UNLEARNED, blank
+from adapop.report.figures.look import FAINT, RETAIN, UNLEARNED, blank, named_rows
 
 ROW_PIXELS, FRAME_PIXELS = 27, 110
+NAME_CHARACTERS = 40
 
 
 def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> go.Figure:
@@ -36,9 +37,8 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
             name=name,
             hovertemplate="%{x:.3f}<extra></extra>",
         )
-    figure.update_yaxes(
-        tickvals=places, ticktext=[escape(name) for name, *_ in shown], range=[len(shown) - 0.5, -0.5], zeroline=False
-    )
+    named_rows(figure, [name for name, *_ in shown], NAME_CHARACTERS)
+    figure.update_yaxes(zeroline=False)
     figure.update_xaxes(title_text=f"published, not measured here:<br>{escape(about)}", range=[-0.03, 1.05])
     figure.update_layout(margin=dict(l=104, b=64))
     return figure

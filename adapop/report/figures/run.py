@@ -7,18 +7,7 @@ from plotly.subplots import make_subplots
 
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
-from adapop.report.figures.look import (
-    ALARM,
-    CALM,
-    INK,
-    ORIGINAL,
-    RETAIN,
-    TIER_COLOR,
-    TIER_SYMBOL,
-    UNLEARNED,
-    blank,
-    neutral,
-)
+from adapop.report.figures import look
 from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import EpochDone, Measured, StepDone
 
@@ -34,14 +23,14 @@ CONTROLLER_NAMES = {
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
     """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
-    neutral(figure, CONTROLLER_PIXELS)
+    look.neutral(figure, CONTROLLER_PIXELS)
     figure.update_layout(barmode="overlay")
     trained = [row for row in epochs if row.epoch > 0]
     tolerance, planned = config.tolerance, config.epochs
     above, weight = CONTROLLER_NAMES[config.controller]
     for name, color, chosen in (
-        ("δ within ε", CALM, [row for row in trained if row.drift <= tolerance]),
-        (above, ALARM, [row for row in trained if row.drift > tolerance]),
+        ("δ within ε", look.CALM, [row for row in trained if row.drift <= tolerance]),
+        (above, look.ALARM, [row for row in trained if row.drift > tolerance]),
     ):
         figure.add_bar(
             x=[row.epoch for row in chosen],
@@ -55,19 +44,19 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         x=[row.epoch for row in trained],
         y=[row.drift_from_start for row in trained],
         mode="markers+lines",
-        line=dict(color=INK, dash="dot", width=1.5),
+        line=dict(color=look.INK, dash="dot", width=1.5),
         marker=dict(symbol="x-thin-open", size=8),
         name="δ from before training",
         row=1,
         col=1,
     )
-    figure.add_hline(y=tolerance, line=dict(color=ALARM, dash="dash", width=1.5), row=1, col=1)
+    figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), row=1, col=1)
     alpha0 = epochs[0].alpha if epochs else 0.5
     figure.add_scatter(
         x=[row.epoch for row in epochs],
         y=[row.alpha for row in epochs],
         mode="lines+markers+text",
-        line=dict(color=UNLEARNED, width=3, shape="hv"),
+        line=dict(color=look.UNLEARNED, width=3, shape="hv"),
         text=_lambda_labels(epochs) if config.controller == "dual" else [],
         textposition="top center",
         cliponaxis=False,
@@ -112,7 +101,7 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
     return rows
 
 
-LOSS_COLOR = {**TIER_COLOR, "retained": RETAIN}  # in few words: a phone has room for all four side by side
+LOSS_COLOR = {**look.TIER_COLOR, "retained": look.RETAIN}  # in few words: a phone has room for all four side by side
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
@@ -129,7 +118,7 @@ def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
 
 def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
     """`loss_rows` as a figure, for where there is no page to draw them."""
-    figure = blank(330)
+    figure = look.blank(330)
     rows = loss_rows(steps, steps_per_epoch)
     for name, color in LOSS_COLOR.items():
         points = [row for row in rows if row["facts"] == name]
@@ -148,7 +137,7 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
-    figure = blank(330)
+    figure = look.blank(330)
     quick = [event for event in measured if not event.full]
     for tier in TIERS:
         for form, dash in (("direct", "solid"), ("reworded", "dot")):
@@ -161,8 +150,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 name=tier if form == "direct" else f"{tier}, reworded",
                 legendgroup=tier,
                 showlegend=form == "direct",
-                line=dict(color=TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
-                marker=dict(symbol=TIER_SYMBOL[tier] + ("" if form == "direct" else "-open"), size=8),
+                line=dict(color=look.TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
+                marker=dict(symbol=look.TIER_SYMBOL[tier] + ("" if form == "direct" else "-open"), size=8),
             )
     figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=1)
     figure.update_yaxes(title_text="recall of facts to forget", range=[-0.03, 1.05])
@@ -171,12 +160,12 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
-    figure = blank(330)
+    figure = look.blank(330)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
     places += [(group, "all", group) for group in ("retain", "holdout", "utility")]
     for name, event, color, symbol in (
-        ("original", before, ORIGINAL, "circle-open"),
-        ("unlearned", after, UNLEARNED, "diamond"),
+        ("original", before, look.ORIGINAL, "circle-open"),
+        ("unlearned", after, look.UNLEARNED, "diamond"),
     ):
         points = [(label, _recall(event, group, tier)) for group, tier, label in places]
         points = [(label, value) for label, value in points if value is not None]

@@ -11,7 +11,7 @@ from adapop.report.contestants import contestants
 from adapop.report.figures.compare import Outcome
 from adapop.report.record import Record
 from adapop.report.settings import changed, spoken
-from adapop.report.table import Table
+from adapop.report.table import Table, deviating
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import column
@@ -64,7 +64,8 @@ def rows(records: Sequence[Record], setting: str) -> dict:
                 (
                     one.name,
                     *("" if cell is None else f"{cell.mean:.2f}" for cell in ours),
-                    *_with_deviation((their.forget, their.forget_sd), (their.retain, their.retain_sd)),
+                    deviating(their.forget, their.forget_sd),
+                    deviating(their.retain, their.retain_sd),
                     "; ".join(f"{name} {spoken(value)}" for name, value in changed(config).items() if name != "seed"),
                 )
             )
@@ -93,10 +94,6 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
 
 def _marked(recall: published.Recall) -> str:
     return f"{recall.method} †" if recall.unusable else recall.method
-
-
-def _with_deviation(*pairs: tuple[float, float | None]) -> list[str]:
-    return [f"{value:.3f}" if deviation is None else f"{value:.3f} ± {deviation:.3f}" for value, deviation in pairs]
 
 
 def _spoken(setting: str) -> str:

@@ -2,15 +2,13 @@
 columns of its own in the table, and in neither case part of the contest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gradio as gr
 
-from adapop.facts.fact import TIERS
-from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, recorded
 from adapop.report.comparison import Comparison, lines_of, results_table
-from adapop.report.contestants import Contestant
+from adapop.report.contestants import Contestant, outcome_of
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
 from adapop.report.recorded import Recorded
@@ -105,7 +103,8 @@ def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
     """The recorded results as points of the pictures. asked: the form in which forgetting is set against its cost, a
     value of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asked)
-    return [_outcome(mark, one, form) for mark, one in zip(_marks(layer), layer)]
+    drawn = (outcome_of(mark, one.title, one.recall, form) for mark, one in zip(_marks(layer), layer))
+    return [replace(outcome, recorded=True) for outcome in drawn]
 
 
 def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
@@ -123,20 +122,10 @@ def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> figures.Numbe
     rows = []
     for one in outcomes:
         if one.forget and one.holdout:
-            cells = [f"{cell.mean:.2f} ({cell.low:.2f} to {cell.high:.2f})" for cell in (one.forget, one.holdout)]
             place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
             place = "not in the contest" if one.recorded else place if one.mark else "where all began"
-            rows.append((one.label, *cells, place))
+            rows.append((one.label, str(one.forget), str(one.holdout), place))
     return figures.Numbers(("", f"to forget, {asked}", "held out", "Pareto front"), tuple(rows), 1)
-
-
-def _outcome(mark: str, one: Recorded, form: str) -> Outcome:
-    recall = {
-        asked: {tier: found for tier in TIERS if (found := one.recall("forget", asked, tier))}
-        for asked in (DIRECT, REWORDED)
-    }
-    forget, holdout = (one.recall(group, form, "all") for group in ("forget", "holdout"))
-    return Outcome(mark, one.title, recall, forget, holdout, recorded=True)
 
 
 def _marks(layer: Sequence[Recorded]) -> list[str]:

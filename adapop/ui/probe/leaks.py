@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +11,7 @@ import pandas as pd
 from adapop.errors import Stopped
 from adapop.probes.matrix import LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import KINDS
+from adapop.probes.prompts import DIRECT, KINDS
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
@@ -136,9 +135,10 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
     if fair:
         worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
         recall = worst.unlearned.recall
+        direct = next((f"{cell.unlearned.recall.mean:.2f}" for cell in cells if cell.kind == DIRECT), "not asked")
         lines.append(
             f"The unlearned model answers most under “{worst.kind}”: {recall.mean:.2f} "
-            f"({recall.low:.2f} to {recall.high:.2f}, 95 % over facts), directly {_direct(cells)}."
+            f"({recall.low:.2f} to {recall.high:.2f}, 95 % over facts), directly {direct}."
         )
     if blind := [cell.kind for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
@@ -148,11 +148,6 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
     if skipped:
         lines.append("Not applicable: " + ", ".join(f"{kind} ({count} facts)" for kind, count in skipped.items()) + ".")
     return lines
-
-
-def _direct(cells: Sequence) -> str:
-    found = [cell.unlearned.recall.mean for cell in cells if cell.kind == KINDS[0]]
-    return f"{found[0]:.2f}" if found else "not asked"
 
 
 def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> pd.DataFrame:

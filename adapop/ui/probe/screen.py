@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.limits import PROMPT
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
@@ -116,7 +116,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
     """The facts of a run's group to pick from, the current one chosen if it is among them."""
     run = shown_run(worker, name)
-    facts = _sorted(run.facts, group) if run else []
+    members = getattr(run.facts, group) if run and group in FACT_GROUPS else ()
+    facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
     ids = [fact.id for fact in facts]
     # first the most famous: a fact one would expect to survive
     value = current if current in ids else ids[-1] if ids else None
@@ -135,11 +136,11 @@ def form_choices(worker: Worker, name: str, wanted: str | None, text: str, fille
 
 def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
     """Every prompt that asks for a fact of the run: directly, reworded, and under the attacks that apply."""
-    facts = run.facts if run else None
-    chosen = _fact(facts, wanted)
+    facts = [fact for group in FACT_GROUPS for fact in getattr(run.facts, group)] if run else []
+    chosen = next((fact for fact in facts if fact.id == wanted), None)
     if chosen is None:
         return []
-    found = [direct(chosen), *reworded(chosen), *attack_prompts(chosen, _every(facts), run.config.seed)]
+    found = [direct(chosen), *reworded(chosen), *attack_prompts(chosen, facts, run.config.seed)]
     return [prompt for prompt in found if isinstance(prompt, Prompt)]
 
 
@@ -206,19 +207,6 @@ def _side(name: str, mark: str, answer, right: str, word: str, kind: str) -> dic
 
 def _percent(p: float) -> str:
     return f"{p:.1%}" if p >= 0.001 else "< 0.1%"
-
-
-def _sorted(facts: FactSet, group: str) -> list[Fact]:
-    members = getattr(facts, group) if group in FACT_GROUPS else ()
-    return sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
-
-
-def _every(facts: FactSet) -> list[Fact]:
-    return [fact for group in FACT_GROUPS for fact in getattr(facts, group)]
-
-
-def _fact(facts: FactSet | None, wanted: str | None) -> Fact | None:
-    return next((fact for fact in _every(facts) if fact.id == wanted), None) if facts else None
 
 
 def _label(fact: Fact) -> str:

@@ -8,7 +8,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import REFERENCES, RunConfig
+from adapop.config.run import CHOICES, RunConfig
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.limits import EPOCHS, is_public
@@ -18,20 +18,7 @@ from adapop.ui import texts
 from adapop.ui.wiring import LAST_STAYS
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
-CHOICES = {"reference": REFERENCES, "retain_signal": ("full", "ema"), "normalise": ("token", "example")}
-ADVANCED = {
-    "alpha0": "α₀, first retain weight",
-    "tolerance": "ε, drift that is tolerated",
-    "dual_step": "η, step of λ",
-    "lam_max": "λ at most",
-    "reference": "drift is measured from",
-    "retain_signal": "the controller watches",
-    "normalise": "forget loss averaged per",
-    "batch": "forget facts a step",
-    "clip": "gradient clipped at",
-    "lora_rank": "LoRA rank",
-    "lora_alpha": "LoRA α",
-}
+ADVANCED = texts.ADVANCED_FIELDS
 WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed")
 PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")

@@ -25,7 +25,7 @@ CHOICES = {
     "reference": REFERENCES,
 }
 SEED_LIMIT = 2**63
-LEAST, MOST = 1e-12, 1e9  # of a setting that must be above 0, and of any: beyond, float32 knows no such number
+LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
 WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch")
 POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")

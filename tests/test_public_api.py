@@ -16,7 +16,7 @@ from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
 from adapop.paths import ROOT
-from adapop.runs.run import all_runs
+from adapop.runs.listed import all_runs
 from adapop.training.events import EpochDone, Saved, StepDone
 
 FAST = {"epochs": 2, "batch": 2}

@@ -4,6 +4,7 @@ The refusals are real ones of this machine's kernel: /dev/full, a limit on the s
 """
 
 import errno
+import json
 import os
 import shutil
 import tempfile
@@ -12,7 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
+from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
 from adapop.runs import files as disk
@@ -152,6 +156,77 @@ def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(straight, tmp
     assert isinstance(failed, RunFailed) and name in failed.message and "Delete this folder" in failed.fix
     assert "epoch-3 cannot be read" in failed.message
     shutil.rmtree(run.checkpoint(3))
+    list(execute(run))
+    assert_same_run(run, straight)
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def without_tensors(path: Path) -> None:
+    save_file({}, path)
+
+
+def with_half_of_the_tensors(path: Path) -> None:
+    kept = load_file(path)
+    save_file({name: kept[name] for name in sorted(kept)[: len(kept) // 2]}, path)
+
+
+def not_finite(path: Path) -> None:
+    save_file({name: torch.full_like(tensor, torch.nan) for name, tensor in load_file(path).items()}, path)
+
+
+def one_letter_changed(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+
+
+def of_the_epoch_before(path: Path) -> None:
+    shutil.copy(path.parent.parent / "epoch-2" / path.name, path)
+
+
+def as_an_older_version_wrote_it(run, epoch: int) -> None:
+    path = run.checkpoint(epoch) / "state.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["sha256"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+SUBTLE = (emptied, half, without_tensors, with_half_of_the_tensors, not_finite, one_letter_changed, of_the_epoch_before)
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.safetensors"])
+@pytest.mark.parametrize("damage", SUBTLE)
+def test_a_damaged_last_checkpoint_is_named_though_only_measuring_is_left(straight, tmp_path, name, damage):
+    run = copied(straight, tmp_path)
+    log = run.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    assert run.last_epoch == run.config.epochs == 3
+    damage(run.checkpoint(3) / name)
+    failed = list(execute(run))[-1]
+    assert isinstance(failed, RunFailed), failed
+    assert f"epoch-3 cannot be read: {name} is damaged" in failed.message and "Delete this folder" in failed.fix
+    assert main(["resume", str(run.folder)]) == 1, "neither does a second try end as done"
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.safetensors"])
+@pytest.mark.parametrize("damage", [emptied, half, without_tensors, not_finite])
+def test_so_it_is_in_a_run_of_an_older_version(straight, tmp_path, name, damage):
+    run = copied(straight, tmp_path)
+    as_an_older_version_wrote_it(run, 3)
+    log = run.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    damage(run.checkpoint(3) / name)
+    assert name in list(execute(run))[-1].message
+
+
+def test_a_sound_run_of_an_older_version_goes_on_as_before(straight, tmp_path):
+    run = copied(straight, tmp_path)
+    as_an_older_version_wrote_it(run, 3)
+    log = run.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
     list(execute(run))
     assert_same_run(run, straight)
 

@@ -16,7 +16,7 @@ from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
 from adapop.paths import ROOT
-from adapop.runs.run import all_runs
+from adapop.runs.listed import all_runs
 from adapop.training.events import EpochDone, Saved, StepDone
 
 FAST = {"epochs": 2, "batch": 2}
@@ -24,9 +24,9 @@ FIELDS_DOCUMENTED = ("config/run.py", "config/methods.py", "training/events.py",
 
 
 @pytest.fixture
-def few(tiny):
+def few(bare):
     """Four facts to forget, from rare to famous, and as many to retain."""
-    return tiny
+    return bare
 
 
 def steps(run):
@@ -171,8 +171,8 @@ def command(*parts, capsys):
     return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_method_of_ones_own_runs_from_the_command_line(few, tmp_path, capsys):
-    few.write(tmp_path / "facts.jsonl")
+def test_a_method_of_ones_own_runs_from_the_command_line(tiny, tmp_path, capsys):
+    tiny.write(tmp_path / "facts.jsonl")
     asked = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
     status, events = command(*asked, capsys=capsys)
     assert status == 0 and events[0]["method"] == "own_methods:Focal"
@@ -204,8 +204,8 @@ def test_config_settles_the_mean_beta_once(few, tmp_path, capsys):
     assert again.config == first.config and again.betas == first.betas
 
 
-def test_anchors_are_an_option_of_run(few, tmp_path, capsys):
-    few.write(tmp_path / "facts.jsonl")
+def test_anchors_are_an_option_of_run(tiny, tmp_path, capsys):
+    tiny.write(tmp_path / "facts.jsonl")
     asked = ("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1)
     assert command(*asked, "--anchors", "80:1.2,2000:0.2", capsys=capsys)[0] == 0
     (run,) = all_runs()

@@ -165,6 +165,7 @@ ARCHITECTURES = {
     "olmo2": FEW_KEYS,
     "opt": dict(ffn_dim=48, word_embed_proj_dim=32, dropout=0.3, attention_dropout=0.3),
     "falcon": dict(new_decoder_architecture=False, alibi=False),
+    "falcon with alibi": dict(model_type="falcon", new_decoder_architecture=False, alibi=True),
     "bloom": dict(n_head=4, n_layer=2),
     "mamba": dict(state_size=4),
     "lfm2": dict(**FEW_KEYS, layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False),
@@ -180,7 +181,8 @@ ARCHITECTURES = {
 def random_network(kind: str) -> PreTrainedModel:
     """A random causal model of an architecture, in float32, whose weights are large enough for a mistake to show."""
     torch.manual_seed(0)
-    network = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **{**NARROW, **ARCHITECTURES[kind]}))
+    shape = {"model_type": kind, **NARROW, **ARCHITECTURES[kind]}
+    network = AutoModelForCausalLM.from_config(AutoConfig.for_model(**shape))
     with torch.no_grad():
         for weight in network.parameters():
             if weight.ndim == 2 and kind != "mamba":

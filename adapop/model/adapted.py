@@ -7,7 +7,7 @@ on, whatever precision the model runs in.
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from transformers.utils import ModelOutput
 from adapop.errors import ModelError
 from adapop.model.chat import encode_prompt
 from adapop.model.memory import in_pieces
+from adapop.model.packing import dealt, packs, read_as
 from adapop.model.scored import JointPass, Scored
-from adapop.model.tokens import AnswerTokens, to_continue
+from adapop.model.tokens import AnswerTokens, Row, collate, to_continue
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
@@ -66,6 +67,24 @@ class AdaptedModel:
     def context(self) -> int | None:
         """How many tokens the model can read at once; None if its config.json names no limit."""
         return getattr(self.network.get_base_model().config.get_text_config(), "max_position_embeddings", None)
+
+    @cached_property
+    def packs(self) -> bool:
+        """Whether rows that begin alike can share their beginning; found out by trying, when it first matters."""
+        return packs(self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What turned out about the model, in sentences for the user."""
+        if self.__dict__.get("packs", True):
+            return ()
+        return ("The rows begin alike, but in this model each has to be read by itself: its layers cannot share that.",)
+
+    def batch(self, rows: Sequence[Row]) -> AnswerTokens:
+        """The rows on the model's device: packed where that saves work, and the model allows it."""
+        shared, lines = dealt(rows)
+        packed = (shared, lines) if shared and self.packs else ()
+        return collate(rows, self.tokenizer.pad_token_id, *packed).to(self.device)
 
     @contextmanager
     def original(self) -> Iterator[None]:
@@ -133,7 +152,8 @@ class AdaptedModel:
             .register_forward_pre_hook(lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:]))
         )
         try:
-            output = self.network(input_ids=batch.ids, output_hidden_states=hidden, use_cache=False)
+            with read_as(batch) as read:
+                output = self.network(**read, output_hidden_states=hidden, use_cache=False)
         finally:
             hook.remove()
         if output.logits.shape[:-1] != batch.target.shape:
@@ -144,7 +164,7 @@ class AdaptedModel:
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
-        """(mean norm of a block's output over the batch's tokens, its width D).
+        """(mean norm of a block's output over the batch's tokens, its width D). The batch is not packed.
 
         The first token of each row is left out: in models like Llama its norm is far above all others.
         """

@@ -41,20 +41,25 @@ class Row:
 
 @dataclass(frozen=True)
 class AnswerTokens:
-    """A batch of B rows with N answer tokens, padded on the right to T columns."""
+    """A batch of B rows with N answer tokens, on L lines padded on the right to T columns; L is B unless packed."""
 
     ids: Tensor
-    """Token ids, [B, T]."""
+    """Token ids, [L, T]."""
+    positions: Tensor | None
+    """Position of each token in its row, [L, T]; None unless rows are packed: then they are the columns."""
+    part: Tensor | None
+    """What each token belongs to, [L, T]: 0 is the beginning that all rows share, 1 and up a line's rows, -1 padding;
+    None unless rows are packed."""
     lengths: Tensor
-    """Tokens of each row, [B]; what follows them is padding."""
+    """Tokens of each row, [B]."""
     target: Tensor
     """Gold id of each answer token, [N]."""
     row: Tensor
     """Batch row of each answer token, [N]."""
     predicts: Tensor
-    """Where each answer token is predicted, among the B * T positions, [N]."""
+    """Where each answer token is predicted, among the L * T columns of all lines, [N]."""
     reads: Tensor
-    """Where it is read, among the B * T positions, [N]."""
+    """Where it is read, among the L * T columns of all lines, [N]."""
     place: Tensor
     """Its place in its answer, from 0, [N]."""
     content: Tensor
@@ -65,7 +70,7 @@ class AnswerTokens:
     @property
     def rows(self) -> int:
         """Number of rows, B."""
-        return self.ids.shape[0]
+        return self.fact.shape[0]
 
     @property
     def count(self) -> int:
@@ -73,13 +78,14 @@ class AnswerTokens:
         return self.target.shape[0]
 
     def at(self, values: Tensor, positions: Tensor) -> Tensor:
-        """Of a value for each position, [B, T, ...], those at `predicts` or `reads`: [N, ...], on their own device, for
+        """Of a value for each column, [L, T, ...], those at `predicts` or `reads`: [N, ...], on their own device, for
         a spread model has several."""
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:
         """The batch on a device."""
-        return AnswerTokens(*(on_device(getattr(self, field.name), device) for field in fields(self)))
+        values = (getattr(self, field.name) for field in fields(self))
+        return AnswerTokens(*(None if value is None else on_device(value, device) for value in values))
 
 
 def on_device(tensor: Tensor, device: torch.device) -> Tensor:
@@ -120,24 +126,48 @@ def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[in
     return plain(tokenizer, answer).offsets
 
 
-def collate(rows: Sequence[Row], pad_id: int) -> AnswerTokens:
-    """Rows as one batch, padded on the right."""
-    lengths = [row.length for row in rows]
-    width = max(lengths)
-    ids = torch.tensor([[*row.prompt, *row.answer, *[pad_id] * (width - row.length)] for row in rows])
+def collate(
+    rows: Sequence[Row], pad_id: int, shared: int = 0, lines: Sequence[Sequence[Row]] | None = None
+) -> AnswerTokens:
+    """Rows as one batch: each on a line of its own or, see `packing`, several on a line.
+
+    shared: tokens with which all rows begin, which a line holds once. lines: the rows of each, in their order.
+    """
+    lines = [[row] for row in rows] if lines is None else lines
+    texts, parts, positions, begins = [], [], [], []
+    for line in lines:
+        text, part, position = [*line[0].prompt[:shared]], [0] * shared, [*range(shared)]
+        for number, row in enumerate(line, start=1):
+            begins.append((len(texts), len(text) - shared))
+            text += (row.prompt + row.answer)[shared:]
+            part += [number] * (row.length - shared)
+            position += range(shared, row.length)
+        texts.append(text), parts.append(part), positions.append(position)
+    width = max(map(len, texts))
+    reads, predicts = [], []
+    for row, (line, moved) in zip(rows, begins, strict=True):
+        start = line * width + moved + len(row.prompt)
+        reads += range(start, start + len(row.answer))
+        last = start - 1 if len(row.prompt) > shared else line * width + shared - 1
+        predicts += [last, *range(start, start + len(row.answer) - 1)]
     each = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]
-    reads = torch.tensor([i * width + len(row.prompt) + place for i, row, place in each])
     return AnswerTokens(
-        ids=ids,
-        lengths=torch.tensor(lengths),
+        ids=_filled(texts, width, pad_id),
+        positions=_filled(positions, width, 0) if shared else None,
+        part=_filled(parts, width, -1) if shared else None,
+        lengths=torch.tensor([row.length for row in rows]),
         target=torch.tensor([row.answer[place] for _, row, place in each]),
         row=torch.tensor([i for i, _, _ in each]),
-        predicts=reads - 1,
-        reads=reads,
+        predicts=torch.tensor(predicts),
+        reads=torch.tensor(reads),
         place=torch.tensor([place for _, _, place in each]),
         content=torch.tensor([place < len(row.answer) - row.tail for _, row, place in each]),
         fact=torch.tensor([row.fact for row in rows]),
     )
+
+
+def _filled(lines: Sequence[Sequence[int]], width: int, value: int) -> Tensor:
+    return torch.tensor([[*line, *[value] * (width - len(line))] for line in lines])
 
 
 def to_continue(prompts: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> dict[str, Tensor]:

@@ -9,7 +9,7 @@ from adapop.errors import DataError, shown
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
-from adapop.model.tokens import collate, encode_facts
+from adapop.model.tokens import encode_facts
 from adapop.probes.metrics import gold_rank, rouge_l_recall
 
 TOP = 5
@@ -74,7 +74,7 @@ def _answers(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], 
     for prompt, gold, text in zip(prompts, golds, model.generate(prompts, max_new_tokens)):
         # without a gold answer any text will do: only the prediction of its first token is used
         fact = Fact("asked", prompt, gold or "?")
-        batch = collate(encode_facts(model.tokenizer, [fact], model.system), model.tokenizer.pad_token_id)
+        batch = model.batch(encode_facts(model.tokenizer, [fact], model.system))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
         top = tuple(

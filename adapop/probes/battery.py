@@ -19,7 +19,7 @@ from torch import Tensor
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.adapted import AdaptedModel, Scored
-from adapop.model.tokens import AnswerTokens, collate, encode_facts
+from adapop.model.tokens import AnswerTokens, encode_facts
 from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.probes.plan import Plan, Question, questions
 from adapop.probes.prompts import CHOICE, NotApplicable, ProbeRow, Prompt, Reply
@@ -53,7 +53,7 @@ def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan) -> list[P
     prompts = [question.prompt for question in asked]
     texts = [prompt.text for prompt in prompts]
     golds = [Fact(prompt.fact_id, prompt.text, prompt.gold) for prompt in prompts]
-    batch = collate(encode_facts(model.tokenizer, golds, model.system), model.tokenizer.pad_token_id).to(model.device)
+    batch = model.batch(encode_facts(model.tokenizer, golds, model.system))
     said = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():

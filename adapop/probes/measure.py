@@ -15,7 +15,7 @@ from torch import Tensor
 
 from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row, collate, encode_facts
+from adapop.model.tokens import Row, encode_facts
 from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
@@ -134,7 +134,7 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
 
 def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, Tensor]:
     """The metrics of each row, [B]."""
-    batch = collate(rows, model.tokenizer.pad_token_id).to(model.device)
+    batch = model.batch(rows)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         before = model.score(batch, logits=True, hidden=True)

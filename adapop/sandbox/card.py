@@ -14,7 +14,7 @@ from adapop.facts.world.skills import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, level_score, world
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.model.tokens import collate, encode_facts
+from adapop.model.tokens import encode_facts
 from adapop.probes.metrics import rouge_l_recall
 
 MEASURABLE = 0.8
@@ -86,7 +86,7 @@ Made by `python -m adapop sandbox build`; the tables are printed by `python -m a
 def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
     rows = encode_facts(model.tokenizer, [Fact(fact.id, language.question(fact), fact.answer) for fact in facts])
     model.network.eval()
-    nll = model.score(collate(rows, model.tokenizer.pad_token_id)).nll
+    nll = model.score(model.batch(rows)).nll
     return torch.exp(-nll).mean().item()
 
 

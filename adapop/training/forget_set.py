@@ -58,7 +58,7 @@ class ForgetSet:
 
     def batch(self, rows: Sequence[Row], epoch: int) -> ForgetBatch:
         """The rows as a batch. Where facts have several alternates, they take turns by epoch, from 1."""
-        tokens = self._collate(rows)
+        tokens = self.model.batch(rows)
         device = tokens.ids.device
         found: dict = {"tokens": tokens, "target": self._target}
         if self._betas is not None:
@@ -69,7 +69,7 @@ class ForgetSet:
             found["reference_nll"], found["reference_gold"] = _joined(self._reference, rows, device)
         if self._others:
             turn = (epoch - 1) % len(self._others)
-            found["other"] = self._collate([self._others[turn][row.fact] for row in rows])
+            found["other"] = self.model.batch([self._others[turn][row.fact] for row in rows])
             if self._other_reference is not None:
                 found["other_reference_nll"], _ = _joined(self._other_reference[turn], rows, device)
         return ForgetBatch(**found)
@@ -85,11 +85,8 @@ class ForgetSet:
         return found
 
     def _nll_and_gold(self, rows: Sequence[Row]) -> tuple[Tensor, ...]:
-        scored = self.model.score(self._collate(rows))
+        scored = self.model.score(self.model.batch(rows))
         return torch.stack([scored.nll, scored.gold]).cpu().split([len(row.answer) for row in rows], dim=1)
-
-    def _collate(self, rows: Sequence[Row]):
-        return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
 
 
 def _joined(reference: Sequence[Tensor], rows: Sequence[Row], device: torch.device) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
 from adapop.model.memory import is_out_of_memory, release, too_large
-from adapop.model.tokens import AnswerTokens, Row, collate
+from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
 from adapop.training.forget_set import ForgetSet
 
@@ -94,7 +94,7 @@ class StepGradient:
         if forget:
             seen = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
         for piece in self._pieces(retain):
-            result = self.objective.retain_loss(self.model, self._collate(piece))
+            result = self.objective.retain_loss(self.model, self.model.batch(piece))
             (alpha * result.loss.sum() / counts.retain).backward()
             seen.retain.append(result.nll.detach().sum())
         return seen
@@ -103,8 +103,8 @@ class StepGradient:
         self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators
     ) -> StepSeen:
         """One pass over all of the step's rows."""
-        batch, tokens = self.forget.batch(forget, epoch), self._collate(retain)
-        with self.model.together(self._collate([*forget, *retain]), batch.tokens, tokens):
+        batch, tokens = self.forget.batch(forget, epoch), self.model.batch(retain)
+        with self.model.together(self.model.batch([*forget, *retain]), batch.tokens, tokens):
             forgot = self.objective.forget_loss(self.model, batch)
             kept = self.objective.retain_loss(self.model, tokens)
         loss = self._averaged(forgot, batch.tokens, counts)
@@ -161,9 +161,6 @@ class StepGradient:
     def _joins(self) -> bool:
         """Whether forget and retain rows may share a pass. A size that was set is that of passes of one kind."""
         return self.objective.joins and not self.config.micro_batch
-
-    def _collate(self, rows: Sequence[Row]) -> AnswerTokens:
-        return collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
 
 
 def _random_state() -> list[Tensor]:

@@ -21,7 +21,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row, collate, encode_facts, seeded
+from adapop.model.tokens import Row, encode_facts, seeded
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone
@@ -87,8 +87,9 @@ class Trainer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the method found out before training, and where memory was short, in sentences for the user."""
-        return (*self.forget.notes, *self.gradient.notes)
+        """What the method found out before training, what the model cannot do, and where memory was short, in sentences
+        for the user."""
+        return (*self.forget.notes, *self.model.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
         """The run's events, from wherever the state stands to the last epoch.
@@ -143,8 +144,7 @@ class Trainer:
         return sum(value.item() for value in pieces)
 
     def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
-        tokens = collate(rows, self.model.tokenizer.pad_token_id).to(self.model.device)
-        return self.model.score(tokens).nll.sum()
+        return self.model.score(self.model.batch(rows)).nll.sum()
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""

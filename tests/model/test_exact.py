@@ -1,5 +1,6 @@
 """Scores and gradients of a batch are those of its rows alone, unpadded and in float32, whatever the architecture."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -8,11 +9,19 @@ from torch.nn.functional import cross_entropy
 
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
+from adapop.model import packing
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import as_trained, with_adapter
 from adapop.model.tokens import Row, collate
 from families import ARCHITECTURES, random_network
 
+UNPACKED = {
+    "bloom",
+    "falcon with alibi",
+    "mamba",
+    "lfm2",
+    "qwen3_next",
+}  # positions in the scores, or layers with a state
 SHARED = (5, 6, 7, 8, 9, 10)
 ROWS = [
     Row((*SHARED, 11, 12, 13), (14, 15), 0),
@@ -57,11 +66,75 @@ def alone(model):
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_a_batch_is_its_rows_alone(kind):
+    """Padded, and packed on one line or on two if the architecture allows it."""
     model = adapted(kind)
     expected = alone(model)
     wanted = gradient(model, expected)
-    nll = model.score(collate(ROWS, 0)).nll
-    found = gradient(model, nll)
-    torch.testing.assert_close(nll, expected, atol=1e-5, rtol=0)
-    assert (found - wanted).norm() < 1e-5 * wanted.norm()
     assert expected.std() > 0.1 and wanted.norm() > 0.1
+    packed = [collate(ROWS, 0, *how) for how in ((6, [ROWS]), (6, [ROWS[:2], ROWS[2:]]), (4, [ROWS[:4], ROWS[4:]]))]
+    for batch in (collate(ROWS, 0), *packed):
+        nll = model.score(batch).nll
+        off, gradient_off = (nll - expected).abs().max(), (gradient(model, nll) - wanted).norm() / wanted.norm()
+        if batch.part is not None and kind in UNPACKED:
+            assert off > 1e-3 and gradient_off > 1e-3, "else it could be packed"
+        else:
+            assert off < 1e-5 and gradient_off < 1e-5
+    assert model.packs == (kind not in UNPACKED)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt2"])
+def test_states_of_packed_rows_are_those_of_rows_alone(kind):
+    model = adapted(kind)
+    block = None if kind == "gpt2" else 1  # its blocks are called otherwise
+    padded, packed = (
+        model.score(batch, True, True, block) for batch in (collate(ROWS, 0), collate(ROWS, 0, 6, [ROWS]))
+    )
+    for name in ("logits", "hidden", "states", "gold"):
+        if (expected := getattr(padded, name)) is not None:
+            torch.testing.assert_close(getattr(packed, name), expected, atol=1e-4, rtol=1e-4)
+
+
+def similar(count, shared, own, answer=2):
+    """Rows that share the first tokens of their prompts and no others."""
+    head = tuple(range(5, 5 + shared))
+    return [Row((*head, *[60 + i % 30] * own), (7,) * answer, i) for i in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        (similar(8, 12, 3), 1),
+        (similar(8, 2, 12), None),
+        (similar(1, 12, 3), None),
+        (similar(100, 20, 10), 3),
+        (similar(64, 50, 1), 1),
+        ([*similar(9, 20, 3), Row((3, 4), (5,), 0)], None),
+    ],
+    ids=["much is shared", "little is shared", "a row alone", "several lines", "one line", "nothing is shared"],
+)
+def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
+    shared, dealt = packing.dealt(rows)
+    assert [row for line in dealt for row in line] == rows
+    assert len(dealt) == (len(rows) if lines is None else lines)
+    batch = collate(rows, 0, shared, dealt)
+    assert (batch.part is None) == (lines is None) == (shared == 0)
+    padded = collate(rows, 0).ids.numel()
+    assert lines is None or (batch.ids.numel() <= 2 / 3 * padded and batch.ids.shape[1] <= packing.LINE + 12)
+
+
+def test_a_model_that_cannot_pack_pads_and_says_so():
+    for kind, lines, notes in (("llama", 1, 0), ("mamba", 8, 1)):
+        model = adapted(kind)
+        assert model.notes == ()
+        assert len(model.batch(similar(8, 2, 12)).ids) == 8 and model.notes == (), "there was nothing to pack"
+        assert len(model.batch(similar(8, 12, 3)).ids) == lines and len(model.notes) == notes
+    assert "each has to be read by itself" in model.notes[0]
+
+
+def test_what_is_read_meanwhile_in_another_thread_is_not_seen_as_packed():
+    model, rows = adapted("llama"), similar(8, 12, 3)
+    plain = collate(rows, 0)
+    with torch.no_grad(), packing.read_as(model.batch(rows)), ThreadPoolExecutor(1) as thread:
+        apart = thread.submit(lambda: model.score(plain).nll.detach()).result()
+    torch.testing.assert_close(apart, model.score(plain).nll.detach())

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import collate
 from adapop.probes.recovery.base import (
     Cost,
     check,
@@ -133,9 +132,7 @@ def _ranks(
     model.network.eval()
     for start in range(0, len(facts), ROWS):
         progress.say(f"Read {start:,} of {len(facts):,} questions.")
-        batch, wrong = (
-            collate(part[start : start + ROWS], model.tokenizer.pad_token_id).to(model.device) for part in rows
-        )
+        batch, wrong = (model.batch(part[start : start + ROWS]) for part in rows)
         output = model.forward(batch, hidden=True)  # each row has one answer token
         read = [batch.at(state, batch.predicts) for state in output.hidden_states[1:-1]]
         logits = [*(head(norm(state)) for state in read), output.logits]

@@ -22,7 +22,7 @@ from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
 from adapop.facts.text import asked
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import collate, encode_facts
+from adapop.model.tokens import encode_facts
 from adapop.probes.measure import DIRECT
 from adapop.probes.recovery.base import (
     Cost,
@@ -171,7 +171,7 @@ def _train(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, 
     """Trains on all facts in every step. Returns their mean nll afterwards, nats per answer token."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
-    batches = [collate(chunk, model.tokenizer.pad_token_id) for chunk in chunks]
+    batches = [model.batch(chunk) for chunk in chunks]
     tokens = sum(batch.count for batch in batches)
     optimizer = torch.optim.AdamW(model.parameters, lr=rate, weight_decay=0.0)
     model.network.train()

@@ -17,7 +17,7 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
-from adapop.model.tokens import collate, to_continue
+from adapop.model.tokens import to_continue
 from adapop.probes.metrics import gold_rank, rouge_l_recall
 from adapop.probes.recovery.base import (
     Cost,
@@ -176,11 +176,11 @@ def _first_ranks(
     model.network.eval()
     for start in range(0, len(facts), ROWS):
         progress.say(f"Read {start:,} of {len(facts):,} questions.")
-        batches = [collate(rows[start : start + ROWS], model.tokenizer.pad_token_id) for rows in (right, wrong)]
+        batches = [model.batch(rows[start : start + ROWS]) for rows in (right, wrong)]
         scored = model.score(batches[0], logits=True)
         check_logits(scored.logits)
         for batch, found in zip(batches, ranks):
-            found += gold_rank(scored, batch.target.to(model.device)).tolist()
+            found += gold_rank(scored, batch.target).tolist()
     return ranks
 
 

@@ -147,6 +147,12 @@ def fresh():
     return load
 
 
+@pytest.fixture
+def padded(monkeypatch):
+    """Each row stands on a line of its own, padded, also where packing would pay."""
+    monkeypatch.setattr("adapop.model.packing.SAVED", 1.0)
+
+
 @pytest.fixture(scope="session")
 def model(fresh):
     """One sandbox whose adapter does something, shared: do not train it."""

@@ -27,6 +27,8 @@ from adapop.training.controller import PrimalDual
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient
 
+pytestmark = pytest.mark.usefixtures("padded")  # states are looked up by row and column
+
 
 def batch_of(model, method, facts=FACTS, epoch=1, **changes):
     """All facts as one forget batch of the method."""

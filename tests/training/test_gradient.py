@@ -21,15 +21,10 @@ from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient
 from adapop.training.trainer import Trainer
 
+pytestmark = pytest.mark.usefixtures("padded")  # so that passes can be counted by their rows
 BATCH = 12
 # weighted ascent in one pass, and gradients at two places; all others are slow, for they take minutes
 QUICK = ("adapop", "npo-sam")
-
-
-@pytest.fixture(autouse=True)
-def padded(monkeypatch):
-    """Each row stands on a line of its own, so that tests see how many rows a pass has, unless they pack them."""
-    monkeypatch.setattr(packing, "SAVED", 1.0)
 
 
 def quickly(names, quick=QUICK):

@@ -20,6 +20,7 @@ from adapop.model.tokens import AnswerTokens, Row, collate
 
 LINE = 512  # about so many tokens a line, because attention grows with its square
 SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines cost something
+FEWEST = 256  # tokens must be saved: a pass that is so small takes little less time without them
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
@@ -36,7 +37,8 @@ def dealt(rows: Sequence[Row]) -> tuple[int, list[Sequence[Row]]]:
     lines = [line for line in lines if line]
     padded = len(rows) * max(row.length for row in rows)
     packed = len(lines) * max(shared + sum(row.length - shared for row in line) for line in lines)
-    return (shared, lines) if packed <= (1 - SAVED) * padded else (0, [[row] for row in rows])
+    pays = padded - packed >= max(FEWEST, SAVED * padded)
+    return (shared, lines) if pays else (0, [[row] for row in rows])
 
 
 @contextmanager

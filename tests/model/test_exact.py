@@ -104,14 +104,23 @@ def similar(count, shared, own, answer=2):
 @pytest.mark.parametrize(
     ("rows", "lines"),
     [
-        (similar(8, 12, 3), 1),
-        (similar(8, 2, 12), None),
+        (similar(40, 12, 3), 1),
+        (similar(40, 2, 12), None),
+        (similar(8, 12, 3), None),
         (similar(1, 12, 3), None),
         (similar(100, 20, 10), 3),
         (similar(64, 50, 1), 1),
         ([*similar(9, 20, 3), Row((3, 4), (5,), 0)], None),
     ],
-    ids=["much is shared", "little is shared", "a row alone", "several lines", "one line", "nothing is shared"],
+    ids=[
+        "much is shared",
+        "little is shared",
+        "a small batch",
+        "a row alone",
+        "several lines",
+        "one line",
+        "nothing is shared",
+    ],
 )
 def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
     shared, dealt = packing.dealt(rows)
@@ -124,16 +133,16 @@ def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
 
 
 def test_a_model_that_cannot_pack_pads_and_says_so():
-    for kind, lines, notes in (("llama", 1, 0), ("mamba", 8, 1)):
+    for kind, lines, notes in (("llama", 1, 0), ("mamba", 40, 1)):
         model = adapted(kind)
         assert model.notes == ()
-        assert len(model.batch(similar(8, 2, 12)).ids) == 8 and model.notes == (), "there was nothing to pack"
-        assert len(model.batch(similar(8, 12, 3)).ids) == lines and len(model.notes) == notes
+        assert len(model.batch(similar(40, 2, 12)).ids) == 40 and model.notes == (), "there was nothing to pack"
+        assert len(model.batch(similar(40, 12, 3)).ids) == lines and len(model.notes) == notes
     assert "each has to be read by itself" in model.notes[0]
 
 
 def test_what_is_read_meanwhile_in_another_thread_is_not_seen_as_packed():
-    model, rows = adapted("llama"), similar(8, 12, 3)
+    model, rows = adapted("llama"), similar(40, 12, 3)
     plain = collate(rows, 0)
     with torch.no_grad(), packing.read_as(model.batch(rows)), ThreadPoolExecutor(1) as thread:
         apart = thread.submit(lambda: model.score(plain).nll.detach()).result()

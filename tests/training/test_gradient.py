@@ -129,7 +129,7 @@ def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monke
             lambda module, inputs, named: lines.append(len(named["input_ids"])), with_kwargs=True
         )
 
-    system = "You state facts. " * 8
+    system = "You state facts. " * 20
     padded, seen, _ = gradient_of(fresh, ragged, method, 0, system=system)
     monkeypatch.setattr(packing, "SAVED", 1 / 3)
     for micro_batch in (0, 5):
@@ -144,7 +144,8 @@ def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monke
 
 
 def test_a_packed_step_does_not_wait_for_the_device_at_all(fresh, ragged, monkeypatch):
-    monkeypatch.setattr(packing, "SAVED", 1 / 3)
+    monkeypatch.setattr(packing, "SAVED", 0.1)
+    monkeypatch.setattr(packing, "FEWEST", 0)
     model = fresh()
     gradient, forget, retain = step_gradient(model, ragged, "adapop", 0)
     assert model.batch([*forget, *retain]).part is not None and model.packs

@@ -3,6 +3,9 @@
 import ast
 import inspect
 import json
+import os
+import subprocess
+import sys
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 
@@ -15,7 +18,7 @@ from adapop.cli import main
 from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
-from adapop.paths import ROOT
+from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.runs.run import all_runs
 from adapop.training.events import EpochDone, Saved, StepDone
 
@@ -243,3 +246,25 @@ def test_dataclasses_of_the_api_are_frozen():
     offered = [getattr(adapop, name) for name in adapop.__all__]
     open_ones = [found.__name__ for found in offered if is_dataclass(found) and not found.__dataclass_params__.frozen]
     assert open_ones == [] and fields(adapop.RunConfig)
+
+
+THREADS = """
+import os, sys
+{first}
+from tokenizers import Tokenizer
+tokenizer = Tokenizer.from_file(sys.argv[1])
+before = len(os.listdir("/proc/self/task"))
+tokenizer.encode_batch(["one two three"] * 10_000)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in Linux's /proc")
+@pytest.mark.parametrize("first", ["import adapop", ""])
+def test_a_tokenizer_has_no_threads_that_a_fork_would_lose(first):
+    """Once the package is imported; before, it starts some."""
+    bare = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
+    command = [sys.executable, "-c", THREADS.format(first=first), str(SANDBOX_FOLDER / "tokenizer.json")]
+    done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (int(done.stdout) == 0) == bool(first)

@@ -18,6 +18,7 @@ from huggingface_hub.errors import (
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
+    StrictDataclassError,
 )
 from safetensors import SafetensorError
 from transformers import (
@@ -47,7 +48,10 @@ HUB_PAGE = "https://huggingface.co/{}"
 # would stay uninitialised, and two loads at once may never restore it
 READING = threading.Lock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
-FAILURES = (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, SafetensorError)
+FAILURES = (
+    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, SafetensorError,
+    StrictDataclassError,
+)  # fmt: skip
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 
 
@@ -207,7 +211,7 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
             why = "it has no safetensors weights, and pickled ones are never read"
             fix = "Use another revision of it, or convert it to safetensors."
     else:
-        why, fix = said.splitlines()[0].rstrip("."), "Check the name, and that the folder or repository is complete."
+        why, fix = said.splitlines()[0].rstrip(".:"), "Check the name, and that the folder or repository is complete."
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
 
 

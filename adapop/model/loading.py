@@ -37,7 +37,7 @@ from adapop.errors import ModelError
 from adapop.facts.fact import SANDBOX
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
-from adapop.model.chat import encode_prompt, turn_end
+from adapop.model.chat import turn_end
 from adapop.model.checks import check_vocabulary, check_weights, outline_of
 from adapop.model.memory import is_out_of_memory
 from adapop.model.precision import emulated_bfloat16
@@ -78,7 +78,7 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     """The configured model's tokenizer, which pads on the left.
 
     Raises:
-        ModelError: there is none, no access to it, or no chat template that can show a question.
+        ModelError: there is none, no access to it, or no chat template.
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(
@@ -88,7 +88,7 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
         raise _named(error, config) from error
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    encode_prompt(tokenizer, "?")  # fails without a chat template that works, before gigabytes are loaded
+    turn_end(tokenizer)  # fails without a chat template, before gigabytes are loaded
     return tokenizer
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from adapop.errors import AdaPopError
 from adapop.service.zerogpu import is_lent
 from adapop.ui.page import launch
 
@@ -17,6 +18,9 @@ def lender():
 
 
 if __name__ == "__main__":
-    launch(lender())
+    try:
+        launch(lender())
+    except AdaPopError as error:
+        sys.exit(f"error: {error}")
     sys.stdout.flush()
     os._exit(130)  # Ctrl-C: do not wait for the run at work, which can be resumed whatever ends this process

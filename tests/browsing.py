@@ -43,7 +43,12 @@ def runs_folder(tmp_path_factory):
     return tmp_path_factory.mktemp("runs")
 
 
-@pytest.fixture(scope="session")
+def as_long_as_needed(fixture_name, config) -> str:
+    """One app for all files, or for one where the slow ones are left out: at rest it takes a tenth of a core."""
+    return "module" if config.getoption("markexpr") == "not slow" else "session"
+
+
+@pytest.fixture(scope=as_long_as_needed)
 def address(tmp_path_factory, runs_folder, wikidata):
     """A running app of its own, on a port of its own."""
     places = {"ADAPOP_CACHE": str(tmp_path_factory.mktemp("cache")), "TEST_WIKIDATA": wikidata.url}
@@ -65,7 +70,7 @@ def launched(worker) -> Iterator[str]:
     demo.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope=as_long_as_needed)
 def browser():
     """Chromium, or a skip; no skip where ADAPOP_REQUIRE_BROWSER is set."""
     if CHROMIUM is None and not os.environ.get("ADAPOP_REQUIRE_BROWSER"):
@@ -84,7 +89,7 @@ def page(browser, address):
         yield page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope=as_long_as_needed)
 def visited(browser, address):
     """What a browser holds whose page shows a finished run of one epoch on the sandbox: another may begin with it."""
     with visit(browser, address) as page:

@@ -1,5 +1,7 @@
 """What the tests share: no network, one CPU thread, runs in a temporary folder, and the sandbox as the model."""
 
+import copy
+import gc
 import os
 import signal
 import sys
@@ -24,6 +26,17 @@ from waiting import wait_until
 def pytest_configure():
     """A shell lets what it starts in the background ignore Ctrl-C, and with it all that the tests start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported here stays: its millions of objects are never searched for garbage, which takes many seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
@@ -60,12 +73,21 @@ def small(sandbox):
 
 @pytest.fixture(scope="session")
 def tiny(sandbox):
-    """4 facts a group, rare to popular, and three utility questions: for whatever is not about recall."""
-    groups = {
-        group: tuple(sorted(getattr(sandbox, group), key=lambda fact: fact.score)[::65])
-        for group in ("forget", "retain", "holdout")
-    }
+    """4 facts a group, rare to popular, with one rewording each, and three utility questions: for whatever is not about
+    recall."""
+
+    def few(facts):
+        chosen = sorted(facts, key=lambda fact: fact.score)[::65]
+        return tuple(replace(fact, paraphrases=fact.paraphrases[:1]) for fact in chosen)
+
+    groups = {group: few(getattr(sandbox, group)) for group in ("forget", "retain", "holdout")}
     return replace(sandbox, **groups, utility=sandbox.utility[::160])
+
+
+@pytest.fixture(scope="session")
+def bare(tiny):
+    """Of `tiny` nothing but what is forgotten and retained: for runs whose measurements nobody looks at."""
+    return replace(tiny, holdout=(), utility=())
 
 
 @pytest.fixture(scope="session")
@@ -90,15 +112,15 @@ def other(tiny, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def raced(tiny, tmp_path_factory):
+def raced(bare, tmp_path_factory):
     """(worker, what the page keeps of it): a finished race of three, two seeds of each; a fact's text is an attack."""
     from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
     from adapop.service.worker import Worker
     from adapop.ui.compare import race
 
     worker = Worker(tmp_path_factory.mktemp("races"))
-    first, *others = tiny.forget
-    hostile = replace(tiny, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
+    first, *others = bare.forget
+    hostile = replace(bare, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
     chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
     kept = race.begin(worker, hostile.sha256, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 1, 2)
     wait_until(lambda: not race.standing(worker, kept).ticking)
@@ -107,15 +129,20 @@ def raced(tiny, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def fresh():
-    """Loads the sandbox with a fresh adapter, which is the caller's to train."""
+    """Gives the sandbox with a fresh adapter, which is the caller's to train: a copy of what was loaded once."""
     import torch
 
     from adapop.model.loading import adapted_model
 
     torch.set_num_threads(1)
+    loaded = {}
 
     def load(method="adapop", **changes):
-        return adapted_model(make_config(method, **changes))
+        config = make_config(method, **changes)
+        key = config.to_json()
+        if key not in loaded:
+            loaded[key] = adapted_model(config)
+        return copy.deepcopy(loaded[key])
 
     return load
 

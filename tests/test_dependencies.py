@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,23 @@ sys.addaudithook(refuse)
 """
 
 
-def requirements(path):
-    lines = (line.partition("#")[0].strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines())
+FLOORS = "# Security floors"
+
+
+def read(text):
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return [Requirement(line) for line in lines if line and not line.startswith("-")]
+
+
+def requirements(path):
+    return read((ROOT / path).read_text(encoding="utf-8"))
+
+
+def asked_and_floors():
+    """The names in requirements.txt before the line that begins the security floors, and those after it."""
+    asked, found, floors = (ROOT / "requirements.txt").read_text(encoding="utf-8").partition(FLOORS)
+    assert found
+    return [{plain(item.name) for item in read(part)} for part in (asked, f"#{floors}")]
 
 
 def plain(name):
@@ -67,8 +82,39 @@ def others(names):
 
 
 def test_what_the_app_imports_is_what_it_requires():
-    asked = {plain(item.name) for item in requirements("requirements.txt")}
-    assert others(imported("app.py", "adapop/**/*.py")) == asked
+    assert others(imported("app.py", "adapop/**/*.py")) == asked_and_floors()[0]
+
+
+def test_a_security_floor_is_of_what_nobody_imports_and_others_bring_in():
+    floors = asked_and_floors()[1]
+    assert {"pillow", "python_multipart", "h11", "orjson"} <= floors
+    assert floors.isdisjoint(others(imported("app.py", "adapop/**/*.py")))
+    brought = {
+        plain(Requirement(text).name)
+        for found in distributions()
+        if plain(found.name) not in floors
+        for text in found.requires or ()
+    }
+    assert floors <= brought, "nobody brings these in any more: delete them"
+
+
+# (package, the release that mends its last published vulnerability): see assets/docs/reliability.md
+MENDED = {
+    "transformers": "5.10", "gradio": "6.16", "starlette": "1.3.1", "jinja2": "3.1.6",
+    "pyarrow": "23.0.1", "requests": "2.33", "urllib3": "2.7", "filelock": "3.20.3", "pillow": "12.3", "h11": "0.16",
+    "python-multipart": "0.0.31", "orjson": "3.11.6", "idna": "3.15", "nltk": "3.10.3", "pygments": "2.20",
+    "brotli": "1.2",
+}  # fmt: skip
+
+
+def test_no_release_with_a_vulnerability_that_we_know_of_is_allowed():
+    asked = {item.name: item.specifier for item in requirements("requirements.txt")}
+    page = (ROOT / "assets" / "docs" / "reliability.md").read_text(encoding="utf-8")
+    listed = {name: lowest for name, lowest in re.findall(r"^\| `([\w-]+)` \| ([\d.]+) \|", page, re.MULTILINE)}
+    assert listed == MENDED
+    for name, mended in MENDED.items():
+        lowest = min(Version(each.version) for each in asked[name] if each.operator == ">=")
+        assert lowest >= Version(mended), f"{name} {lowest} has a vulnerability that {mended} mends"
 
 
 def test_what_the_tests_import_is_required_too():

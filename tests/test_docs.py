@@ -93,11 +93,11 @@ def examples() -> list[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize(("page", "place", "block"), examples(), ids=lambda value: str(value).partition("\n")[0])
-def test_examples_run(page, place, block, tiny, tmp_path, monkeypatch, capsys):
+def test_examples_run(page, place, block, bare, tmp_path, monkeypatch, capsys):
     """As a module of a user's own, on fewer facts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(adapop, "load_facts", lambda source: tiny)
+    monkeypatch.setattr(adapop, "load_facts", lambda source: bare)
     name = f"example_{len(page)}_{place}"
     (tmp_path / f"{name}.py").write_text(block, encoding="utf-8")
     import_module(name)

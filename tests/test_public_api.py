@@ -3,9 +3,6 @@
 import ast
 import inspect
 import json
-import os
-import subprocess
-import sys
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 
@@ -18,8 +15,8 @@ from adapop.cli import main
 from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
-from adapop.paths import ROOT, SANDBOX_FOLDER
-from adapop.runs.run import all_runs
+from adapop.paths import ROOT
+from adapop.runs.listed import all_runs
 from adapop.training.events import EpochDone, Saved, StepDone
 
 FAST = {"epochs": 2, "batch": 2}
@@ -27,9 +24,9 @@ FIELDS_DOCUMENTED = ("config/run.py", "config/methods.py", "training/events.py",
 
 
 @pytest.fixture
-def few(tiny):
+def few(bare):
     """Four facts to forget, from rare to famous, and as many to retain."""
-    return tiny
+    return bare
 
 
 def steps(run):
@@ -174,8 +171,8 @@ def command(*parts, capsys):
     return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_method_of_ones_own_runs_from_the_command_line(few, tmp_path, capsys):
-    few.write(tmp_path / "facts.jsonl")
+def test_a_method_of_ones_own_runs_from_the_command_line(tiny, tmp_path, capsys):
+    tiny.write(tmp_path / "facts.jsonl")
     asked = ("run", "--facts", tmp_path / "facts.jsonl", "--method", "own_methods:Focal", "--epochs", 1)
     status, events = command(*asked, capsys=capsys)
     assert status == 0 and events[0]["method"] == "own_methods:Focal"
@@ -207,8 +204,8 @@ def test_config_settles_the_mean_beta_once(few, tmp_path, capsys):
     assert again.config == first.config and again.betas == first.betas
 
 
-def test_anchors_are_an_option_of_run(few, tmp_path, capsys):
-    few.write(tmp_path / "facts.jsonl")
+def test_anchors_are_an_option_of_run(tiny, tmp_path, capsys):
+    tiny.write(tmp_path / "facts.jsonl")
     asked = ("run", "--facts", tmp_path / "facts.jsonl", "--epochs", 1)
     assert command(*asked, "--anchors", "80:1.2,2000:0.2", capsys=capsys)[0] == 0
     (run,) = all_runs()
@@ -246,25 +243,3 @@ def test_dataclasses_of_the_api_are_frozen():
     offered = [getattr(adapop, name) for name in adapop.__all__]
     open_ones = [found.__name__ for found in offered if is_dataclass(found) and not found.__dataclass_params__.frozen]
     assert open_ones == [] and fields(adapop.RunConfig)
-
-
-THREADS = """
-import os, sys
-{first}
-from tokenizers import Tokenizer
-tokenizer = Tokenizer.from_file(sys.argv[1])
-before = len(os.listdir("/proc/self/task"))
-tokenizer.encode_batch(["one two three"] * 10_000)
-print(len(os.listdir("/proc/self/task")) - before)
-"""
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in Linux's /proc")
-@pytest.mark.parametrize("first", ["import adapop", ""])
-def test_a_tokenizer_has_no_threads_that_a_fork_would_lose(first):
-    """Once the package is imported; before, it starts some."""
-    bare = {name: value for name, value in os.environ.items() if name != "TOKENIZERS_PARALLELISM"}
-    command = [sys.executable, "-c", THREADS.format(first=first), str(SANDBOX_FOLDER / "tokenizer.json")]
-    done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (int(done.stdout) == 0) == bool(first)

@@ -29,19 +29,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.command(options) or 0
     except AdaPopError as error:
-        print(printing.error_text(error), file=sys.stderr)
+        printing.say(printing.error_text(error), file=sys.stderr)
         return 2
     except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.filename is None:  # of no file, and so no refusal of a disk
+            raise
+        printing.say(
+            f"error: {error.filename} cannot be used ({error.strerror}).\n"
+            "  Check that it is there and that you may write to it, or choose another place.",
+            file=sys.stderr,
+        )
+        return 2
     except KeyboardInterrupt:
-        print("\ninterrupted; finished epochs and look-ups are kept", file=sys.stderr)
+        printing.say("\ninterrupted; finished epochs and look-ups are kept", file=sys.stderr)
         return 130
 
 
 def parser() -> argparse.ArgumentParser:
     """Every command and option there is."""
-    top = argparse.ArgumentParser(prog="python -m adapop", description="Unlearning that knows how famous a fact is.")
+    top = printing.Parser(prog="python -m adapop", description="Unlearning that knows how famous a fact is.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _score_commands(commands)
     _run_commands(commands)

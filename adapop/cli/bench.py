@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from adapop.cli import printing
 from adapop.errors import ConfigError
 
 NAMES = (
@@ -38,11 +39,11 @@ def _experiment(options: argparse.Namespace) -> int:
     errors = {}
     if not options.table:
         engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
-        errors = run(place, engine, partial(print, file=sys.stderr, flush=True))
-    print(write(place, options.against))
+        errors = run(place, engine, partial(printing.say, file=sys.stderr, flush=True))
+    printing.say(write(place, options.against))
     for title, error in errors.items():
-        print(f"not done: {title}: {error}", file=sys.stderr)
-    print(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
+        printing.say(f"not done: {title}: {error}", file=sys.stderr)
+    printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
     return int(bool(errors))
 
 

@@ -1,13 +1,17 @@
-"""Events and results as plain text: what the command line prints."""
+"""Events and results as plain text: what the command line prints, and how nothing in it can steer a terminal."""
 
 from __future__ import annotations
 
+import argparse
+import json
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import TIERS, FactSet, Problem
+from adapop.facts.text import UNSEEN
 from adapop.report.tables import recall_table
 from adapop.runs.pace import Left
 from adapop.runs.run import Run
@@ -17,6 +21,39 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 PROBLEMS_SHOWN = 10
+# what a terminal obeys or hides: control characters but for line end and tab, what changes the direction of text, other
+# line ends, and halves of characters, which cannot be printed at all
+UNSAFE = re.compile(f"{UNSEEN.pattern}|[\r\u2028\u2029\ud800-\udfff]")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors quote what was typed, and so go past `say`."""
+
+    def _print_message(self, message: str, file: TextIO | None = None) -> None:
+        if message:
+            say(message, file=file or sys.stderr, end="")
+
+
+def say(*texts: object, sep: str = " ", end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
+    """Prints, as `print` does, with what a terminal would obey escaped: what is printed may quote a fact, a model or a
+    file's name. The escapes are those of JSON, so that a line of JSON stays the same JSON."""
+    print(visible(sep.join(map(str, texts))), end=end, file=file, flush=flush)
+
+
+def say_json(content: Any) -> None:
+    """Prints an object as a line of JSON."""
+    say(json.dumps(content, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def visible(text: str) -> str:
+    """The text with what a terminal would obey or hide as \\uXXXX."""
+    return UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def overwritten(text: str, file: TextIO) -> None:
+    """Prints a line that the next one overwrites, if it goes to a terminal."""
+    if file.isatty():
+        print(f"\r{visible(text)}\033[K\r", end="", file=file, flush=True)
 
 
 def event_text(event: Event) -> str | None:
@@ -100,15 +137,14 @@ def _tiers(measured: Measured, group: str, form: str) -> str:
 
 def progress_line(text: str) -> None:
     """Prints what is being done on a line that the next one overwrites, if the output is a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
+    overwritten(text, sys.stderr)
 
 
 def print_notes(facts: FactSet, as_json: bool) -> None:
     """Prints dropped rows and, for people, the notes."""
     if facts.problems:
-        print(f"{len(facts.problems)} rows were dropped:", file=sys.stderr)
-        print("\n".join(problem_lines(facts.problems)), file=sys.stderr)
+        say(f"{len(facts.problems)} rows were dropped:", file=sys.stderr)
+        say("\n".join(problem_lines(facts.problems)), file=sys.stderr)
     if not as_json:
         for note in facts.notes:
-            print(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}", file=sys.stderr)

@@ -1,7 +1,6 @@
 """Commands on a run's model: ask it, probe it in every form, try to recover the facts, report."""
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 
@@ -43,9 +42,9 @@ def report(options: argparse.Namespace) -> None:
     if options.out.suffix == ".zip":
         if len(runs) > 1:
             raise ConfigError("An archive holds one run.", "Name one run, or write an .html report of several.")
-        print(write_archive(runs[0], options.out))
+        printing.say(write_archive(runs[0], options.out))
     else:
-        print(write_report(runs, options.out))
+        printing.say(write_report(runs, options.out))
 
 
 def _asked(run: Run, options: argparse.Namespace) -> None:
@@ -60,7 +59,10 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
         prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
         golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
     for asked in ask(load_model(run), prompts, golds, run.config.max_new_tokens):
-        print(json.dumps(asdict(asked), ensure_ascii=False) if options.json else printing.asked_text(asked) + "\n")
+        if options.json:
+            printing.say_json(asdict(asked))
+        else:
+            printing.say(printing.asked_text(asked), end="\n\n")
 
 
 def _probed(run: Run, options: argparse.Namespace) -> int:
@@ -82,7 +84,7 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
             if not found:
                 raise
             status = 130 if isinstance(error, KeyboardInterrupt) else 2
-            print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+            printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
         run.save_probes(found)
     if status == 0 and options.recovery:
         names = RECOVERY if options.recovery == ALL else options.recovery.split(",")
@@ -102,7 +104,7 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
     if options.json:
         for row in found:
             content = {"row": "capability", **asdict(row), "difference": row.difference}
-            print(json.dumps(content, ensure_ascii=False, allow_nan=False))
+            printing.say_json(content)
         return
     rows = tuple(
         (
@@ -116,20 +118,20 @@ def _capability(run: Run, options: argparse.Namespace) -> None:
         for row in found
     )
     head = ("task", "metric", "questions", "original", "unlearned", "difference")
-    print(Table("What else the model can do", head, rows).as_text())
+    printing.say(Table("What else the model can do", head, rows).as_text())
 
 
 def _print_found(run: Run, as_json: bool) -> None:
     if as_json:
         for row in run.probes() or []:
             kind = "not_applicable" if isinstance(row, NotApplicable) else "probe"
-            print(json.dumps({"row": kind, **asdict(row)}, ensure_ascii=False))
+            printing.say_json({"row": kind, **asdict(row)})
         for name, result in run.recovery().items():
-            print(json.dumps({"row": "recovery", "probe": name, **result}, ensure_ascii=False))
+            printing.say_json({"row": "recovery", "probe": name, **result})
         return
     record = read_record(run)
     for table in (*probe_tables(record), *recovery_tables(record.recovery)):
-        print(f"\n{table.as_text()}")
+        printing.say(f"\n{table.as_text()}")
 
 
 def _chosen(facts: FactSet, ids: str | None) -> list[Fact]:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 from adapop.cli import printing
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.calibration import calibrated
 from adapop.report.replication import beside
 from adapop.report.settings import FACTS_FILE
+from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.pace import left_of
-from adapop.runs.run import Run, all_runs, find_run, runs_root
+from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _prepared(options: argparse.Namespace) -> Run:
     printing.print_notes(facts, options.json)
     run = prepare(config, facts, options.out)
     if config.model != SANDBOX and not options.json:
-        print("\n".join(costs_of_model(run.facts, run.config)), file=sys.stderr, flush=True)
+        printing.say("\n".join(costs_of_model(run.facts, run.config)), file=sys.stderr, flush=True)
     return run
 
 
@@ -132,16 +133,16 @@ def _to_resume(name: str) -> Run:
 
 
 def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state."""
+    """`runs`: every run with its state; a damaged one with what is wrong with it."""
     for run in all_runs():
-        try:
-            config, state = run.config, run.state
-        except AdaPopError as error:
-            print(f"{run.id}: {error}", file=sys.stderr)
+        if damage := damage_of(run):
+            row = {"run": run.id, "state": "damaged", "problem": str(damage)}
+            printing.say(json.dumps(row) if options.json else "  ".join(f"{value:<10}" for value in row.values()))
             continue
+        config = run.config
         row = {
             "run": run.id,
-            "state": state,
+            "state": run.state,
             "method": config.method,
             "preset": config.preset,
             "facts": config.facts,
@@ -149,7 +150,7 @@ def runs(options: argparse.Namespace) -> None:
             "epoch": run.last_epoch or 0,
             "epochs": config.epochs,
         }
-        print(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
+        printing.say(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
@@ -163,21 +164,20 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
         steps = event.steps if isinstance(event, RunStarted) else steps
         said.append(event)
         if as_json:
-            print(to_json(event), flush=True)
+            printing.say(to_json(event), flush=True)
         elif isinstance(event, StepDone):
-            if sys.stdout.isatty():
-                print(f"\r{printing.step_text(event, steps, left_of(said))}\033[K\r", end="", flush=True)
+            printing.overwritten(printing.step_text(event, steps, left_of(said)), sys.stdout)
         elif text := printing.event_text(event):
-            print(text, flush=True)
+            printing.say(text, flush=True)
     if not as_json and run.state == "stopped":
-        print(f"go on with: python -m adapop resume {_shortest_name(run)}")
+        printing.say(f"go on with: python -m adapop resume {_shortest_name(run)}")
     if not as_json and run.state == "done":
-        print(printing.result_text(run))
+        printing.say(printing.result_text(run))
         if found := beside(run):
             table, differences = found
-            print(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
+            printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
         asked = shlex.quote(run.facts.forget[0].question)
-        print(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
+        printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
     return int(failed)
 
 
@@ -186,7 +186,7 @@ def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:
     try:
         yield from events
     except KeyboardInterrupt:
-        print(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
+        printing.say(f"\ngo on with: python -m adapop resume {_shortest_name(run)}", file=sys.stderr)
         raise
 
 

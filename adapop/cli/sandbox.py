@@ -2,6 +2,8 @@
 
 import argparse
 
+from adapop.cli import printing
+
 
 def build(options: argparse.Namespace) -> None:
     """`sandbox build`: pretrains the model from nothing."""
@@ -24,7 +26,7 @@ def card(options: argparse.Namespace) -> None:
     """`sandbox card`: what the model knows."""
     from adapop.sandbox.card import card_text
 
-    print(card_text(options.folder))
+    printing.say(card_text(options.folder))
 
 
 def corpus(options: argparse.Namespace) -> None:

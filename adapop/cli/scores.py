@@ -53,12 +53,12 @@ def score(options: argparse.Namespace) -> int:
         for one in PROXIES[options.proxy](options, facts, progress):
             found[one.fact_id] = one
             if options.json:
-                print(json.dumps(asdict(one), ensure_ascii=False), flush=True)
+                printing.say_json(asdict(one))
     except (AdaPopError, KeyboardInterrupt) as error:
         if not found:
             raise
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
-        print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     printing.progress_line("")
     if not options.json:
         _print_scores(facts.forget, found)
@@ -66,7 +66,7 @@ def score(options: argparse.Namespace) -> int:
         write_scored(facts, found, options.out)
     known = sum(one.value is not None for one in found.values())
     where = f"; written to {options.out}" if options.out else ""
-    print(f"{known:,} of {len(facts.forget):,} facts have a score{where}", file=sys.stderr)
+    printing.say(f"{known:,} of {len(facts.forget):,} facts have a score{where}", file=sys.stderr)
     return status
 
 
@@ -81,14 +81,14 @@ def beta(options: argparse.Namespace) -> None:
         word = "unknown score" if exponent is None else regime(exponent)
         row = {"id": fact.id, "score": fact.score, "beta": exponent, "regime": word}
         shown = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
-        print(
+        printing.say(
             json.dumps(row, ensure_ascii=False) if options.json else "  ".join((*shown, f"{word:<20}", fact.question))
         )
     if not options.json:
         said = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
-        print(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {said}", file=sys.stderr)
+        printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {said}", file=sys.stderr)
     for warning in warnings_of(known, curve):
-        print(f"warning: {warning}", file=sys.stderr)
+        printing.say(f"warning: {warning}", file=sys.stderr)
 
 
 def agree(options: argparse.Namespace) -> None:
@@ -98,12 +98,12 @@ def agree(options: argparse.Namespace) -> None:
     known = [value for scores in (first, second) for value in scores.values() if value is not None]
     found = agreement(first, second, calibrated(options.anchors, known))
     if options.json:
-        print(json.dumps(asdict(found), ensure_ascii=False))
+        printing.say_json(asdict(found))
         return
-    print("\n".join(agreement_in_words(found, options.first, options.second)))
+    printing.say("\n".join(agreement_in_words(found, options.first, options.second)))
     names = {fact.id: fact.title for fact in one}
     for fact in found.discordant[:DISCORDANT_SHOWN]:
-        print(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
+        printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
 
 
 def facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
@@ -191,7 +191,7 @@ def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
         if one := found.get(fact.id):
             value = "–" if one.value is None else f"{one.value:,.6g}"
             note = f"  ({one.reason})" if one.reason else ""
-            print(f"{value:>12}  {fact.title} → {fact.answer}{note}")
+            printing.say(f"{value:>12}  {fact.title} → {fact.answer}{note}")
 
 
 def reword(options: argparse.Namespace) -> int:
@@ -214,11 +214,11 @@ def reword(options: argparse.Namespace) -> int:
             progress.say(f"Reworded {len(texts):,} of {len(bare):,} facts")
     except (AdaPopError, KeyboardInterrupt) as error:
         status = 130 if isinstance(error, KeyboardInterrupt) else 2
-        print(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
+        printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     printing.progress_line("")
     reworded = tuple(replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget)
     write_scored(replace(facts, forget=reworded), given(facts.forget).scores, options.out)
-    print(
+    printing.say(
         f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got none that can be "
         f"used; written to {options.out}",
         file=sys.stderr,

@@ -1,10 +1,10 @@
 """`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the others are not."""
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
+from adapop.cli import printing
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
 from adapop.facts.benchmarks import system_prompt
@@ -25,13 +25,13 @@ def tokens(options: argparse.Namespace) -> None:
     last = None
     for token in tokens_of(tokenizer, facts.forget, replace(config, system=asked)):
         if options.json:
-            print(json.dumps(token, ensure_ascii=False))
+            printing.say_json(token)
             continue
         if token["fact"] != last:
             last = token["fact"]
-            print(f"\n{last}\n{'place':>6}{'id':>9}  scored  why      text")
+            printing.say(f"\n{last}\n{'place':>6}{'id':>9}  scored  why      text")
         scored = "yes" if token["scored"] else "-"
-        print(f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  {token['text']!r}")
+        printing.say(f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  {token['text']!r}")
 
 
 def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator[dict]:

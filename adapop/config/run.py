@@ -4,7 +4,6 @@ tables (Borisiuk et al. 2026; METHODS 1.5, 2.0)."""
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -26,9 +25,12 @@ CHOICES = {
     "reference": REFERENCES,
 }
 SEED_LIMIT = 2**63
+LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
+MOST_WHOLE = 10**6
+WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch")
 POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
 AT_LEAST_ZERO = (
-    "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "seed", "micro_batch",
+    "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
 )  # fmt: skip
 
 
@@ -116,15 +118,20 @@ class RunConfig:
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
             check_choice(name, getattr(self, name), known)
-        if not (isinstance(self.seed, int) and self.seed < SEED_LIMIT):
-            raise ConfigError(f"seed is {self.seed!r}.", "It must be a whole number below 2^63.")
+        for name in ("model", "facts", "method", "preset"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigError(f"{name} is {shown(getattr(self, name))!r}.", "It must be text.")
+        if not isinstance(self.arguments, dict):
+            raise ConfigError(f"arguments is {shown(self.arguments)!r}.", "Give them by name.")
+        if type(self.seed) is not int or not 0 <= self.seed < SEED_LIMIT:
+            raise ConfigError(
+                f"seed is {shown(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
+            )
         for name in POSITIVE + AT_LEAST_ZERO:
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)):
-                raise ConfigError(f"{name} is {value!r}.", "It must be a number.")
-            if not math.isfinite(value) or value < 0 or (value == 0 and name in POSITIVE):
-                bound = "above" if name in POSITIVE else "at least"
-                raise ConfigError(f"{name} is {value}.", f"It must be a finite number, {bound} 0.")
+            _check_number(name, getattr(self, name))
+        for name, value in self.arguments.items():
+            if isinstance(value, (int, float)) and not abs(value) <= MOST:
+                raise ConfigError(f"The argument {name} is {shown(repr(value))}.", f"It may be {MOST:g} at most.")
 
     def to_json(self) -> str:
         """The configuration as JSON, the file beside every run."""
@@ -149,6 +156,20 @@ class RunConfig:
         if unknown:
             raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
         return cls(**content)
+
+
+def _check_number(name: str, value: object) -> None:
+    """Raises:
+    ConfigError: a setting is no number, or out of its range.
+    """
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise ConfigError(f"{name} is {shown(repr(value))}.", "It must be a number.")
+    if name in WHOLE:
+        least, most, kind = int(name in POSITIVE), MOST_WHOLE, "whole number"
+    else:
+        least, most, kind = LEAST if name in POSITIVE else 0, MOST, "finite number"
+    if not least <= value <= most or (name in WHOLE and value != int(value)):
+        raise ConfigError(f"{name} is {shown(repr(value))}.", f"It must be a {kind} from {least:g} to {most:,g}.")
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:

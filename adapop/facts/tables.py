@@ -7,6 +7,7 @@ limits below, the worst file takes seconds and a few hundred MB (measured in `te
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -220,7 +221,11 @@ def _parquet_rows(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | 
 
 
 # as listed by OWASP under "CSV injection", with the full-width forms that some spreadsheets accept
+SIGNS = "=+\\-@＝＋－＠"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# where a spreadsheet that splits lines at another mark than the comma would begin a cell, and what it would skip there:
+# our quotes are no quotes to it, so that a line end inside them ends its line
+INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
 
 
 def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
@@ -231,14 +236,27 @@ def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 
 def cell(value: object) -> object:
-    """A value as written to CSV: lists and dicts as JSON, an apostrophe before a text that would be a formula."""
+    """A value as written to CSV: lists and dicts as JSON, an apostrophe before a text that would be a formula, and
+    before what in it would be one if the line were split at `;`, `|` or tabs."""
     if isinstance(value, (dict, list, tuple)):
-        return json.dumps(value, ensure_ascii=False) if value else ""
+        value = json.dumps(value, ensure_ascii=False) if value else ""
+    if not isinstance(value, str):
+        return value
     # also before one that already starts with apostrophes, so that `plain` can undo it
-    formula = isinstance(value, str) and value.lstrip("'").startswith(FORMULA_STARTS)
-    return f"'{value}" if formula else value
+    formula = value.lstrip("'").startswith(FORMULA_STARTS)
+    guarded = INNER.sub(_one_more, value)
+    return f"'{guarded}" if formula else guarded
 
 
 def plain(text: str) -> str:
     """The text before `cell` was applied."""
-    return text[1:] if text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS) else text
+    formula = text.startswith("'") and text.lstrip("'").startswith(FORMULA_STARTS)
+    return INNER.sub(_one_less, text[1:] if formula else text)
+
+
+def _one_more(found: re.Match) -> str:
+    return f"{found[1]}'{found[2]}"
+
+
+def _one_less(found: re.Match) -> str:
+    return f"{found[1]}{found[2][1:]}"

@@ -19,6 +19,7 @@ from adapop.popularity.controls import inverted, shuffled
 LOW, HIGH = 0.05, 2.0  # paper, Sec. 3
 RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, Sec. 3
 UNIFORM_WITHIN = 0.005
+HIGHEST = 1e6  # of a clip: an exponent that large lets go of every token anyway
 EXPONENT_MAX = 700.0  # exp overflows beyond it
 
 
@@ -33,12 +34,13 @@ class BetaMap:
     low: float = LOW
     """Lower clip of the exponent, >= 0."""
     high: float = HIGH
-    """Upper clip of the exponent, >= low."""
+    """Upper clip of the exponent, >= low and at most HIGHEST."""
 
     def __post_init__(self) -> None:
         finite = all(math.isfinite(value) for value in (self.a, self.b, self.low, self.high))
-        if not finite or min(self.a, self.b, self.low) < 0 or self.high < self.low:
-            raise ConfigError(f"{self} is no map.", "a, b and low must be >= 0 and high >= low, all finite.")
+        if not finite or min(self.a, self.b, self.low) < 0 or not self.low <= self.high <= HIGHEST:
+            fix = f"a, b and low must be >= 0 and high >= low, all finite, and high at most {HIGHEST:,g}."
+            raise ConfigError(f"{self} is no map.", fix)
 
     def __call__(self, score: float) -> float:
         """Exponent of a score >= 0. A score of 0 gets the upper clip: the limit of a * s^-b for s -> 0.

@@ -1,6 +1,7 @@
 """A run's checkpoint of an epoch: adapter (as peft writes it), optimiser, controller row and retain average."""
 
 import errno
+import hashlib
 import json
 import re
 from dataclasses import asdict, fields
@@ -17,6 +18,7 @@ from adapop.runs.run import Run
 from adapop.training.controller import Drift
 from adapop.training.trainer import TrainerState
 
+SUMS = "sha256"  # in the state: what the other two files must hash to; older runs have none
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
 
 
@@ -41,7 +43,7 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
     """The adapter's weights by name.
 
     Raises:
-        RunError: the file is damaged or missing.
+        RunError: the file is damaged or missing, or not the one that was saved.
     """
     return _tensors(run.checkpoint(epoch), ADAPTER)
 
@@ -72,15 +74,44 @@ def damaged(folder: Path, name: str, error: Exception) -> RunError:
 def _write(folder: Path, model: AdaptedModel, state: TrainerState) -> None:
     model.save_adapter(folder)
     save_file(state.optimizer, folder / OPTIMIZER)
-    content = {"drift": asdict(state.drift), "ema": state.ema}
+    sums = {name: _sum(folder / name) for name in (ADAPTER, OPTIMIZER)}
+    content = {"drift": asdict(state.drift), "ema": state.ema, SUMS: sums}
     (folder / STATE).write_text(json.dumps(content), encoding="utf-8")
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
     try:
-        return load_file(folder / name)
-    except (OSError, SafetensorError) as error:
+        tensors = load_file(folder / name)
+        _check(folder, name, tensors)
+    except (OSError, SafetensorError, ValueError) as error:
         raise damaged(folder, name, error) from error
+    return tensors
+
+
+def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
+    """Raises:
+    ValueError: a file that reads is not what was saved: peft would put up with an adapter that lacks weights.
+    """
+    if not tensors:
+        raise ValueError("it holds no tensor")
+    if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
+        raise ValueError(f"{unsound[0]} is not finite")
+    saved = _sums(folder)
+    if name in saved and saved[name] != _sum(folder / name):
+        raise ValueError("it is not the file that was saved")
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """What the state says of the files beside it; nothing where it does not read, which `trainer_state` says."""
+    try:
+        return dict(json.loads((folder / STATE).read_text(encoding="utf-8")).get(SUMS, {}))
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _sum(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _number(error: SafetensorError) -> int:

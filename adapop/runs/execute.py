@@ -115,6 +115,7 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
         raise RunError(
             f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
         )
+    checkpoints.adapter(run, epoch)  # raises where peft would put up with less than was saved
     try:
         return adapted_model(run.config, run.checkpoint(epoch))
     except (SafetensorError, OSError, ValueError) as error:

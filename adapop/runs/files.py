@@ -1,4 +1,5 @@
-"""Writing so that a kill or a power cut leaves a thing whole or not there at all, and saying what a disk refuses.
+"""Writing so that a kill or a power cut leaves a thing whole or not there at all; saying what a disk refuses or has
+damaged.
 
 What is new is written aside, forced to the disk, renamed, and the rename is forced too, in this order: a name on the
 disk then never stands for contents that are not.
@@ -16,6 +17,8 @@ from adapop.errors import RunError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
+UNREAD = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged file comes to
 
 
 @contextmanager
@@ -31,6 +34,22 @@ def writing(path: Path) -> Iterator[None]:
         raise refused(path, error.errno or 0) from error
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Inside, a file that does not read, or that holds something else than it should, becomes an error with its name.
+
+    Raises:
+        RunError: the file is damaged or missing, or may not be read.
+    """
+    try:
+        yield
+    except UNREAD as error:
+        said = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
+        raise RunError(
+            f"{path} is damaged or missing ({said}).", "Put the file back, or delete the run and start it again."
+        ) from error
+
+
 def refused(path: Path, number: int) -> RunError:
     """The error for a path that could not be written. number: of `errno`."""
     if number in FULL:
@@ -40,13 +59,15 @@ def refused(path: Path, number: int) -> RunError:
             f"{path.parent} cannot be written to ({os.strerror(number)}).",
             "Make the folder writable, or choose another one with ADAPOP_RUNS.",
         )
+    if number in NO_FOLDER:
+        return RunError(f"{path.parent} is no folder.", "Move what lies there, or choose another one with ADAPOP_RUNS.")
     if number == errno.ENOENT:
         return RunError(f"{path.parent} is gone.", "Start the run again.")
     return RunError(f"{path} could not be written ({os.strerror(number)}).", "Check the disk, then resume the run.")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file in place of what was there. Of two writers at once the last one counts.
+def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+    """Writes a file in place of what was there. Of two writers at once the last one counts. mode: who may read it.
 
     Raises:
         RunError: see `writing`; what was there still is.
@@ -54,6 +75,7 @@ def write_text(path: Path, text: str) -> None:
     aside = path.with_name(f"writing-{path.name}-{secrets.token_hex(4)}")
     with writing(path):
         try:
+            aside.touch(mode)
             aside.write_text(text, encoding="utf-8")
             sync(aside)
             os.replace(aside, path)

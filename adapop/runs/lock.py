@@ -3,6 +3,7 @@
 It dies with its process, whatever kills that. The file stays and says nothing; only holding it counts.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +44,7 @@ def is_held(folder: Path) -> bool:
     """Whether somebody works on the run now, here or in another process of this machine. False where its file cannot
     be opened for writing: then nobody with our rights could work on it either."""
     path = folder / NAME
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists, false where nobody may look
         return False
     lock = FileLock(path, thread_local=False)
     try:

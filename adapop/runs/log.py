@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from adapop.errors import RunError
+from adapop.runs.files import reading
 from adapop.training.events import Event, current, from_json
 
 RUNS = 64  # whose events stay in memory
@@ -34,10 +35,13 @@ def events_of(path: Path) -> tuple[Event, ...]:
         about = path.stat()
     except FileNotFoundError:
         return ()
+    except OSError as error:
+        raise RunError(f"{path} cannot be read ({error.strerror}).", "Make it readable.") from error
     kept, now = _kept(path.absolute()), (about.st_ino, about.st_size, about.st_mtime_ns)
     seen, events = kept.last
     if seen != now:
-        events = tuple(current(_lines(path, about.st_size)))
+        with reading(path):
+            events = tuple(current(_lines(path, about.st_size)))
         kept.last = now, events
     return events
 
@@ -49,7 +53,7 @@ def _lines(path: Path, size: int) -> Iterator[Event]:
     for number, line in enumerate(lines, start=1):
         try:
             event = from_json(line.decode())
-        except ValueError as error:
+            latest = max(latest, event.time)
+        except (ValueError, TypeError, AttributeError) as error:
             raise RunError(f"{path}, line {number} does not read ({error}).", "Start the run again.") from None
-        latest = max(latest, event.time)
         yield event if event.time == latest else replace(event, time=latest)  # the clock was put back

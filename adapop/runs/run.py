@@ -43,6 +43,8 @@ from adapop.training.events import (
     to_json,
 )
 
+FACTS = "facts.jsonl"
+EPOCH = re.compile("epoch-([0-9]{1,9})")
 RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")  # bounded: it is searched for in texts of any length
 
 
@@ -65,30 +67,36 @@ class Run:
     @property
     def config(self) -> RunConfig:
         """The run's configuration."""
-        return RunConfig.from_json(self._text("config.json"))
+        with files.reading(self.folder / "config.json"):
+            return RunConfig.from_json(self._text("config.json"))
 
     @property
     def facts(self) -> FactSet:
         """The facts with their own scores; `betas` says what the run made of them."""
-        about = json.loads(self._text("run.json"))
-        return FactSet.load(self.folder / "facts.jsonl", about["facts"], about["notes"])
+        with files.reading(self.folder / "run.json"):
+            about = json.loads(self._text("run.json"))
+            name, notes = about["facts"], tuple(about["notes"])
+        with files.reading(self.folder / FACTS):
+            return FactSet.load(self.folder / FACTS, name, notes)
 
     @property
     def versions(self) -> dict[str, str]:
         """Of Python and of each library, as they were when the run was prepared."""
-        return json.loads(self._text("run.json"))["versions"]
+        with files.reading(self.folder / "run.json"):
+            return dict(json.loads(self._text("run.json"))["versions"])
 
     @property
     def betas(self) -> dict[str, float] | None:
         """Exponent by fact id, None for a method that uses none."""
         path = self.folder / "betas.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        with files.reading(path):
+            return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     @property
     def last_epoch(self) -> int | None:
         """The newest complete checkpoint, None before the first."""
-        epochs = [int(path.name.removeprefix("epoch-")) for path in self.folder.glob("epoch-*[0-9]") if path.is_dir()]
-        return max(epochs, default=None)
+        found = [EPOCH.fullmatch(path.name) for path in self.folder.glob("epoch-*") if path.is_dir()]
+        return max((int(epoch[1]) for epoch in found if epoch), default=None)
 
     @property
     def state(self) -> str:
@@ -175,10 +183,11 @@ class Run:
         path = self.folder / "probes.jsonl"
         if not path.exists():
             return None
-        first, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-        if self.last_epoch not in (None, json.loads(first)["epoch"]):  # None: the run came without its checkpoints
-            return None
-        return [_probe_row(json.loads(line)) for line in lines]
+        with files.reading(path):
+            first, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+            if self.last_epoch not in (None, json.loads(first)["epoch"]):  # None: the run came without its checkpoints
+                return None
+            return [_probe_row(json.loads(line)) for line in lines]
 
     def request_stop(self) -> None:
         """Asks the run to stop after its current step. Asking twice is asking once.
@@ -211,9 +220,10 @@ class Run:
         """What the recovery probes found, by their names; not what they found in an epoch before the last."""
         found = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
-            content = json.loads(path.read_text(encoding="utf-8"))
-            if self.last_epoch in (None, content["epoch"]):  # None: the run came without its checkpoints
-                found[path.stem.removeprefix("recovery-")] = content["result"]
+            with files.reading(path):
+                content = json.loads(path.read_text(encoding="utf-8"))
+                if self.last_epoch in (None, content["epoch"]):  # None: the run came without its checkpoints
+                    found[path.stem.removeprefix("recovery-")] = content["result"]
         return found
 
     def _text(self, name: str) -> str:
@@ -240,8 +250,8 @@ def create_run(
     run = Run(folder)
     with files.writing(folder):
         folder.mkdir(parents=True)
-        facts.write(folder / "facts.jsonl")
-        files.sync(folder / "facts.jsonl")
+        facts.write(folder / FACTS)
+        files.sync(folder / FACTS)
     about = {"facts": facts.name, "sha256": facts.sha256, "notes": facts.notes, "versions": versions or {}}
     files.write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False))
     if betas is not None:
@@ -259,13 +269,7 @@ def find_run(name: str, root: Path | None = None) -> Run:
     for folder in ((root or runs_root()) / name, Path(name)):
         if os.path.isfile(folder / "config.json"):  # unlike Path.exists, false for a name no file can have
             return Run(folder)
-    raise RunError(f"There is no run {name!r}.", "`python -m adapop runs` lists the runs.")
-
-
-def all_runs(root: Path | None = None) -> list[Run]:
-    """Every run under the root, newest first."""
-    configs = (root or runs_root()).glob("*/config.json")
-    return [Run(path.parent) for path in sorted(configs, key=lambda path: path.stat().st_mtime_ns, reverse=True)]
+    raise RunError(f"There is no run {name!r} in {root or runs_root()}.", "`python -m adapop runs` lists the runs.")
 
 
 def _probe_row(content: dict) -> ProbeRow | NotApplicable:

@@ -7,6 +7,7 @@ wants one, from which the id cannot be found.
     ROOT/links/LINK    the id of the run
 """
 
+import os
 import re
 import secrets
 from pathlib import Path
@@ -50,7 +51,7 @@ def owned(name: object, root: Path) -> Run | None:
     if not isinstance(name, str) or not RUN_ID.fullmatch(name):
         return None
     run = Run(root / name)
-    return run if (run.folder / "config.json").exists() else None
+    return run if os.path.exists(run.folder / "config.json") else None  # unlike Path.exists, raises nothing
 
 
 def delete_dead(root: Path) -> None:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from adapop.errors import AdaPopError
 from adapop.runs.pace import Left, Pace, left_of
 from adapop.runs.run import Run
 
@@ -23,18 +24,21 @@ class Wait:
 def wait_behind(runs: Sequence[Run], paces: Mapping[str, Pace], began: float) -> Wait:
     """The wait behind runs, the first of which is next or worked on. paces: by model, of runs that came to their end.
     began: when the first was begun (seconds since 1970), 0 if none is worked on."""
-    left = [_left_of(run, paces.get(run.config.model), began if run is runs[0] else 0.0) for run in runs]
+    left = [_left_of(run, paces, began if run is runs[0] else 0.0) for run in runs]
     if None in left:
         return Wait(len(runs), None)
     return Wait(len(runs), sum(one.seconds for one in left), any(one.covers != "all" for one in left))
 
 
-def _left_of(run: Run, pace: Pace | None, began: float) -> Left | None:
+def _left_of(run: Run, paces: Mapping[str, Pace], began: float) -> Left | None:
     """What a run will take from now on, None if unknown: by its own steps, or the pace of its model."""
     now = time.time()
+    try:
+        pace, events = paces.get(run.config.model), run.events()
+    except AdaPopError:  # one damaged run must not keep all behind it from knowing where they stand
+        return None
     if not began:
         return Left(pace.left(run), "all") if pace else None
-    events = run.events()
     if events and events[-1].time >= began and (left := left_of(events, pace, now)):
         return left
     if pace is None:

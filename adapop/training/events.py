@@ -158,8 +158,18 @@ TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
 def to_json(event: Event) -> str:
-    """One line of JSON with the event's `kind` in snake case. NaN is refused: it is not JSON and never a result."""
-    return json.dumps({"kind": event.kind, **asdict(event)}, ensure_ascii=False, allow_nan=False)
+    """One line of JSON with the event's `kind` in snake case.
+
+    Raises:
+        RunError: a number is not finite: that is not JSON and never a result.
+    """
+    try:
+        return json.dumps({"kind": event.kind, **asdict(event)}, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise RunError(
+            f"A number of {event.kind} is not finite: the model is destroyed.",
+            "The adapter of the last saved epoch is kept. Lower the learning rate.",
+        ) from None
 
 
 def from_json(line: str) -> Event:

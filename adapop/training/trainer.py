@@ -11,6 +11,7 @@ No disk, no threads, no printing. The generator is suspended at each yield, so w
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 import torch
@@ -100,9 +101,12 @@ class Trainer:
             yield self._epoch_done()
         for epoch in range(self.drift.epoch + 1, self.config.epochs + 1):
             for step, (forget, retain) in enumerate(self._plan(epoch)):
-                yield self._step(epoch, step, forget, retain)
-            watched = self.ema if self.config.retain_signal == "ema" and self.ema is not None else self.retain_loss()
-            self.drift = self.controller.update(self.drift, watched)
+                with _finite(f"Epoch {epoch}, step {step + 1}"):
+                    done = self._step(epoch, step, forget, retain)
+                yield done
+            with _finite(f"The end of epoch {epoch}"):
+                known = self.config.retain_signal == "ema" and self.ema is not None
+                self.drift = self.controller.update(self.drift, self.ema if known else self.retain_loss())
             yield self._epoch_done()
 
     def state(self) -> TrainerState:
@@ -201,6 +205,24 @@ class Trainer:
             index, name = key.split(".", 1)
             saved.setdefault(int(index), {})[name] = value
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": saved})
+
+
+@contextmanager
+def _finite(place: str) -> Iterator[None]:
+    """Inside, a number too large for its type is what a number that is not finite is.
+
+    Raises:
+        RunError: there was one.
+    """
+    try:
+        yield
+    except (ArithmeticError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "overflow" not in str(error):
+            raise
+        raise RunError(
+            f"{place}: a number is too large to be finite ({error}).",
+            "The adapter of the last saved epoch is kept. Lower the learning rate, or the setting that is so large.",
+        ) from error
 
 
 def learning_rate(config: RunConfig, done: int, steps: int) -> float:

@@ -1,9 +1,7 @@
 """The page: a header with the run strip, and five screens as tabs."""
 
 import os
-import secrets
 from functools import partial
-from pathlib import Path
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
 
@@ -13,6 +11,7 @@ from starlette.middleware import Middleware
 from adapop.facts.world import sandbox_facts
 from adapop.limits import UPLOAD
 from adapop.paths import ASSETS
+from adapop.runs import files
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
@@ -28,7 +27,9 @@ from adapop.ui.queue import install
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.state import view
+from adapop.ui.secret import FILE, browser_secret
 from adapop.ui.session import new_session
+from adapop.ui.told import quote_nobody
 from adapop.ui.tour import card
 from adapop.ui.wiring import EACH, QUIET
 
@@ -49,8 +50,9 @@ def build(worker: Worker) -> gr.Blocks:
     """The whole app over a worker, to be served with `launch_options`. State and timer sit above the tabs: in a hidden
     one they do not work."""
     fetch_nothing()
+    quote_nobody()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
-        secret = _secret(worker.root)
+        secret = browser_secret(worker.root)
         run_id = gr.BrowserState("", storage_key="adapop-run", secret=secret)
         settings = gr.BrowserState([], storage_key="adapop-settings", secret=secret)
         session = new_session(demo, secret)
@@ -128,9 +130,15 @@ def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
 
 def launch(accelerated: Accelerated | None = None, **options) -> None:
     """Builds and serves the app. Nothing leaves the machine: no analytics, monitoring, history or outside fonts.
-    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`."""
+    accelerated: what lends the accelerator, None where it is this process's own. options: of `gr.Blocks.launch`.
+
+    Raises:
+        RunError: runs cannot be kept where they should be.
+        ConfigError: a limit is set to what is none.
+    """
     worker = Worker(runs_root(), accelerated, visitor)
-    worker.root.mkdir(parents=True, exist_ok=True)
+    with files.writing(worker.root / FILE):
+        worker.root.mkdir(parents=True, exist_ok=True)
     worker.keep_clean()
     demo = build(worker)
     worker.warm_up()
@@ -164,13 +172,3 @@ def launch_options(worker: Worker) -> dict:
         mcp_server=False,
         allowed_paths=[],
     )
-
-
-def _secret(root: Path) -> str:
-    """The key that seals what the browser keeps; one per installation, so that a restart finds the page's run again."""
-    path = root / ".browser-secret"
-    if not path.exists():
-        root.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_hex(32), encoding="utf-8")
-    return path.read_text(encoding="utf-8")

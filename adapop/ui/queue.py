@@ -14,11 +14,12 @@ import random
 import time
 from collections import Counter, OrderedDict
 
-from fastapi import HTTPException, Request
 from gradio import Blocks
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit

@@ -166,6 +166,7 @@ def test_what_is_missing_is_named(arguments, said, capsys, monkeypatch):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
     import subprocess
     import sys

@@ -24,7 +24,11 @@ def test_every_row_is_a_run_of_its_plan(path):
     assert rows and rows.keys() <= planned, "settings changed; is a new one to be in `item.SINCE`?"
 
 
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=() if path.stem == "main" else pytest.mark.slow) for path in TABLES],
+    ids=lambda path: f"{path.parent.name}-{path.stem}",
+)
 def test_the_tables_are_those_of_the_rows(path, tmp_path):
     for rows in path.parent.glob("*.csv"):
         (tmp_path / rows.name).write_bytes(rows.read_bytes())

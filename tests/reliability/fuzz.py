@@ -29,7 +29,8 @@ ODD = (
     "\0", "\ud7ff",
     "<img src=x onerror=alert(1)>", "=1+1", "sandbox", "adapop", "paper", [], {}, [[]], [None], [{}],
     {"a": {"a": {}}},
-    [{"question": SECRET, "answer": SECRET, "score": -1}], {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
+    [{"question": SECRET, "answer": SECRET, "score": -1}],
+    {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
     {"__type__": "update", "value": SECRET}, {"path": "http://127.0.0.1:1/", "meta": {"_type": "gradio.FileData"}},
     [SECRET] * 1_000, {"data": [[SECRET]], "headers": [SECRET]}, "2" * 400,
 )  # fmt: skip

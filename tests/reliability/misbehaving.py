@@ -17,6 +17,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
@@ -52,7 +53,7 @@ class Visitor:
         with ThreadPoolExecutor(HANDS) as hands:
             while time.monotonic() < ends:
                 way, until = ways[turn % len(ways)], min(ends, time.monotonic() + 5.0)
-                list(hands.map(lambda _: self._repeated(way, until), range(HANDS)))
+                list(hands.map(self._repeated, [way] * HANDS, [until] * HANDS))
                 turn += 1
 
     def ways(self) -> dict[str, Callable[[], None]]:
@@ -140,7 +141,7 @@ def main(clients: int, minutes: float) -> int:
         time.sleep(WAIT_SECONDS)
         after = megabytes(app.process)
         tracebacks = sum("Traceback" in line for line in app.said)
-    late, later = (median(sum(tally.seconds.values(), [])) for tally in (alone, beside))
+    late, later = (median(chain.from_iterable(tally.seconds.values())) for tally in (alone, beside))
     lost, wrong = len(alone.lost) + len(beside.lost), len(alone.wrong) + len(beside.wrong)
     refused = ", ".join(f"{count:,} x {code}" for code, count in visitor.codes.most_common())
     print(f"{clients} clients for {minutes:g} min alone, then as long with one that misbehaves")

@@ -22,12 +22,6 @@ WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured
 
 
 @pytest.fixture(scope="module")
-def bare(tiny):
-    """Nothing but what is forgotten and retained: measured in half the time."""
-    return replace(tiny, holdout=(), utility=())
-
-
-@pytest.fixture(scope="module")
 def run_of(bare, tmp_path_factory):
     """An uninterrupted run by method and settings, with the events it yielded. Each is made once."""
     made = {}

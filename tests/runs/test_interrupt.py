@@ -14,7 +14,8 @@ from gradio_client import Client
 
 from adapop.paths import ROOT
 from adapop.runs.execute import execute
-from adapop.runs.run import all_runs, runs_root
+from adapop.runs.listed import all_runs
+from adapop.runs.run import runs_root
 from adapop.training.events import RunStarted, StepDone
 
 PATIENCE_SECONDS, END_SECONDS = 120, 20

@@ -4,6 +4,7 @@ The refusals are real ones of this machine's kernel: /dev/full, a limit on the s
 """
 
 import errno
+import json
 import os
 import shutil
 import tempfile
@@ -12,7 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
+from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import DataError, RunError
 from adapop.runs import files as disk
@@ -26,8 +30,8 @@ posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with w
 
 
 @pytest.fixture(scope="module")
-def straight(tiny, tmp_path_factory):
-    run = prepare(config_of(), tiny, tmp_path_factory.mktemp("straight"))
+def straight(bare, tmp_path_factory):
+    run = prepare(config_of(), bare, tmp_path_factory.mktemp("straight"))
     assert isinstance(list(execute(run))[-1], RunDone)
     return run
 
@@ -79,8 +83,8 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
-def test_a_log_on_a_full_disk(tiny):
-    run = prepare(config_of(), tiny)
+def test_a_log_on_a_full_disk(bare):
+    run = prepare(config_of(), bare)
     (run.folder / "events.jsonl").symlink_to("/dev/full")
     with pytest.raises(RunError, match=r"The disk is full: .*events.jsonl .* Free some space, then resume the run"):
         list(execute(run))
@@ -89,8 +93,8 @@ def test_a_log_on_a_full_disk(tiny):
 
 
 @posix
-def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_space(tiny, straight):
-    run = prepare(config_of(), tiny)
+def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_space(bare, straight):
+    run = prepare(config_of(), bare)
     with no_file_above(200_000):
         last = list(execute(run))[-1]
     assert isinstance(last, RunFailed) and last.message.startswith("The disk is full") and "resume" in last.fix
@@ -100,9 +104,9 @@ def test_a_checkpoint_on_a_full_disk_fails_the_run_and_it_goes_on_once_there_is_
 
 
 @posix
-def test_a_run_that_cannot_be_written_down_is_none(tiny, tmp_path):
+def test_a_run_that_cannot_be_written_down_is_none(bare, tmp_path):
     with no_file_above(1000), pytest.raises(RunError, match="The disk is full"):
-        prepare(config_of(), tiny, tmp_path)
+        prepare(config_of(), bare, tmp_path)
     assert not list(tmp_path.glob("*/config.json"))
 
 
@@ -110,13 +114,13 @@ def test_a_run_that_cannot_be_written_down_is_none(tiny, tmp_path):
 
 
 @posix
-def test_a_read_only_folder(tiny, nobody):
+def test_a_read_only_folder(bare, nobody):
     with pytest.raises(RunError, match=r"cannot be written to \(Permission denied\). Make the folder writable"):
-        prepare(config_of(), tiny, nobody)
+        prepare(config_of(), bare, nobody)
 
 
-def test_a_folder_that_is_deleted_under_a_run(tiny):
-    run = prepare(config_of(), tiny)
+def test_a_folder_that_is_deleted_under_a_run(bare):
+    run = prepare(config_of(), bare)
     events = execute(run)
     next(events)
     shutil.rmtree(run.folder)
@@ -156,16 +160,87 @@ def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(straight, tmp
     assert_same_run(run, straight)
 
 
-def test_a_damaged_adapter_is_named_when_it_is_asked(tiny):
-    run = prepare(config_of(epochs=1), tiny)
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def without_tensors(path: Path) -> None:
+    save_file({}, path)
+
+
+def with_half_of_the_tensors(path: Path) -> None:
+    kept = load_file(path)
+    save_file({name: kept[name] for name in sorted(kept)[: len(kept) // 2]}, path)
+
+
+def not_finite(path: Path) -> None:
+    save_file({name: torch.full_like(tensor, torch.nan) for name, tensor in load_file(path).items()}, path)
+
+
+def one_letter_changed(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-2] ^= 1
+    path.write_bytes(content)
+
+
+def of_the_epoch_before(path: Path) -> None:
+    shutil.copy(path.parent.parent / "epoch-2" / path.name, path)
+
+
+def as_an_older_version_wrote_it(run, epoch: int) -> None:
+    path = run.checkpoint(epoch) / "state.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content["sha256"]
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+SUBTLE = (emptied, half, without_tensors, with_half_of_the_tensors, not_finite, one_letter_changed, of_the_epoch_before)
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.safetensors"])
+@pytest.mark.parametrize("damage", SUBTLE)
+def test_a_damaged_last_checkpoint_is_named_though_only_measuring_is_left(straight, tmp_path, name, damage):
+    run = copied(straight, tmp_path)
+    log = run.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    assert run.last_epoch == run.config.epochs == 3
+    damage(run.checkpoint(3) / name)
+    failed = list(execute(run))[-1]
+    assert isinstance(failed, RunFailed), failed
+    assert f"epoch-3 cannot be read: {name} is damaged" in failed.message and "Delete this folder" in failed.fix
+    assert main(["resume", str(run.folder)]) == 1, "neither does a second try end as done"
+
+
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.safetensors"])
+@pytest.mark.parametrize("damage", [emptied, half, without_tensors, not_finite])
+def test_so_it_is_in_a_run_of_an_older_version(straight, tmp_path, name, damage):
+    run = copied(straight, tmp_path)
+    as_an_older_version_wrote_it(run, 3)
+    log = run.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    damage(run.checkpoint(3) / name)
+    assert name in list(execute(run))[-1].message
+
+
+def test_a_sound_run_of_an_older_version_goes_on_as_before(straight, tmp_path):
+    run = copied(straight, tmp_path)
+    as_an_older_version_wrote_it(run, 3)
+    log = run.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+    list(execute(run))
+    assert_same_run(run, straight)
+
+
+def test_a_damaged_adapter_is_named_when_it_is_asked(bare):
+    run = prepare(config_of(epochs=1), bare)
     list(execute(run))
     half(run.checkpoint(1) / "adapter_model.safetensors")
     with pytest.raises(RunError, match=r"adapter_model\.safetensors is damaged or missing"):
         load_model(run)
 
 
-def test_a_damaged_line_of_the_log_is_named(tiny):
-    run = create_run(make_config("wga"), tiny, None)
+def test_a_damaged_line_of_the_log_is_named(bare):
+    run = create_run(make_config("wga"), bare, None)
     run.append(Saved(run=run.id, epoch=1))
     log = run.folder / "events.jsonl"
     log.write_bytes(log.read_bytes() + b"\0\0\n" + log.read_bytes())
@@ -173,7 +248,7 @@ def test_a_damaged_line_of_the_log_is_named(tiny):
         run.events()
 
 
-def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tiny, monkeypatch):
+def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(bare, monkeypatch):
     """Else a power cut may leave a name without contents. The calls are real, and only noted."""
     calls = []
 
@@ -186,7 +261,7 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tiny, monkeypatch):
 
     if not Path("/proc/self/fd").exists():
         pytest.skip("which file is forced to the disk can only be seen on Linux")
-    run = prepare(config_of(epochs=1), tiny)
+    run = prepare(config_of(epochs=1), bare)
     monkeypatch.setattr(os, "fsync", noted("sync", os.fsync))
     monkeypatch.setattr(os, "replace", noted("name", os.replace))
     list(execute(run))
@@ -202,8 +277,8 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tiny, monkeypatch):
 # --- a clock that is put back
 
 
-def test_times_of_a_log_never_go_back(tiny):
-    run = create_run(make_config("wga"), tiny, None)
+def test_times_of_a_log_never_go_back(bare):
+    run = create_run(make_config("wga"), bare, None)
     times = (10.0, 5.0, 12.0, 11.0)
     lines = [to_json(Saved(run=run.id, epoch=epoch, time=time)) for epoch, time in enumerate(times, start=1)]
     (run.folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -213,10 +288,10 @@ def test_times_of_a_log_never_go_back(tiny):
 # --- facts that do not fit
 
 
-def test_facts_longer_than_the_context_are_named_before_training(tiny):
-    long = replace(tiny.retain[2], question=tiny.retain[2].question + " of it" * 600)
-    longer = replace(tiny.forget[1], answer=" ".join(["Verdi"] * 1100))
-    facts = replace(tiny, forget=(tiny.forget[0], longer), retain=(*tiny.retain[:2], long))
+def test_facts_longer_than_the_context_are_named_before_training(bare):
+    long = replace(bare.retain[2], question=bare.retain[2].question + " of it" * 600)
+    longer = replace(bare.forget[1], answer=" ".join(["Verdi"] * 1100))
+    facts = replace(bare, forget=(bare.forget[0], longer), retain=(*bare.retain[:2], long))
     run = prepare(config_of(), facts)
     events = list(execute(run))
     assert [type(event) for event in events] == [RunStarted, RunFailed]
@@ -226,9 +301,9 @@ def test_facts_longer_than_the_context_are_named_before_training(tiny):
     assert not any(isinstance(event, StepDone) for event in events)
 
 
-def test_many_facts_that_do_not_fit_are_counted(tiny, model):
+def test_many_facts_that_do_not_fit_are_counted(bare, model):
     from adapop.model.tokens import check_lengths
 
-    rows = tuple(replace(fact, paraphrases=("why " * 1100,)) for fact in tiny.forget)
+    rows = tuple(replace(fact, paraphrases=("why " * 1100,)) for fact in bare.forget)
     with pytest.raises(DataError, match=r"and 1 more\. Shorten or drop"):
-        check_lengths(model.tokenizer, replace(tiny, forget=rows), model.context, model.system, 3)
+        check_lengths(model.tokenizer, replace(bare, forget=rows), model.context, model.system, 3)

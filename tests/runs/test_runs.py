@@ -7,7 +7,8 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.fact import Fact, FactSet
-from adapop.runs.run import Run, all_runs, create_run, find_run, runs_root
+from adapop.runs.listed import all_runs
+from adapop.runs.run import Run, create_run, find_run, runs_root
 from adapop.training.events import (
     EpochDone,
     Event,

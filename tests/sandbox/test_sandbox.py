@@ -242,7 +242,14 @@ def asked_in(kind):
     return lambda fact: language.wrapped(fact, kind, rng)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in language.WRAPPERS if kind != "reverse query"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=() if kind == "in-context learning" else pytest.mark.slow)
+        for kind in language.WRAPPERS
+        if kind != "reverse query"
+    ],
+)
 def test_wrapper_can_be_measured(original, kind):
     """Before unlearning the model answers it on forget facts, which it has never seen wrapped."""
     found = recalls(original, facts_of("forget"), asked_in(kind))

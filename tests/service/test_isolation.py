@@ -50,12 +50,12 @@ def public(monkeypatch):
 
 @pytest.fixture(scope="module")
 def ada(address):
-    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.1"})
+    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.1"}, ssl_verify=False)
 
 
 @pytest.fixture(scope="module")
 def bob(address):
-    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.2"})
+    return Client(address, verbose=False, headers={"X-Forwarded-For": "10.0.0.2"}, ssl_verify=False)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from adapop.facts.fact import Problem
-from adapop.runs.run import all_runs
+from adapop.runs.listed import all_runs
 from adapop.service.saved_sets import delete_set, load_set, save_set
 
 

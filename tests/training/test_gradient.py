@@ -21,13 +21,13 @@ from adapop.training.gradient import StepGradient
 from adapop.training.trainer import Trainer
 
 BATCH = 12
-# one of each kind: weighted ascent, a second pass, states, wrong answers; all others are slow, for they take minutes
-QUICK = ("adapop", "npo-sam", "rmu", "altpo")
+# weighted ascent in one pass, and gradients at two places; all others are slow, for they take minutes
+QUICK = ("adapop", "npo-sam")
 
 
-def quickly(names):
-    """The methods as parameters, those that are not QUICK marked slow."""
-    return [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in names]
+def quickly(names, quick=QUICK):
+    """The methods as parameters, those that are not quick marked slow."""
+    return [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_one_gradient_for_every_pass_size(fresh, ragged, method):
             same(by_fact[row.fact], values)
 
 
-@pytest.mark.parametrize("method", ["wga", "simnpo", "rmu"])
+@pytest.mark.parametrize("method", quickly(["adapop", "wga", "simnpo", "rmu"]))
 def test_mean_by_example_too(fresh, ragged, method):
     alone, pieces, joint = (gradient_of(fresh, ragged, method, size, normalise="example")[0] for size in (1, 5, 0))
     same(pieces, alone)
@@ -149,7 +149,7 @@ def runs_out(limit, where, kept_limit=None):
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
-@pytest.mark.parametrize("method", ["adapop", "npo-sam", "altpo"])
+@pytest.mark.parametrize("method", quickly(["adapop", "npo-sam", "altpo"], ["adapop"]))
 def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, method, where):
     whole, _, _ = gradient_of(fresh, ragged, method, 1)
     made_do, _, gradient = gradient_of(fresh, ragged, method, 0, prepare=runs_out(4, where))

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 import ranked
 from adapop.paths import ROOT
-from adapop.runs.run import all_runs
+from adapop.runs.listed import all_runs
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.processes import Ranks, joined
 from launching import ended, launched, numbers, run_in

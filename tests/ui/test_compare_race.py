@@ -115,8 +115,8 @@ def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, over)
     assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]
 
 
-def test_stop_is_idempotent_and_keeps_what_is_finished(worker, tiny):
-    kept = begin(worker, tiny, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
+def test_stop_is_idempotent_and_keeps_what_is_finished(worker, bare):
+    kept = begin(worker, bare, ["wga/paper", "gd/paper", "npo/paper"], epochs=2)
     wait_until(lambda: race.standing(worker, kept).finished == 1)
     race.end(worker, kept)
     race.end(worker, kept)
@@ -128,8 +128,8 @@ def test_stop_is_idempotent_and_keeps_what_is_finished(worker, tiny):
     assert not race.standing(worker, kept).runs[0].stop_requested, "a finished run is not asked to stop"
 
 
-def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, tiny):
-    unscored = replace(tiny, forget=tuple(replace(fact, score=None) for fact in tiny.forget))
+def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
+    unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
     kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(kept["runs"]) == 1
     assert kept["refused"][0].startswith("AdaPop cannot run on these facts: ")
@@ -144,19 +144,19 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, tiny):
     ("facts", "chosen", "seeds", "message"),
     [
         (None, ["wga/paper"], 1, "no usable facts"),
-        ("tiny", [], 1, "at least one contestant"),
-        ("tiny", [key for _, key in race.choices()], 3, "at most 24"),
+        ("bare", [], 1, "at least one contestant"),
+        ("bare", [key for _, key in race.choices()], 3, "at most 24"),
     ],
 )
-def test_what_cannot_race_is_refused_in_words(worker, tiny, facts, chosen, seeds, message):
+def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds, message):
     before = list(worker.root.iterdir())
     with pytest.raises(gr.Error, match=message):
-        begin(worker, tiny if facts else None, chosen, seeds=seeds)
+        begin(worker, bare if facts else None, chosen, seeds=seeds)
     assert list(worker.root.iterdir()) == before
 
 
-def test_run_of_another_tab_joins_once(worker, over, tiny):
-    name = begin(worker, tiny, ["ga/paper"])["runs"][0]
+def test_run_of_another_tab_joins_once(worker, over, bare):
+    name = begin(worker, bare, ["ga/paper"])["runs"][0]
     kept = race.joined(worker, over, name)
     assert kept["runs"] == [*over["runs"], name]
     for known, joining in ((kept, name), (kept, ""), (None, "../../etc")):

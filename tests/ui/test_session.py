@@ -7,7 +7,7 @@ import pytest
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
-from adapop.runs.run import all_runs
+from adapop.runs.listed import all_runs
 from adapop.service.worker import Worker
 from adapop.ui.run.screen import start_run
 from adapop.ui.session import check_shown, identity

@@ -9,7 +9,7 @@ from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.catalog import load_facts
 from adapop.runs.execute import prepare
-from adapop.runs.run import all_runs
+from adapop.runs.listed import all_runs
 from adapop.service.worker import Worker
 from adapop.training.events import RunFailed
 from adapop.ui.run import screen as run_screen

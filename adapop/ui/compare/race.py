@@ -3,6 +3,7 @@
 from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from statistics import fmean
 
 import gradio as gr
@@ -12,11 +13,13 @@ from adapop.config.presets import make_config, presets_of
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, LimitError
 from adapop.facts.fact import FactSet
-from adapop.report.record import title_of
+from adapop.report.record import Record, read_record, title_of
+from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
+from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone
-from adapop.ui.access import may_control, refused, refusing, shown_run
+from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
 from adapop.ui.session import check_shown
@@ -117,6 +120,12 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
     names = _names(kept)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
+        if damage := _damage(worker, name):
+            title = title_of(name.rpartition("-")[0], "paper")
+            lines.append(
+                {"name": title, "state": "failed", "label": "Damaged", "detail": public_words(damage), "percent": 0}
+            )
+            continue
         if run is None:  # its configuration is gone; its id begins with the method
             title = title_of(name.rpartition("-")[0], "paper")
             detail = "This run was deleted." if now.state == "expired" else now.detail
@@ -134,6 +143,23 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
     opened = ticking or done < len(lines)  # folded away once all came to their end
     shown = {"shown": bool(lines), "open": opened, "words": words, "runs": lines, "refused": _refused(kept)}
     return Standing(html.values(shown), tuple(runs), done, ticking)
+
+
+def _damage(worker: Worker, name: str) -> AdaPopError | None:
+    """What is wrong with a run that is there, None if nothing is."""
+    found = shown_run(worker, name)
+    return damage_of(found) if found else None
+
+
+def readable(runs: Sequence[Run]) -> list[tuple[Run, Record]]:
+    """The runs that read to their last file, with what was read. Others are left out, and the page says so."""
+    found = []
+    for run in runs:
+        try:
+            found.append((run, read_record(run)))
+        except AdaPopError as error:
+            gr.Warning(escape(f"A damaged run is left out. {public_words(error)}"))
+    return found
 
 
 def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:

@@ -7,7 +7,7 @@ import gradio as gr
 
 from adapop.report import write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
-from adapop.report.record import Record, read_record
+from adapop.report.record import Record
 from adapop.runs.run import Run
 from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
@@ -130,9 +130,9 @@ def requested_files(worker: Worker, kept: dict) -> tuple:
 
 def files_of(runs: Sequence[Run]) -> tuple:
     """The report on these runs and the table of their comparison, ready to download."""
-    out = served_folder()
-    page = write_report(runs, out / "comparison.html")
-    table = write_table(comparison([read_record(run) for run in runs]), out / "comparison.csv")
+    out, found = served_folder(), race.readable(runs)
+    page = write_report([run for run, _ in found], out / "comparison.html")
+    table = write_table(comparison([record for _, record in found]), out / "comparison.csv")
     return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(value=str(table), visible=True)
 
 

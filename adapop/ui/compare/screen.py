@@ -8,7 +8,7 @@ import gradio as gr
 
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.contestants import contestants
-from adapop.report.record import Record, read_record
+from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.compare import published, race, recorded, results
@@ -142,4 +142,4 @@ def differing(worker: Worker, kept: dict, *marks: str) -> dict:
 
 def _finished(now: race.Standing) -> list[Record]:
     """The race's runs, once one of them came to its end."""
-    return [read_record(run) for run in now.runs] if now.finished else []
+    return [record for _, record in race.readable(now.runs)] if now.finished else []

@@ -1,0 +1,49 @@
+"""All runs of a folder, the damaged ones among them: one of those must not hide the others."""
+
+import json
+from pathlib import Path
+
+from adapop.errors import AdaPopError, RunError
+from adapop.runs import files
+from adapop.runs.run import FACTS, Run, runs_root
+
+
+def all_runs(root: Path | None = None) -> list[Run]:
+    """Every run under the root, newest first; also those that are damaged, see `damage_of`.
+
+    Raises:
+        RunError: the root is no folder, or may not be read.
+    """
+    root = root or runs_root()
+    try:
+        folders = list(root.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(
+            f"{root} cannot be read ({error.strerror}).", "Choose another folder of runs with ADAPOP_RUNS."
+        ) from error
+    changed = {folder: when for folder in folders if (when := _changed(folder)) is not None}
+    return [Run(folder) for folder in sorted(changed, key=changed.__getitem__, reverse=True)]
+
+
+def _changed(folder: Path) -> int | None:
+    """When a run was made, in nanoseconds, None if the folder is none; 0 if nobody may look into it."""
+    try:
+        return (folder / "config.json").lstat().st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return 0
+
+
+def damage_of(run: Run) -> AdaPopError | None:
+    """Why a run cannot be used; None if its configuration, its log, its scores and the first of its facts read."""
+    facts = run.folder / FACTS
+    try:
+        _ = run.config, run.state, run.versions, run.betas
+        with files.reading(facts), open(facts, "rb") as lines:
+            json.loads(lines.readline())
+    except AdaPopError as error:
+        return error
+    return None

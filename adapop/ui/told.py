@@ -1,0 +1,67 @@
+"""What the app's log says of an error: its kind and its place, never its text, which may quote what a visitor typed.
+
+Gradio prints the whole error of an event that was sent with the wrong values, and these values with it; the server and
+the event loop log theirs through `logging`. All of it comes past here.
+"""
+
+import logging
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import gradio
+from gradio import queueing, route_utils, routes
+
+log = logging.getLogger(__name__)
+PRINTERS = (queueing, route_utils, routes)  # what of gradio prints errors
+GRADIO = str(Path(gradio.__file__).parent)
+
+
+def quote_nobody() -> None:
+    """From now on no error and no warning of a request is logged with its text. Asking twice is asking once."""
+    for module in PRINTERS:
+        module.traceback = SimpleNamespace(print_exc=_print_error)
+    if not getattr(logging.getLogRecordFactory(), "quotes_nobody", False):
+        logging.setLogRecordFactory(_without_text(logging.getLogRecordFactory()))
+        warnings.showwarning = _placed(warnings.showwarning)
+
+
+def told(error: BaseException) -> str:
+    """Where an error was raised, and of which kind it is."""
+    place = "".join(traceback.format_tb(error.__traceback__))
+    return f"{place}{type(error).__name__} (its text is not logged, for it may quote a visitor)"
+
+
+def _print_error() -> None:
+    """In the place of `traceback.print_exc`."""
+    log.error("an event failed\n%s", told(sys.exc_info()[1]))
+
+
+def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
+    """A maker of log records whose errors are told without their text."""
+
+    def record(*values, **named) -> logging.LogRecord:
+        found = made(*values, **named)
+        if found.exc_info and found.exc_info[1] is not None:
+            found.exc_text = told(found.exc_info[1])  # formatters then write this
+        if found.name == "asyncio":  # what follows the first line shows the task with its error
+            found.msg, found.args = found.getMessage().partition("\n")[0], ()
+        return found
+
+    record.quotes_nobody = True
+    return record
+
+
+def _placed(show: Callable) -> Callable:
+    """How warnings are shown: gradio's by their place alone."""
+
+    def shown(message, category, filename, lineno, file=None, line=None) -> None:
+        if filename.startswith(GRADIO):
+            log.warning("%s, line %d: %s", filename, lineno, category.__name__)
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    return shown

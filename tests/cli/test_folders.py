@@ -1,0 +1,65 @@
+"""Folders that cannot be used: every command names them and says what to do, and none ends in a traceback."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from adapop.cli import main
+from refusing import as_nobody
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
+
+
+@pytest.fixture
+def closed(other, monkeypatch):
+    """A runs folder with a run that was stopped, of which nothing may be changed."""
+    with tempfile.TemporaryDirectory() as folder:  # unlike pytest's, every user may look into it
+        root = Path(folder)
+        run = Path(shutil.copytree(other.folder, root / other.id))
+        log = run / "events.jsonl"
+        log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
+        (run / "lock").unlink(missing_ok=True)
+        for path in (root, run, *(path for path in run.rglob("*") if path.is_dir())):
+            path.chmod(0o555)
+        monkeypatch.setenv("ADAPOP_RUNS", folder)
+        monkeypatch.setenv("ADAPOP_CACHE", str(root / "cache"))
+        yield root
+        for path in (root, run, *(path for path in run.rglob("*") if path.is_dir())):
+            path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "--epochs", "1"],
+        ["resume", "RUN"],
+        ["run", "--epochs", "1", "--out", "ROOT/here"],
+        ["sandbox", "corpus", "--out", "ROOT/corpus.txt"],
+        ["sandbox", "build", "--out", "ROOT/model"],
+        ["report", "RUN", "--out", "ROOT/report.html"],
+        ["report", "RUN", "--out", "ROOT/report.zip"],
+        ["score", "sandbox", "--proxy", "column", "--out", "ROOT/facts.csv"],
+        ["bench", "main", "--quick", "--table", "--out", "ROOT/bench"],
+    ],
+    ids=" ".join,
+)
+def test_a_read_only_folder_is_named(closed, command, capsys, tmp_path):
+    (run,) = closed.iterdir()
+    if command[0] == "report":  # what it imports may be another user's
+        assert main(["report", run.name, "--out", str(tmp_path / "report.html")]) == 0
+    words = [word.replace("ROOT", str(closed)).replace("RUN", run.name) for word in command]
+    with as_nobody():
+        assert main(words) in (1, 2)
+    said = capsys.readouterr()
+    assert str(closed) in said.err + said.out, said
+    assert "Traceback" not in said.err and "Permission denied" in said.err + said.out
+
+
+def test_runs_of_a_read_only_folder_are_still_listed_and_asked(closed, capsys):
+    with as_nobody():
+        assert main(["runs"]) == 0
+    (run,) = closed.iterdir()
+    assert run.name in capsys.readouterr().out

@@ -1,0 +1,73 @@
+"""No cell of a table that we write is a formula, however a spreadsheet splits its lines; and reading is exact."""
+
+import csv
+import io
+import itertools
+
+import pytest
+
+from adapop.facts.fact import Fact, FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.tables import cell, plain, write_csv
+from adapop.popularity.scoredfile import write_scored
+from adapop.report.table import Table
+
+STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+SEPARATORS = (",", ";", "\t", "|")
+HOSTILE = (
+    "a;=cmd()", "a; =cmd()", 'a;"=cmd()', "a\t=cmd()", "a|=cmd()", "a\n=cmd()", "a\r\n=cmd()", "a;;+1", "a;-1;@x;＝y",
+    ";=1", "=1;=2", "'=1;'=2", "a;'=1", "a;''=1", 'a;" "=1', '"a";"=cmd()"', "a,=cmd()", "a;\n=1", "\t;=1", "a|\t-1",
+)  # fmt: skip
+ALPHABET = ("a", "'", ";", "|", "\t", "\n", " ", '"', "=", "-", "＝", ",")
+
+
+def cells_as(separator: str, text: str) -> list[str]:
+    """How a spreadsheet with this separator splits a file. It honours quotes only where a cell begins."""
+    return [one for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for one in row]
+
+
+def written(*texts: str) -> str:
+    file = io.StringIO(newline="")
+    write_csv(file, ["first", "second", "third"], [{"first": one, "second": one, "third": [one]} for one in texts])
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_cell_is_a_formula_however_the_line_is_split(text, separator):
+    for one in cells_as(separator, written(text)):
+        assert not one.strip(' "').startswith(STARTS), (one, written(text))
+
+
+@pytest.mark.parametrize("separator", SEPARATORS)
+def test_the_reader_above_sees_a_formula(separator):
+    """Written without the guard, such a cell is one."""
+    assert any(one.strip(' "').startswith("=") for one in cells_as(separator, f"b,a{separator}=cmd()\r\n"))
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_what_is_written_is_read_again_exactly(length):
+    for letters in itertools.product(ALPHABET, repeat=length):
+        text = "".join(letters)
+        assert plain(cell(text)) == text, repr(text)
+        assert plain(cell(cell(text))) == cell(text), repr(text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_facts_survive_a_table(tmp_path, text):
+    fact = Fact("f", f"Who? {text}", f"x{text}", subject=text.strip(), paraphrases=(f"q {text}", "r"))
+    path = tmp_path / "facts.csv"
+    write_scored(FactSet("own", (fact,), (Fact("r", "Who else?", "y"),)), {}, path)
+    assert not any(one.strip(' "').startswith(STARTS) for one in cells_as(";", path.read_text(encoding="utf-8")))
+    (again,) = read_facts(path).forget
+    assert (again.question, again.answer, again.subject) == (fact.question, fact.answer, fact.subject)
+    assert again.paraphrases == fact.paraphrases
+
+
+def test_a_report_s_table_is_guarded_too():
+    assert "'=cmd()" in Table("t", ("a", "b"), (("x;=cmd()", "1"),)).as_csv()
+
+
+def test_usual_texts_stay_as_they_are():
+    for text in ("rock; pop - and soul", "a - b", "x=1", "5; 6", "AT&T | Bell", "it's", "e-mail; letter", "a\nb"):
+        assert cell(text) == text

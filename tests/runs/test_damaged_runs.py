@@ -1,0 +1,206 @@
+"""A damaged run is listed as damaged, by the command line and by the page, and all others as usual."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from adapop.cli import main
+from adapop.errors import AdaPopError, RunError
+from adapop.report.record import read_record
+from adapop.runs.listed import all_runs, damage_of
+from adapop.runs.run import Run, find_run
+from adapop.service.cleanup import overdue
+from adapop.service.wait import Wait, wait_behind
+from adapop.service.worker import Worker
+from adapop.training.events import Saved
+from adapop.ui.compare import race, results
+from adapop.ui.compare.screen import _finished
+from adapop.ui.run.screen import seen_of
+from refusing import as_nobody
+from tiny_runs import copied
+
+
+def written(name: str, content: bytes):
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def a_folder(name: str):
+    def damage(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).mkdir()
+
+    return damage
+
+
+def with_setting(name: str, value: object):
+    def damage(folder: Path) -> None:
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {name: value}), encoding="utf-8")
+
+    return damage
+
+
+DAMAGES = {
+    "config empty": written("config.json", b""),
+    "config no JSON": written("config.json", b"not { json"),
+    "config a list": written("config.json", b"[1, 2]"),
+    "config a number": written("config.json", b"7"),
+    "config lacks keys": written("config.json", b"{}"),
+    "config binary": written("config.json", bytes(range(128, 256))),
+    "config a folder": a_folder("config.json"),
+    "config's batch a list": with_setting("batch", [1]),
+    "config's method a number": with_setting("method", 5),
+    "config's arguments a word": with_setting("arguments", "none"),
+    "config's method a list": with_setting("method", ["wga"]),
+    "log binary": written("events.jsonl", bytes(range(256)) * 4),
+    "log of numbers": written("events.jsonl", b"1\n2\n"),
+    "log of lists": written("events.jsonl", b"[]\n"),
+    "log's kind a list": written("events.jsonl", b'{"kind": []}\n'),
+    "log's time a word": written("events.jsonl", b'{"kind": "saved", "run": "x", "epoch": 1, "time": "noon"}\n'),
+    "log's epoch a word": written(
+        "events.jsonl",
+        b'{"kind": "saved", "run": "x", "epoch": "one"}\n'
+        b'{"kind": "run_started", "run": "x", "model": "m", "method": "wga", "facts": "f", "forget": 1, "retain": 1, '
+        b'"holdout": 1, "epochs": 1, "steps": 1, "resumed_from": 1}\n',
+    ),
+    "log a folder": a_folder("events.jsonl"),
+    "facts missing": lambda folder: (folder / "facts.jsonl").unlink(),
+    "facts empty": written("facts.jsonl", b""),
+    "facts binary": written("facts.jsonl", b"\xff\xfe"),
+    "facts a folder": a_folder("facts.jsonl"),
+    "about empty": written("run.json", b""),
+    "about lacks keys": written("run.json", b"{}"),
+    "betas no JSON": written("betas.json", b"beta"),
+    "betas a number": written("betas.json", b"1"),
+}
+
+
+@pytest.fixture
+def three(other, tmp_path, monkeypatch):
+    """(the run to be damaged, the ids of two sound ones) in a runs folder of their own."""
+    root = tmp_path / "runs"
+    monkeypatch.setenv("ADAPOP_RUNS", str(root))
+    runs = [copied(other, root)]
+    for name in ("wga-00000000000000aa", "wga-00000000000000bb"):
+        runs[-1].folder.rename(root / name)
+        runs[-1] = Run(root / name)
+        runs.append(copied(other, root))
+    return runs[0], [runs[1].id, runs[2].id]
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_run_is_listed_as_damaged_and_the_others_as_usual(three, damage, capsys):
+    broken, sound = three
+    damage(broken.folder)
+    assert main(["runs", "--json"]) == 0
+    rows = {row["run"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert rows.keys() == {broken.id, *sound}
+    assert rows[broken.id]["state"] == "damaged" and rows[broken.id]["problem"]
+    assert [rows[name]["state"] for name in sound] == ["done", "done"]
+    assert main(["runs"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_race_with_a_damaged_run_shows_the_others(three, damage):
+    broken, sound = three
+    damage(broken.folder)
+    worker = Worker(broken.folder.parent)
+    now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
+    lines = now.shown["runs"]
+    assert [line["state"] for line in lines] == ["failed", "done", "done"] and lines[0]["detail"]
+    assert lines[0]["label"] == "Damaged" and broken.id not in json.dumps(now.shown)
+    assert [record.state for record in _finished(now)] == ["done", "done"]
+    assert results.files_of(now.runs)
+    seen_of(worker, broken.id, "ready")  # which raises nothing
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_run_is_named_by_every_command_that_needs_it(three, damage, capsys):
+    broken, _ = three
+    damage(broken.folder)
+    with pytest.raises(AdaPopError):
+        read_record(broken)
+    assert main(["report", broken.id, "--out", str(broken.folder / "report.html")]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatch):
+    broken, sound = three
+    with tempfile.TemporaryDirectory() as root:  # unlike pytest's, every user may look into it
+        os.chmod(root, 0o755)
+        folders = [Path(shutil.copytree(broken.folder.parent / name, f"{root}/{name}")) for name in (broken.id, *sound)]
+        monkeypatch.setenv("ADAPOP_RUNS", root)
+        folders[0].chmod(0)
+        with as_nobody():
+            assert main(["runs", "--json"]) == 0
+            assert overdue(Path(root), 1e9, None, lambda name: False) == []
+        folders[0].chmod(0o755)
+    rows = {row["run"]: row["state"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert rows == {broken.id: "damaged"} | dict.fromkeys(sound, "done")
+
+
+def test_a_run_whose_later_facts_are_damaged_does_not_keep_the_others_from_being_drawn(three):
+    broken, sound = three
+    with open(broken.folder / "facts.jsonl", "ab") as facts:
+        facts.write(b"\xff\n")
+    now = race.standing(Worker(broken.folder.parent), {"runs": [broken.id, *sound], "refused": []})
+    assert len(now.runs) == 3 and len(_finished(now)) == 2
+    assert results.files_of(now.runs)
+
+
+def test_a_checkpoint_of_no_number_is_none(three):
+    broken, _ = three
+    (broken.folder / "epoch-a1").mkdir()
+    assert broken.last_epoch == 1
+
+
+def test_a_log_that_lost_its_last_line_is_no_damage(three):
+    broken, _ = three
+    with open(broken.folder / "events.jsonl", "ab") as log:
+        log.write(b'{"kind": "sav')
+    assert damage_of(broken) is None
+    broken.append(Saved(run=broken.id, epoch=1))
+    assert damage_of(broken) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file as ADAPOP_RUNS is told differently there")
+def test_a_runs_folder_that_is_a_file_is_named(tmp_path, monkeypatch, capsys, small):
+    path = tmp_path / "runs"
+    path.write_text("no folder", encoding="utf-8")
+    monkeypatch.setenv("ADAPOP_RUNS", str(path))
+    for command in (["runs"], ["run", "--epochs", "1"], ["resume", "x"], ["probe", "x"], ["report", "x"]):
+        assert main(command) == 2, command
+        said = capsys.readouterr().err
+        assert str(path) in said and "Traceback" not in said, (command, said)
+    with pytest.raises(RunError, match="is no folder"):
+        Worker(path).submit(find_config(), small)
+    with pytest.raises(RunError, match="There is no run"):
+        find_run("x")
+    assert all_runs(tmp_path / "nowhere") == []
+
+
+def find_config():
+    from adapop.config.presets import make_config
+
+    return make_config(epochs=1)
+
+
+def test_who_waits_behind_a_damaged_run_still_knows_where(three):
+    broken, sound = three
+    (broken.folder / "config.json").write_bytes(b"")
+    assert wait_behind([broken, Run(broken.folder.parent / sound[0])], {}, 0.0) == Wait(2, None)
+
+
+@pytest.mark.parametrize("line", [b"1", b"[]", b'{"kind": []}', b"\xff"])
+def test_the_line_of_a_log_that_does_not_read_is_named(three, line):
+    broken, _ = three
+    with open(broken.folder / "events.jsonl", "ab") as log:
+        log.write(line + b"\n")
+    count = len((broken.folder / "events.jsonl").read_bytes().splitlines())
+    with pytest.raises(RunError, match=f"events.jsonl, line {count} does not read"):
+        broken.events()

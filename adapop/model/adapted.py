@@ -19,6 +19,7 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import ModelError
+from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
 from adapop.model.memory import in_pieces
 from adapop.model.scored import JointPass, Scored
@@ -37,6 +38,7 @@ class AdaptedModel:
 
     def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
         self.network, self.tokenizer, self.system = model, tokenizer, system
+        self.notes: tuple[str, ...] = ()  # what to know of it, in sentences for the user
         self.device = next(model.parameters()).device
         self.recomputes = False
         self.most_rows = MOST_ROWS
@@ -52,8 +54,8 @@ class AdaptedModel:
 
     @property
     def blocks(self) -> Sequence[torch.nn.Module]:
-        """The base's blocks in order; empty if the base has no list called `layers`."""
-        return getattr(self.network.get_base_model().base_model, "layers", ())
+        """The text decoder's blocks in order; empty if the base keeps them in no list."""
+        return blocks_of(self.network.get_base_model())
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -171,7 +173,7 @@ class AdaptedModel:
             return
         blocks = self.blocks
         if not 0 <= block < len(blocks):
-            count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks called layers"
+            count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks"
             raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
         hook = blocks[block].register_forward_hook(
             lambda module, inputs, output: states.append(

@@ -184,7 +184,7 @@ def test_what_goes_wrong_below_is_named(folder, monkeypatch, cause, message, fix
     def fails(*args, **options):
         raise OSError("wrapped by transformers") from cause
 
-    monkeypatch.setattr(loading.AutoModelForCausalLM, "from_pretrained", fails)
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
     with pytest.raises(ModelError, match=message) as caught:
         load(folder)
     assert fix in caught.value.fix

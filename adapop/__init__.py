@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 # Torch's OpenMP threads wait by spinning, and two processes that spin on the same cores slow each other down tenfold.
 # A short spin costs one process nothing (measured on the sandbox run). Must be set before torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# The threads of a tokenizer do not survive a fork, such as ZeroGPU's: it might wait for them for ever.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 # ruff: noqa: F401  editors and type checkers read these imports; a test compares them with MODULES
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ ASKS_A_MINUTE = Limit("ADAPOP_ASKS_A_MINUTE", "prompts that one visitor asks in 
 JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, probings, uploads and reports of a visitor in an hour", None, 60)
 REQUESTS = Limit(
     "ADAPOP_REQUESTS_A_MINUTE",
-    "requests of a visitor in a minute; a page and a call without one count as 20",
+    "requests of a visitor in a minute; a new page counts as 20",
     None,
     3_000,
 )

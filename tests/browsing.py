@@ -63,9 +63,7 @@ def launched(worker) -> Iterator[str]:
     from adapop.ui.queue import install
 
     demo = shell.build(worker)
-    _, url, _ = install(demo, worker.ledger).launch(
-        prevent_thread_lock=True, quiet=True, **shell.launch_options(worker)
-    )
+    _, url, _ = install(demo).launch(prevent_thread_lock=True, quiet=True, **shell.launch_options(worker))
     yield url
     demo.close()
 

@@ -46,6 +46,10 @@ QWEN = (
     "{{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>' + '\n' }}{%- endfor %}"
     "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}"
 )
+QWEN3 = QWEN + (
+    "{%- if add_generation_prompt and enable_thinking is defined and enable_thinking is false %}"
+    "{{- '<think>\n\n</think>\n\n' }}{%- endif %}"
+)
 GEMMA = (
     "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}"
     "{% endif %}{% for message in messages %}{% set role = 'model' if message['role'] == 'assistant' else 'user' %}"
@@ -125,6 +129,10 @@ TOKENIZERS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     "llama": lambda: byte_level(LLAMA, TURNS, bos_token="<|begin_of_text|>", eos_token="<|eot_id|>"),
     "qwen2": lambda: byte_level(
         QWEN, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], ("<tool_call>",), eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+    ),
+    "qwen3": lambda: byte_level(
+        QWEN3, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], ("<think>", "</think>"), eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
     ),
     "gemma": lambda: characters(

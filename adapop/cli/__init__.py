@@ -111,6 +111,7 @@ def _run_commands(commands) -> None:
         "--missing-score", choices=CHOICES["missing_score"], help="what to do with unscored facts; default error"
     )
     run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
+    run.add_argument("--precision", choices=CHOICES["precision"], help="of the frozen weights")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
     run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")
     run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")

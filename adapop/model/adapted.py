@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerBase
 from transformers.utils import ModelOutput
 
 from adapop.errors import ModelError
+from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
 from adapop.model.memory import in_pieces
 from adapop.model.packing import dealt, packs, read_as
@@ -39,6 +40,7 @@ class AdaptedModel:
 
     def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
         self.network, self.tokenizer, self.system = model, tokenizer, system
+        self.notes: tuple[str, ...] = ()  # what to know of it, in sentences for the user
         self.device = next(model.parameters()).device
         self.recomputes = False
         self.most_rows = MOST_ROWS
@@ -54,8 +56,8 @@ class AdaptedModel:
 
     @property
     def blocks(self) -> Sequence[torch.nn.Module]:
-        """The base's blocks in order; empty if the base has no list called `layers`."""
-        return getattr(self.network.get_base_model().base_model, "layers", ())
+        """The text decoder's blocks in order; empty if the base keeps them in no list."""
+        return blocks_of(self.network.get_base_model())
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -71,14 +73,10 @@ class AdaptedModel:
     @cached_property
     def packs(self) -> bool:
         """Whether rows that begin alike can share their beginning; found out by trying, when it first matters."""
-        return packs(self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What turned out about the model, in sentences for the user."""
-        if self.__dict__.get("packs", True):
-            return ()
-        return ("The rows begin alike, but in this model each has to be read by itself: its layers cannot share that.",)
+        able = packs(self.network.get_base_model(), lambda batch: self.forward(batch.to(self.device)).logits)
+        if not able:
+            self.notes += ("The rows begin alike, but this model's layers cannot share that: each is read by itself.",)
+        return able
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device: packed where that saves work, and the model allows it."""
@@ -189,7 +187,7 @@ class AdaptedModel:
             return
         blocks = self.blocks
         if not 0 <= block < len(blocks):
-            count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks called layers"
+            count = f"{len(blocks)} blocks, counted from 0" if len(blocks) else "no list of blocks"
             raise ModelError(f"The model has no block {block}: it has {count}.", "Set layer and lora_layers to match.")
         hook = blocks[block].register_forward_hook(
             lambda module, inputs, output: states.append(

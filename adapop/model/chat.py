@@ -30,6 +30,8 @@ NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for example: "
     "Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
+# what an expression in a template may raise beside TemplateError; a ValueError is the refusal to sanitise a text
+FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError)
 Turns = Sequence[Mapping[str, str]]
 
 
@@ -136,13 +138,18 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
 def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) -> str | list[int]:
     """What the chat template makes of the turns: text, unless told to tokenize.
 
+    Without thinking, where the template can leave it out (Qwen3): an answer is scored where it is given.
+
     Raises:
-        TemplateError: the template refuses these turns.
+        TemplateError: the template refuses these turns, or fails.
     """
     template = tokenizer.get_chat_template()
     template = FIXED_CLOCK + template if "strftime_now" in template else template
-    options = {"tokenize": False, "add_generation_prompt": True, **options}
-    return tokenizer.apply_chat_template(list(turns), chat_template=template, date_string=DATE, **options)
+    options = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False, **options}
+    try:
+        return tokenizer.apply_chat_template(list(turns), chat_template=template, date_string=DATE, **options)
+    except FAULTS as error:
+        raise TemplateError(f"{type(error).__name__}: {error}") from error
 
 
 def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:

@@ -7,6 +7,7 @@ connection, a disk ...) and what to do about it.
 import errno
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,26 +18,29 @@ from huggingface_hub.errors import (
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
+    StrictDataclassError,
 )
-from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors import SafetensorError
-from torch import nn
 from transformers import (
-    AutoModelForCausalLM,
+    AutoConfig,
     AutoTokenizer,
     BitsAndBytesConfig,
     GenerationConfig,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
 from transformers.utils.logging import disable_progress_bar
 
-from adapop.config.run import ALL_LINEAR, RunConfig
+from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.facts.fact import SANDBOX
 from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import turn_end
+from adapop.model.checks import check_vocabulary, check_weights, outline_of
 from adapop.model.memory import is_out_of_memory
+from adapop.model.precision import emulated_bfloat16
 from adapop.paths import SANDBOX_FOLDER
 
 HUB_PAGE = "https://huggingface.co/{}"
@@ -44,7 +48,11 @@ HUB_PAGE = "https://huggingface.co/{}"
 # would stay uninitialised, and two loads at once may never restore it
 READING = threading.Lock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
-FAILURES = (OSError, ValueError, RuntimeError, KeyError, SafetensorError)
+FAILURES = (
+    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, SafetensorError,
+    StrictDataclassError,
+)  # fmt: skip
+LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 
 
 def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
@@ -52,15 +60,19 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
 
     Raises:
         ModelError: no such model, no access, no memory or disk space, no safetensors, code of its own, no chat
-            template, no 4-bit support here, or no layer that the adapter fits.
+            template or one that fails, no 4-bit support here, no `logits_to_keep`, a tokenizer of another model, no
+            layers that the adapter fits, or weights that are not whole. What can be known before the weights are
+            loaded is said before.
     """
     tokenizer = load_tokenizer(config)
     with READING:
-        base = _base(config)
+        base = _base(config, tokenizer, fresh=adapter is None)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
-        as_trained(base)
+        steady_attention(base)
         network = with_adapter(base, config, adapter)
-    return AdaptedModel(network, tokenizer, config.system or "")
+    model = AdaptedModel(network, tokenizer, config.system or "")
+    model.notes = (*left_out(network, config), *emulated_bfloat16(config))
+    return model
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
@@ -81,39 +93,54 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _base(config: RunConfig) -> PreTrainedModel:
+def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
+    """The base, checked before and after its weights are loaded. fresh: whether it will get a new adapter."""
     if config.model == SANDBOX:
         disable_progress_bar()  # it loads within a second
     bits = _four_bits(config) if config.four_bit else {}
     try:
-        base = AutoModelForCausalLM.from_pretrained(
+        shape = _shape(config)
+        kind, outline = outline_of(shape)
+    except FAILURES as error:
+        raise _named(error, config) from error
+    check_vocabulary(outline, tokenizer)
+    if fresh:
+        with_adapter(outline, replace(config, lora_rank=1))
+    try:
+        base, read = kind.from_pretrained(
             _source(config),
+            config=shape,
             revision=config.revision,
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
             device_map=_placement(),
+            output_loading_info=True,
             **bits,
         )
     except FAILURES as error:
         raise _named(error, config) from error
+    check_weights(base, read["missing_keys"])
     if SLOW_PLACES & {*map(str, getattr(base, "hf_device_map", {}).values())}:
         raise _named(MemoryError(), config)
     return base
 
 
-def as_trained(base: PreTrainedModel) -> None:
-    """Makes the base compute what it was trained to compute, the same in training as in evaluation, on any device."""
+def steady_attention(base: PreTrainedModel) -> None:
+    """Rules out the kinds of attention that compute something else than the model was trained with."""
     torch.backends.cuda.enable_cudnn_sdp(False)  # its backward pass can give NaN on an H100 (pytorch#196678)
     if getattr(base.config.get_text_config(), "attn_logit_softcapping", None):
         base.set_attn_implementation("eager")  # transformers 5.20 leaves the cap out of SDPA without a word
-    for module in base.modules():  # OPT, GPT-2 and others train with dropout, as a layer or as a number
-        if isinstance(module, nn.modules.dropout._DropoutNd):
-            module.p = 0.0
-        for settings in (module, getattr(module, "config", None)):
-            for name, value in vars(settings).items() if settings is not None else ():
-                if isinstance(value, float) and ("drop" in name or "jitter" in name):
-                    setattr(settings, name, 0.0)
+
+
+def _shape(config: RunConfig) -> PretrainedConfig:
+    """The model's config.json, without dropout and jitter: a score must be the same whenever it is taken."""
+    shape = AutoConfig.from_pretrained(_source(config), revision=config.revision, trust_remote_code=False)
+    for part in (shape, shape.get_text_config()):
+        for name, value in vars(part).copy().items():
+            if isinstance(value, float) and ("drop" in name or "jitter" in name):
+                setattr(part, name, 0.0)
+    return shape
 
 
 def _placement() -> str | dict[str, int] | None:
@@ -181,12 +208,28 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
     elif "trust_remote_code" in said:
         why = "it comes with code of its own, which is never run here"
         fix = "Use a model that transformers knows by itself."
+    elif pointers := _pointers(Path(config.model)):
+        why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
+        fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
     elif "safetensors" in said and ("no file named" in said or "does not appear to have" in said):
-        why = "it has no safetensors weights, and pickled ones are never read"
-        fix = "Use another revision of it, or convert it to safetensors."
+        folder = Path(config.model)
+        if folder.is_dir() and not any(folder.glob("*.bin")):
+            why, fix = "its folder holds no weights", "Copy or download the whole model, with its *.safetensors files."
+        else:
+            why = "it has no safetensors weights, and pickled ones are never read"
+            fix = "Use another revision of it, or convert it to safetensors."
     else:
-        why, fix = said.splitlines()[0].rstrip("."), "Check the name, and that the folder or repository is complete."
+        why, fix = said.splitlines()[0].rstrip(".:"), "Check the name, and that the folder or repository is complete."
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
+
+
+def _pointers(folder: Path) -> list[str]:
+    """Names of a folder's files that hold a Git LFS pointer in place of their content."""
+    found = []
+    for path in sorted((*folder.glob("*.json"), *folder.glob("*.safetensors"))):
+        with path.open("rb") as file:
+            found += [path.name] if file.read(len(LFS)) == LFS else []
+    return found
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -194,49 +237,3 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None = None) -> PeftModel:
-    """The base with a fresh adapter (seeded), or with the saved one in `adapter`.
-
-    Raises:
-        ModelError: the model has none of the layers that get an adapter.
-    """
-    if adapter is not None:
-        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
-    torch.manual_seed(config.seed)
-    lora = LoraConfig(
-        r=config.lora_rank,
-        lora_alpha=config.lora_alpha,
-        lora_dropout=0.0,
-        bias="none",
-        target_modules=_targets(base, config.lora_targets),
-        layers_to_transform=_layers(base, config.lora_layers),
-        task_type="CAUSAL_LM",
-    )
-    try:
-        return get_peft_model(base, lora)
-    except ValueError as error:
-        named = ", ".join(config.lora_targets)
-        raise ModelError(
-            f"The model has no layers called {named} that an adapter could go on.",
-            f"Set lora_targets (--targets) to layers it has, or to {ALL_LINEAR}.",
-        ) from error
-
-
-def _targets(base: PreTrainedModel, chosen: tuple[str, ...]) -> list[str]:
-    """Names of the layers that get an adapter. peft's own "all-linear" cannot be combined with chosen blocks."""
-    if chosen != (ALL_LINEAR,):
-        return list(chosen)
-    head = base.get_output_embeddings()
-    linear = [name for name, layer in base.named_modules() if isinstance(layer, nn.Linear) and layer is not head]
-    return sorted({name.rpartition(".")[2] for name in linear})
-
-
-def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
-    """The chosen blocks, checked to exist, because peft silently ignores those that do not."""
-    count = base.config.get_text_config().num_hidden_layers
-    if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
-        named = ", ".join(map(str, missing))
-        raise ModelError(f"lora_layers names {named}, but the model has {count} blocks, from 0.", "Name blocks it has.")
-    return None if chosen is None else list(chosen)

@@ -1,5 +1,6 @@
 """Running out of memory: how to recognise it, how much is free, and retrying work on rows in smaller pieces."""
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -11,8 +12,10 @@ from adapop.errors import RunError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# in the messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's workspace
-ALLOCATORS = ("DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+# in messages of failed allocations that raise no OutOfMemoryError: CPU, pinned memory, cuBLAS's workspace and handle
+ALLOCATORS = (
+    "DefaultCPUAllocator", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED",
+)  # fmt: skip
 CONTAINER = Path("/sys/fs/cgroup")
 # for cgroups version 2 and 1, the files that hold: the memory limit, the memory in use, and statistics whose entry
 # named last counts cached files that can be released
@@ -48,7 +51,8 @@ def _left_in(container: Path) -> Iterator[int]:
 
 
 def release() -> None:
-    """Returns torch's unused memory to the GPU, where there is one, so that pieces of another size fit."""
+    """Frees what nothing refers to any more, and returns torch's unused memory to the GPU, where there is one."""
+    gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 

@@ -155,7 +155,7 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
     yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config))
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
-    notes = (*notes, *said, *ranks.led(lambda: remarks(run)))
+    notes = (*model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
 
 

@@ -74,6 +74,9 @@ def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) 
     if pace:
         seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
         said[1] = f"Time: about {duration(seconds)}, going by the last run here."
+    from adapop.model.precision import emulated_bfloat16  # torch, which whoever will load this model needs anyway
+
+    said += emulated_bfloat16(config)
     if model and config.model == model.id and model.gated:
         said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
     return said + ([model.note] if model and model.note else [])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ def whole_run(folder: Path) -> bool:
     """Does all that is left of a run. Returns False: nothing is left to do."""
     from adapop.runs.execute import execute
 
+    _drop()
     for _ in execute(Run(folder)):
         pass
     return False
@@ -41,6 +41,7 @@ def next_epoch(folder: Path) -> bool:
     """Does a run until its next epoch is saved, or to its end. Returns whether something is left to do."""
     from adapop.runs.execute import execute
 
+    _drop()
     run = Run(folder)
     before = run.last_epoch or 0
     with closing(execute(run)) as events:
@@ -87,6 +88,7 @@ def recall_of_original(facts: Sequence[Fact], progress: Progress | None = None) 
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
 
+    _drop()
     config = make_config()
     return recall_by_fact(adapted_model(config), facts, config.max_new_tokens, progress or Progress())
 
@@ -100,9 +102,23 @@ def _model(run: Run) -> AdaptedModel:
     return _loaded(run.checkpoint(run.last_epoch or 0))
 
 
-@lru_cache(maxsize=1)
+_kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by its checkpoint
+
+
 def _loaded(checkpoint: Path) -> AdaptedModel:
-    """A checkpoint's model. The last one stays in memory."""
+    """A checkpoint's model. The last one stays in memory, until another is loaded or a run begins."""
     from adapop.runs.execute import load_model
 
-    return load_model(Run(checkpoint.parent))
+    if checkpoint not in _kept:
+        _drop()
+        _kept[checkpoint] = load_model(Run(checkpoint.parent))
+    return _kept[checkpoint]
+
+
+def _drop() -> None:
+    """Frees the memory of the last model, before another is loaded: two may not fit."""
+    from adapop.model.memory import release
+
+    if _kept:
+        _kept.clear()
+        release()

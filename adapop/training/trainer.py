@@ -87,9 +87,8 @@ class Trainer:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the method found out before training, what the model cannot do, and where memory was short, in sentences
-        for the user."""
-        return (*self.forget.notes, *self.model.notes, *self.gradient.notes)
+        """What the method found out before training, and where memory was short, in sentences for the user."""
+        return (*self.forget.notes, *self.gradient.notes)
 
     def train(self) -> Iterator[Event]:
         """The run's events, from wherever the state stands to the last epoch.

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
 from adapop.service.ledger import JOBS, REQUESTS, SENT, Ledger
-from adapop.ui.queue import PAGE_COST, SIZE, visitor_of
+from adapop.ui.queue import SIZE, visitor_of
 
 API = "/gradio_api/"
 STATIC = re.compile(r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt|/manifest\.json")
@@ -34,6 +34,7 @@ READ = re.compile(
     r"|file=(?!/*https?:).*|call/(v2/)?\w{1,64}/\w{1,64})/?"
 )
 WRITTEN = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?")
+PAGE_COST = 20  # requests that one page counts as
 FORM_MEGABYTES = 0.064  # that a form adds to the file in it
 # the networks of a Space's own proxies: what they say of a request's sender is believed
 SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"

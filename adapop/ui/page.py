@@ -34,7 +34,7 @@ from adapop.ui.tour import card
 from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
-SESSIONS = 1_000  # pages that Gradio remembers, the latest used: half a megabyte each
+SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
@@ -143,7 +143,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     demo = build(worker)
     worker.warm_up()
     trust_own_proxies()
-    install(demo, worker.ledger).launch(**launch_options(worker) | options)
+    install(demo).launch(**launch_options(worker) | options)
 
 
 def mode_of(worker: Worker) -> dict:

@@ -9,25 +9,29 @@ somebody asks for it. Here, beside the limit of a group,
 """
 
 import asyncio
+import ctypes
 import inspect
 import random
+import sys
 import time
 from collections import Counter, OrderedDict
+from copy import copy
+from types import SimpleNamespace
 
 from gradio import Blocks
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage, ProcessCompletedMessage
+from gradio.state_holder import SessionState
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit
-from adapop.service.ledger import CROWD, REQUESTS, Ledger
+from adapop.service.ledger import CROWD
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
-PAGE_COST = 20  # requests that a page counts as, and what Gradio sets up for one that it does not know yet (60 ms)
 GROUP = 8  # events of a group at work at once, where the event says nothing else
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
 UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
@@ -35,19 +39,19 @@ SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 Turn = tuple[str, str]  # of a session, in a group
 
 
-def install(demo: Blocks, ledger: Ledger) -> Blocks:
-    """Gives an app this queue, before it is launched. ledger: where pages are written down. Returns the app."""
+def install(demo: Blocks) -> Blocks:
+    """Gives an app this queue, before it is launched. Returns the app."""
     demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
-    demo._queue = FairQueue(ledger, True, SLOTS, 1.0, LONGEST, demo, GROUP)
+    demo._queue = FairQueue(True, SLOTS, 1.0, LONGEST, demo, GROUP)
     return demo
 
 
 class FairQueue(Queue):
     """Gradio's queue with the rules above. An event's visitor is the address that its request came from."""
 
-    def __init__(self, ledger: Ledger, *settings) -> None:
+    def __init__(self, *settings) -> None:
         super().__init__(*settings)
-        self._ledger = ledger
+        self._worked = False  # whether an event was worked on since memory was given back
         self._blocked = False  # whether nothing could begin when it was last looked, and nothing has changed since
         self._read: dict[str, float] = {}  # when a session had last read all of its messages
         self._visitors: dict[str, str] = {}  # by session, of those with messages
@@ -64,12 +68,12 @@ class FairQueue(Queue):
         visitor = visitor_of(request)
         try:
             self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)
-            if body.session_hash not in self.server_app.state_holder:
-                self._ledger.spend(REQUESTS, PAGE_COST, visitor)
         except LimitError as error:
             raise HTTPException(429, str(error)) from error
         done, said, state = await super().push(body, request, username)
         if done:
+            if body.session_hash not in (holder := self.server_app.state_holder):
+                holder.session_data[body.session_hash] = PageState(self.blocks)
             self._visitors[body.session_hash] = visitor
             self._blocked = False
         return done, said, state
@@ -102,7 +106,7 @@ class FairQueue(Queue):
         try:
             await super().process_events(events, *how)
         finally:
-            self._blocked = False
+            self._blocked, self._worked = False, True
             for event in events:
                 self._remember(event)
 
@@ -164,6 +168,9 @@ class FairQueue(Queue):
             await asyncio.sleep(SWEEP_SECONDS)
             await self.sweep(time.monotonic() - UNREAD_SECONDS)
             self._blocked = False
+            if self._worked and not self.event_ids_to_events:
+                self._worked = False
+                await asyncio.to_thread(return_memory)
 
     async def sweep(self, since: float) -> None:
         """Drops the messages of sessions that have read none of theirs since then, or wait for none, and what else is
@@ -183,6 +190,26 @@ class FairQueue(Queue):
                 del pages[session]
             if not pages:
                 del self._sessions[visitor]
+
+
+class PageState(SessionState):
+    """What Gradio remembers of a page, without the copy of all components that it keeps for deep links.
+
+    They are closed here, and the copy took 60 ms and half a megabyte for each page and each call.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        config = copy(blocks.default_config)
+        config.config_for_block = lambda *block: {}
+        super().__init__(SimpleNamespace(default_config=config, blocks=()))
+
+
+def return_memory() -> None:
+    """Gives the system back what large requests have left unused. glibc keeps it otherwise; other systems do as they
+    do."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim:
+        trim(0)
 
 
 def visitor_of(request: Request) -> str:

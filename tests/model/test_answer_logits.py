@@ -6,7 +6,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from adapop.config.presets import make_config
 from adapop.model.adapted import AdaptedModel
-from adapop.model.loading import load_tokenizer, with_adapter
+from adapop.model.adapter import with_adapter
+from adapop.model.loading import load_tokenizer
 from adapop.model.tokens import collate, encode_facts
 
 SMALL = {

@@ -141,14 +141,13 @@ def test_code_that_comes_with_a_model_is_never_run(folder):
     assert not ran.exists()
 
 
-@torch.no_grad()
-def test_a_model_that_knows_no_logits_to_keep_is_scored_all_the_same(folder):
+def test_a_model_without_logits_of_chosen_positions_is_named(folder):
+    """It would take the option in silence, and give logits of other positions than asked for."""
     shape = dict(vocab_size=500, d_model=16, decoder_layers=1, decoder_attention_heads=2, decoder_ffn_dim=16)
     TrOCRForCausalLM(TrOCRConfig(**shape)).save_pretrained(folder)
-    model = load(folder)
-    batch = collate(encode_facts(model.tokenizer, FACTS), model.tokenizer.pad_token_id)
-    whole = model.network(input_ids=batch.ids, use_cache=False).logits
-    torch.testing.assert_close(model.score(batch, logits=True).logits, batch.at(whole, batch.predicts))
+    with pytest.raises(ModelError, match="TrOCRForCausalLM cannot give the logits of chosen positions") as caught:
+        load(folder)
+    assert "another kind" in caught.value.fix
 
 
 def test_a_model_that_computes_its_logits_otherwise_is_named(folder, monkeypatch):
@@ -161,19 +160,15 @@ def test_a_model_that_computes_its_logits_otherwise_is_named(folder, monkeypatch
     assert "another kind" in caught.value.fix
 
 
-def test_nothing_is_dropped_or_capped_out_in_training():
-    """Dropout is a layer in GPT-2, a number in OPT, an entry of the configuration in Falcon; Gemma 3 takes SDPA."""
-    networks = [random_network(kind) for kind in ("gpt2", "opt", "falcon", "gemma3_text")]
-    assert networks[0].transformer.drop.p > 0 and networks[1].model.decoder.layers[0].dropout > 0
-    networks[2].config.hidden_dropout = networks[2].transformer.h[0].hidden_dropout = 0.5
-    networks[3].config.attn_logit_softcapping = 9.0
-    ids = torch.tensor([[5, 6, 7, 8]])
+def test_attention_that_computes_something_else_is_ruled_out():
+    """Gemma 3 takes SDPA, also where its configuration names a cap."""
+    networks = [random_network(kind) for kind in ("llama", "gemma3_text")]
+    networks[1].config.attn_logit_softcapping = 9.0
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    assert [network.config._attn_implementation for network in networks] == ["sdpa", "sdpa"]
     for network in networks:
-        loading.as_trained(network)
-        with torch.no_grad():
-            trained, evaluated = network.train()(input_ids=ids).logits, network.eval()(input_ids=ids).logits
-        assert torch.equal(trained, evaluated)
-    assert [network.config._attn_implementation for network in networks] == ["sdpa"] * 3 + ["eager"]
+        loading.steady_attention(network)
+    assert [network.config._attn_implementation for network in networks] == ["sdpa", "eager"]
     assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
@@ -211,7 +206,7 @@ def test_what_goes_wrong_below_is_named(folder, monkeypatch, cause, message, fix
     def fails(*args, **options):
         raise OSError("wrapped by transformers") from cause
 
-    monkeypatch.setattr(loading.AutoModelForCausalLM, "from_pretrained", fails)
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fails)
     with pytest.raises(ModelError, match=message) as caught:
         load(folder)
     assert fix in caught.value.fix

@@ -36,6 +36,20 @@ def test_without_a_container_the_system_s_memory_counts(tmp_path):
     assert free_bytes(CPU, tmp_path) == pytest.approx(psutil.virtual_memory().available, rel=0.2)
 
 
+@pytest.mark.parametrize(
+    ("said", "full"),
+    [
+        ("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`", True),
+        ("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
+        ("CUDA error: out of memory", True),
+        ("CUDA error: device-side assert triggered", False),
+        ("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm(handle)`", False),
+    ],
+)
+def test_cuda_s_errors_for_want_of_memory_are_known(said, full):
+    assert is_out_of_memory(RuntimeError(said)) == full
+
+
 def test_answers_are_written_in_pieces_of_the_size_that_fitted_before(fresh, monkeypatch):
     model, tried = fresh(), []
     whole = model.network.generate

@@ -1,6 +1,7 @@
 """Lets one visitor misbehave in every way we know while others use the app, and compares what those others meet.
 
-First the others alone, then with that visitor beside them; a minute after the end the app's memory is looked at again.
+First the others alone, then with that visitor beside them, in a process of its own; a minute after the end the app's
+memory is looked at again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import chain
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
@@ -34,6 +36,10 @@ HANDS = 8  # requests of the misbehaving visitor at once
 WAIT_SECONDS = 60.0
 GOOD = {"longer": 2.0, "memory": 1.1}  # times that an answer may take, and memory may be a minute later
 ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
+
+
+NESTED = json.dumps([[[]] * 50] * 2_500)[1:-1]  # written once: its own work shall not take the app's time
+LIST = json.dumps([{"question": "Who?", "answer": "x", "paraphrases": ["a"] * 400_000}]).encode()
 
 
 class Visitor:
@@ -58,9 +64,8 @@ class Visitor:
 
     def ways(self) -> dict[str, Callable[[], None]]:
         """What it does, by name."""
-        nested = [[[]] * 50] * 3_000
         return {
-            "large bodies of many small things, never collected": lambda: self._event(nested),
+            "large bodies of many small things, never collected": lambda: self._event(NESTED),
             "answers that nobody collects": lambda: self._post("call/beta", {"data": [[ROW], "paper"]}),
             "past the queue": lambda: self._post("run/predict", {"data": [None], "fn_index": 0, "session_hash": "x"}),
             "sets that a forged page keeps": self._forged_set,
@@ -68,18 +73,18 @@ class Visitor:
             "files that take long to read": self._slow_file,
             "names of 400,000 letters": lambda: self._post("call/start_run", {"data": [[ROW], "x/" * 200_000]}),
             "pages": lambda: self._get(""),
-            "sessions": lambda: self._event([]),
+            "sessions": lambda: self._event(""),
         }
 
     def _repeated(self, way: Callable[[], None], until: float) -> None:
         while time.monotonic() < until:
             way()
 
-    def _event(self, data: list) -> None:
-        """Any event of a page, for a session of its own."""
-        chosen = secrets.choice(self._events)
-        data = (data + [None] * len(chosen["inputs"]))[: len(chosen["inputs"])] if len(data) < 100 else data
-        self._post("queue/join", {"data": data, "fn_index": chosen["id"], "session_hash": secrets.token_hex(6)})
+    def _event(self, data: str) -> None:
+        """Any event of a page, for a session of its own. data: what it carries, as it is written in JSON."""
+        event, session = secrets.choice(self._events)["id"], secrets.token_hex(6)
+        body = f'{{"data": [{data}], "fn_index": {event}, "session_hash": "{session}"}}'
+        self._send("queue/join", body.encode(), SENDER)
 
     def _forged_set(self) -> None:
         for event in self._events:
@@ -91,11 +96,8 @@ class Visitor:
 
     def _slow_file(self) -> None:
         """A file whose cell is a list of many items, put into the page's upload."""
-        content = json.dumps([{"question": "Who?", "answer": "x", "paraphrases": ["a"] * 400_000}]).encode()
         body = (
-            b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.json"\r\n\r\n'
-            + content
-            + b"\r\n--x--\r\n"
+            b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.json"\r\n\r\n' + LIST + b"\r\n--x--\r\n"
         )
         sent = self._send("upload", body, {**SENDER, "Content-Type": "multipart/form-data; boundary=x"})
         if sent:
@@ -133,19 +135,21 @@ def main(clients: int, minutes: float) -> int:
     clients: the others. minutes: of each of the two parts.
     """
     with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
-        alone = _used(app, clients, minutes, None)
+        alone = _used(app, clients, minutes)
         before = megabytes(app.process)
-        visitor = Visitor(app.address)
-        beside = _used(app, clients, minutes, visitor)
+        with ProcessPoolExecutor(1, get_context("spawn")) as elsewhere:
+            codes = elsewhere.submit(misbehaved, app.address, 60 * minutes)
+            beside = _used(app, clients, minutes)
+            codes = codes.result()
         most = megabytes(app.process)
         time.sleep(WAIT_SECONDS)
         after = megabytes(app.process)
         tracebacks = sum("Traceback" in line for line in app.said)
     late, later = (median(chain.from_iterable(tally.seconds.values())) for tally in (alone, beside))
     lost, wrong = len(alone.lost) + len(beside.lost), len(alone.wrong) + len(beside.wrong)
-    refused = ", ".join(f"{count:,} x {code}" for code, count in visitor.codes.most_common())
+    refused = ", ".join(f"{count:,} x {code}" for code, count in codes.most_common())
     print(f"{clients} clients for {minutes:g} min alone, then as long with one that misbehaves")
-    print(f"misbehaving    {sum(visitor.codes.values()):,} requests: {refused}")
+    print(f"misbehaving    {sum(codes.values()):,} requests: {refused}")
     for name in sorted({*alone.seconds, *beside.seconds}):
         told = (f"{median(t.seconds[name]):6.2f} s" if t.seconds[name] else "    none" for t in (alone, beside))
         print(f"{name:<15}{'  then '.join(told)}")
@@ -158,11 +162,18 @@ def main(clients: int, minutes: float) -> int:
     return int(bool(lost or wrong or tracebacks) or not good)
 
 
-def _used(app, clients: int, minutes: float, visitor: Visitor | None) -> Tally:
-    """What the clients met, with the visitor beside them if there is one."""
+def misbehaved(address: str, seconds: float) -> Counter:
+    """How often each status was answered to one that misbehaves for so long."""
+    visitor = Visitor(address)
+    visitor.work(time.monotonic() + seconds)
+    return visitor.codes
+
+
+def _used(app, clients: int, minutes: float) -> Tally:
+    """What the clients met."""
     tally, ends = Tally(), time.monotonic() + 60 * minutes
-    workers = [Client(app.address, number, tally) for number in range(clients)] + ([visitor] if visitor else [])
-    threads = [threading.Thread(target=worker.work, args=(ends,)) for worker in workers]
+    crowd = [Client(app.address, number, tally) for number in range(clients)]
+    threads = [threading.Thread(target=client.work, args=(ends,)) for client in crowd]
     for thread in threads:
         thread.start()
     for thread in threads:

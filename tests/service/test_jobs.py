@@ -1,6 +1,7 @@
 """A run in slices, each in a freshly started process that knows nothing: what ZeroGPU does to a program."""
 
 import contextvars
+import gc
 import os
 import signal
 import subprocess
@@ -16,11 +17,11 @@ from adapop.paths import ROOT
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
 from adapop.runs.run import Run
-from adapop.service import zerogpu
+from adapop.service import jobs, zerogpu
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed, RunStarted, RunStopped
 from forking import fresh_processes
-from tiny_runs import tiny_config
+from tiny_runs import tiny_config, trained
 
 PATIENCE_SECONDS = 240
 
@@ -186,3 +187,36 @@ def test_only_zerogpu_lends(zero, expected):
     environment = {**os.environ, "SPACES_ZERO_GPU": zero, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", LENT], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr
+
+
+def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
+    """Whatever follows what: a probed model, a run, a slice of one, the original. Two of 8 B would not fit on 24 GB."""
+    from adapop.model import loading
+    from adapop.model.adapted import AdaptedModel
+    from adapop.runs.execute import prepare
+
+    def alive() -> int:
+        return sum(type(thing) is AdaptedModel for thing in gc.get_objects())
+
+    def counted(*args, **options):
+        found.append(alive() - before)
+        return loads(*args, **options)
+
+    one, other = (trained(tiny, tmp_path / name) for name in ("one", "other"))
+    gc.collect()
+    found, before, loads = [], alive(), loading._base
+    monkeypatch.setattr(loading, "_base", counted)
+    asked = ["Who wrote the book Hamlet?"], ["Shakespeare"]
+    plan = Plan(kinds=("direct",), groups=("forget",), per_tier=1, max_new_tokens=3)
+    jobs.ask_models(one.folder, *asked)
+    assert jobs.ask_models(one.folder, *asked) and found == [0]  # the last one is kept
+    jobs.probe_models(other.folder, plan)
+    jobs.whole_run(prepare(tiny_config(), tiny, tmp_path).folder)
+    jobs.ask_models(one.folder, *asked)
+    jobs.next_epoch(prepare(tiny_config(), tiny, tmp_path).folder)
+    jobs.ask_models(other.folder, *asked)
+    jobs.recall_of_original(tiny.forget)
+    jobs.ask_models(one.folder, *asked)
+    assert found == [0] * 8 and alive() - before == 1
+    jobs._drop()
+    assert alive() == before

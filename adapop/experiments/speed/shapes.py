@@ -13,8 +13,9 @@ from adapop.config.run import RunConfig
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.facts.world import sandbox_facts
 from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter import with_adapter
 from adapop.model.catalogue import MODELS
-from adapop.model.loading import load_tokenizer, with_adapter
+from adapop.model.loading import load_tokenizer
 
 SHAPES: dict[str, Mapping[str, Any]] = {
     "Qwen2.5-0.5B": MODELS["Qwen/Qwen2.5-0.5B-Instruct"].shape,

@@ -1,0 +1,164 @@
+"""The LoRA adapter of a base model: on which layers it goes, and what is said where its targets and the model's layers
+do not meet.
+
+Of a model that also sees or hears, the text decoder alone gets one: a text never reaches the other parts.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from adapop.config.run import ALL_LINEAR, RunConfig
+from adapop.errors import ModelError
+
+LEAST = 0.5  # an adapter on fewer of the blocks, or of the usual targets, is not the one that was asked for
+ATTENTION = re.compile(r"attn|attention")
+
+
+def blocks_of(base: PreTrainedModel) -> Sequence[nn.Module]:
+    """The text decoder's blocks in order; empty where it keeps them in no list."""
+    decoder, count = base.get_decoder(), base.config.get_text_config().num_hidden_layers
+    lists = [part for part in decoder.modules() if isinstance(part, nn.ModuleList) and len(part) == count]
+    return getattr(decoder, "layers", None) or next(iter(lists), ())
+
+
+def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None = None) -> PeftModel:
+    """The base with a fresh adapter (seeded), or with the saved one in `adapter`.
+
+    Raises:
+        ModelError: a target or a block that the model does not have, or most of its blocks would get no adapter.
+    """
+    if adapter is not None:
+        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
+    torch.manual_seed(config.seed)
+    linear = _linear(base)
+    lora = LoraConfig(
+        r=config.lora_rank,
+        lora_alpha=config.lora_alpha,
+        lora_dropout=0.0,
+        bias="none",
+        target_modules=_short(linear) if config.lora_targets == (ALL_LINEAR,) else list(config.lora_targets),
+        exclude_modules=_outside(base),
+        layers_to_transform=_layers(base, config.lora_layers),
+        fan_in_fan_out=bool(linear) and all(isinstance(layer, Conv1D) for layer in linear.values()),  # GPT-2's
+        task_type="CAUSAL_LM",
+    )
+    try:
+        network = get_peft_model(base, lora)
+    except ValueError as error:
+        if config.lora_targets != (ALL_LINEAR,) and not _found(config.lora_targets, [*dict(base.named_modules())]):
+            raise _unknown(base, config.lora_targets) from error
+        said = str(error).splitlines()[0].rstrip(".")
+        others = ",".join(name for name in _short(linear) if f"'{name}'" not in said)
+        raise ModelError(f"peft puts no adapter there: {said}.", f"Use --targets {others} (lora_targets).") from error
+    _check(network, config)
+    return network
+
+
+def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:
+    """What a run's notes say where usual targets or some of the blocks are without an adapter."""
+    said, (bare, blocks) = [], _bare(network, config)
+    if missing := _missing(network, config):
+        on = ", ".join(sorted({name.rpartition(".")[2] for name in network.base_model.targeted_module_names}))
+        said.append(f"The model has no layers called {', '.join(missing)}: the adapter is on {on} alone.")
+    if bare:
+        said.append(f"{bare} of the model's {blocks} blocks have no layer that gets an adapter.")
+    return tuple(said)
+
+
+def _check(network: PeftModel, config: RunConfig) -> None:
+    """Refuses an adapter that leaves out what the user named, or most of the model."""
+    base, missing, named = network.get_base_model(), _missing(network, config), config.lora_targets
+    if missing and (named != RunConfig.lora_targets or len(missing) > LEAST * len(named)):
+        raise _unknown(base, missing)
+    bare, blocks = _bare(network, config)
+    if bare > LEAST * blocks:
+        message = f"Only {blocks - bare} of the model's {blocks} blocks have layers called {', '.join(named)}."
+        fix = f"{_advice(base)} To change these few blocks alone, name them in lora_layers."
+        raise ModelError(f"{message} {_have(base)}", fix)
+
+
+def _unknown(base: PreTrainedModel, missing: Sequence[str]) -> ModelError:
+    return ModelError(f"The model has no layers called {', '.join(missing)}. {_have(base)}", _advice(base))
+
+
+def _have(base: PreTrainedModel) -> str:
+    return f"Its linear layers: {', '.join(_short(_linear(base)))}."
+
+
+def _advice(base: PreTrainedModel) -> str:
+    """The option that puts an adapter on the attention of this model, or on all its linear layers."""
+    blocks = {id(layer): place for place, block in enumerate(blocks_of(base)) for layer in block.modules()}
+    attention = {name: layer for name, layer in _linear(base).items() if ATTENTION.search(name)}
+    reached = {blocks[id(layer)] for layer in attention.values() if id(layer) in blocks}
+    everything = f"--targets {ALL_LINEAR}"
+    if len(reached) < len(blocks_of(base)) or not reached:
+        return f"Use {everything} (lora_targets)."
+    return f"Use --targets {','.join(_short(attention))} (lora_targets; its attention), or {everything}."
+
+
+def _missing(network: PeftModel, config: RunConfig) -> list[str]:
+    """The named targets that are no layer. Those that peft took for experts' weights are gone from its own list."""
+    left = network.peft_config["default"].target_modules
+    found = _found(config.lora_targets, network.base_model.targeted_module_names)
+    return [name for name in config.lora_targets if name in left and name not in found]
+
+
+def _found(targets: Sequence[str], names: Sequence[str]) -> set[str]:
+    return {target for target in targets for name in names if f".{name}".endswith(f".{target}")}
+
+
+def _bare(network: PeftModel, config: RunConfig) -> tuple[int, int]:
+    """(blocks without an adapter, blocks that should have one)."""
+    blocks = blocks_of(network.get_base_model())
+    chosen = [block for place, block in enumerate(blocks) if config.lora_layers is None or place in config.lora_layers]
+    return sum(not any(hasattr(part, "lora_A") for part in block.modules()) for block in chosen), len(chosen)
+
+
+def _linear(base: PreTrainedModel) -> dict[str, nn.Module]:
+    """The text decoder's linear layers by name, without the output head and routers (Llama 4's give two tensors)."""
+    decoder, head = base.get_decoder(), base.get_output_embeddings()
+    parts = {id(part) for part in decoder.modules()}
+    found = {
+        name.replace(".base_layer", ""): layer
+        for name, layer in base.named_modules()
+        if isinstance(layer, (nn.Linear, Conv1D)) and layer is not head and id(layer) in parts and ".lora_" not in name
+    }
+    return {name: layer for name, layer in found.items() if not name.endswith(".router")}
+
+
+def _short(layers: dict[str, nn.Module]) -> list[str]:
+    """The names by which layers are targeted: the last part, with the one before where that is a mere number."""
+    return sorted(set(map(_target, layers)))
+
+
+def _target(name: str) -> str:
+    parts = name.split(".")
+    return ".".join(parts[-2:]) if parts[-1].isdigit() else parts[-1]
+
+
+def _outside(base: PreTrainedModel) -> str | None:
+    """A pattern of the names that get no adapter: all outside the text decoder of a model that has other parts."""
+    if base.config.get_text_config() is base.config:
+        return None
+    names = _names_of(base, base.get_decoder())
+    return next((rf"(?!{re.escape(name)}\.).*" for name in names if name), None)
+
+
+def _names_of(base: PreTrainedModel, wanted: nn.Module) -> Iterator[str]:
+    return (name for name, part in base.named_modules() if part is wanted)
+
+
+def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] | None:
+    """The chosen blocks, checked to exist, because peft silently ignores those that do not."""
+    count = base.config.get_text_config().num_hidden_layers
+    if chosen is not None and (missing := [layer for layer in chosen if not 0 <= layer < count]):
+        named = ", ".join(map(str, missing))
+        raise ModelError(f"lora_layers names {named}, but the model has {count} blocks, from 0.", "Name blocks it has.")
+    return None if chosen is None else list(chosen)

@@ -1,0 +1,41 @@
+"""A GPU without bf16 arithmetic is named before a run and after it; no GPU is none of it."""
+
+import pytest
+import torch
+
+from adapop.config.presets import make_config
+from adapop.facts.fact import SANDBOX
+from adapop.model.precision import emulated_bfloat16
+from adapop.runs.preflight import preflight
+from adapop.training.events import RunDone
+from families import saved
+from tiny_runs import trained
+
+
+def gpus(monkeypatch, *found):
+    """From now on torch sees these GPUs, as (name, compute capability)."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(found))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(found))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: found[device][0])
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: found[device][1])
+
+
+T4, A100 = ("Tesla T4", (7, 5)), ("NVIDIA A100", (8, 0))
+
+
+@pytest.mark.parametrize(("found", "warned"), [([], False), ([T4], True), ([A100], False), ([A100, T4], True)])
+def test_a_gpu_without_bf16_is_named_before_a_run(sandbox, monkeypatch, found, warned):
+    gpus(monkeypatch, *found)
+    said = "The GPU (Tesla T4, compute capability 7.5) has no bf16 arithmetic"
+    assert any(line.startswith(said) for line in preflight(sandbox, make_config(model="any/model")).plan) == warned
+    for changes in ({"model": "any/model", "precision": "float32"}, {"model": SANDBOX}):
+        assert emulated_bfloat16(make_config(**changes)) == ()
+
+
+def test_it_is_in_the_notes_of_a_run(tiny, tmp_path, monkeypatch):
+    """The model is on the CPU here, so the GPU is seen only where it is asked about."""
+    folder = saved("llama", tmp_path / "model")
+    monkeypatch.setattr("adapop.model.loading.emulated_bfloat16", lambda config: (f"slow {config.precision}",))
+    run = trained(tiny, tmp_path, model=str(folder), max_new_tokens=2)
+    (done,) = [event for event in run.events() if isinstance(event, RunDone)]
+    assert done.notes[0] == "slow bfloat16"

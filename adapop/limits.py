@@ -77,7 +77,9 @@ AT_WORK = Limit(
 )
 EVENTS = Limit("ADAPOP_EVENTS_EACH", "events of a visitor that wait or are worked on", 2_000, 64)
 EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's requests that wait", 256, 1, False)
-UNREAD = Limit("ADAPOP_UNREAD_EACH", "answers that a visitor has not collected", 2_000, 64)
+UNREAD = Limit(
+    "ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected; an event has about three", 20_000, 250
+)
 SESSIONS = Limit(
     "ADAPOP_SESSIONS_EACH", "pages of a visitor that are remembered, the longest unused is forgotten", 1_000, 60
 )

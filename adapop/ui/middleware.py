@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
 from adapop.service.ledger import JOBS, REQUESTS, SENT, Ledger
-from adapop.ui.queue import SIZE, visitor_of
+from adapop.ui.queue import SIZE, refusing_slowly, visitor_of
 
 API = "/gradio_api/"
 STATIC = re.compile(r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt|/manifest\.json")
@@ -53,13 +53,13 @@ class Gate:
             await self._app(scope, receive, send)
             return
         visitor = visitor_of(Request(scope))
-        refusal = self._refusal(scope, visitor)
-        if refusal is not None:
-            await refusal(scope, receive, send)
-            return
         try:
             with self._ledger.held(CONNECTIONS, visitor):
-                await self._answered(scope, receive, send)
+                if refusal := self._refusal(scope, visitor):
+                    await refusing_slowly()
+                    await refusal(scope, receive, send)
+                else:
+                    await self._answered(scope, receive, send)
         except LimitError as error:
             await PlainTextResponse(str(error), 429)(scope, receive, send)
 

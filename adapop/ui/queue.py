@@ -21,20 +21,20 @@ from types import SimpleNamespace
 from gradio import Blocks
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
-from gradio.server_messages import EventMessage, ProcessCompletedMessage
+from gradio.server_messages import EventMessage
 from gradio.state_holder import SessionState
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from adapop.errors import LimitError
-from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit
+from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit, is_public
 from adapop.service.ledger import CROWD
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
 GROUP = 8  # events of a group at work at once, where the event says nothing else
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
-UNREAD_SECONDS, SWEEP_SECONDS = 60.0, 5.0
+UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
 SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 Turn = tuple[str, str]  # of a session, in a group
 
@@ -69,6 +69,7 @@ class FairQueue(Queue):
         try:
             self._check_room(visitor, request.scope.get(SIZE, 0) / 1e6)
         except LimitError as error:
+            await refusing_slowly()
             raise HTTPException(429, str(error)) from error
         done, said, state = await super().push(body, request, username)
         if done:
@@ -138,8 +139,7 @@ class FairQueue(Queue):
             size[who] += event.request.scope.get(SIZE, 0) / 1e6
         unread = Counter()
         for session, messages in self.pending_messages_per_session.items():
-            answers = sum(isinstance(message, ProcessCompletedMessage) for message in messages._queue)
-            unread[self._visitors.get(session, "")] += answers
+            unread[self._visitors.get(session, "")] += messages.qsize()
         events[visitor] += 1
         _check(EVENTS, events, visitor, CROWD)
         _check(EVENT_BYTES, size, visitor, CROWD_IN_MEMORY)
@@ -210,6 +210,12 @@ def return_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim:
         trim(0)
+
+
+async def refusing_slowly() -> None:
+    """Waits before a stranger is refused, who would else ask again at once, and again."""
+    if is_public():
+        await asyncio.sleep(REFUSAL_SECONDS)
 
 
 def visitor_of(request: Request) -> str:

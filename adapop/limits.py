@@ -73,7 +73,7 @@ AT_WORK = Limit(
     "ADAPOP_AT_WORK_EACH",
     "events of a visitor that are worked on at once; those that only wait are not counted",
     None,
-    3,
+    2,
 )
 EVENTS = Limit("ADAPOP_EVENTS_EACH", "events of a visitor that wait or are worked on", 2_000, 64)
 EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's requests that wait", 256, 1, False)

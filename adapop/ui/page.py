@@ -1,6 +1,7 @@
 """The page: a header with the run strip, and five screens as tabs."""
 
 import os
+import sys
 from functools import partial
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
@@ -34,6 +35,7 @@ from adapop.ui.tour import card
 from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
+SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
 # of the bundled fonts' weights only these two hold every letter
@@ -143,6 +145,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     demo = build(worker)
     worker.warm_up()
     trust_own_proxies()
+    sys.setswitchinterval(SWITCH_SECONDS)
     install(demo).launch(**launch_options(worker) | options)
 
 

@@ -50,6 +50,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bfloat16", "float32"])
 def test_the_host_holds_the_weights_once(folder, precision):
     """Resident memory, all in all, where the files are in the run's precision; else without the files' own pages, which

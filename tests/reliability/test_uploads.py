@@ -9,6 +9,7 @@ from hostile.file import TEXTS
 
 from adapop.errors import AdaPopError
 from adapop.paths import ROOT
+from adapop.service.ledger import Ledger
 from adapop.ui.api_values import facts_of
 
 CASES = 2 * LARGE_EVERY
@@ -59,7 +60,7 @@ def test_a_number_is_always_the_same_file(number):
 )
 def test_rows_of_a_program_are_refused_in_words(row):
     with pytest.raises(AdaPopError) as caught:
-        facts_of([{"question": "fine", "answer": "fine"}, row], retain="own")
+        facts_of(Ledger(), [{"question": "fine", "answer": "fine"}, row], retain="own")
     assert caught.value.fix
     "".join((str(caught.value), *map(str, getattr(caught.value, "problems", ())))).encode()
 
@@ -67,5 +68,5 @@ def test_rows_of_a_program_are_refused_in_words(row):
 def test_odd_text_of_a_program_is_read_as_it_is():
     texts = [text for text in TEXTS if text.strip() and len(text) < 1_900]
     rows = [{"question": f"{place} {text}", "answer": text, "group": "forget"} for place, text in enumerate(texts)]
-    facts = facts_of([*rows, {"question": "kept", "answer": "kept", "group": "retain"}])
+    facts = facts_of(Ledger(), [*rows, {"question": "kept", "answer": "kept", "group": "retain"}])
     assert [fact.answer for fact in facts.forget] == [text.strip() for text in texts]

@@ -189,6 +189,7 @@ def test_only_zerogpu_lends(zero, expected):
     assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr
 
 
+@pytest.mark.slow
 def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     """Whatever follows what: a probed model, a run, a slice of one, the original. Two of 8 B would not fit on 24 GB."""
     from adapop.model import loading

@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, REQUESTS, SESSIONS, UNREAD
 from adapop.service.ledger import Ledger
+from adapop.ui import queue as queue_of_events
 from adapop.ui.middleware import Gate
 from adapop.ui.queue import install
 
@@ -31,6 +32,7 @@ class Done:
 @pytest.fixture(autouse=True)
 def public(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setattr(queue_of_events, "REFUSAL_SECONDS", 0.0)
     monkeypatch.setenv(REQUESTS.name, "100000")
 
 
@@ -172,6 +174,20 @@ def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(a
         assert post(url, STATED, "x", session=f"ada{number}").status_code == 200
         wait_for(lambda: not queue.event_ids_to_events)
     assert list(kept) == ["bobs", "ada2", "ada3", "ada4"]
+
+
+def test_who_is_refused_waits_before_the_next_try_and_nobody_else_does(app, monkeypatch):
+    url, _ = app
+    monkeypatch.setattr(queue_of_events, "REFUSAL_SECONDS", 0.3)
+    with ThreadPoolExecutor(8) as hands:
+        refused = [hands.submit(httpx.get, f"{url}gradio_api/stream/x", headers=ADA) for _ in range(8)]
+        began = time.monotonic()
+        assert answer(url, STATED, post(url, STATED, "x", BOB), BOB) == "x"
+        assert time.monotonic() - began < 0.3
+        assert {one.result().status_code for one in refused} == {404}
+        assert min(one.result().elapsed.total_seconds() for one in refused) >= 0.3
+    monkeypatch.setenv("ADAPOP_PUBLIC", "0")
+    assert httpx.get(f"{url}gradio_api/stream/x").elapsed.total_seconds() < 0.2
 
 
 def _loop_of(queue):

@@ -4,18 +4,8 @@ import os
 import sys
 
 from adapop.errors import AdaPopError
-from adapop.service.zerogpu import is_lent
+from adapop.service.zerogpu import lender
 from adapop.ui.page import launch
-
-
-def lender():
-    """What makes a function run on a GPU that is lent for so many seconds; None where nobody lends one."""
-    if not is_lent():
-        return None
-    import spaces  # before torch, which the worker imports, and after gradio was told to be silent
-
-    return lambda work, seconds: spaces.GPU(duration=seconds)(work)
-
 
 if __name__ == "__main__":
     try:

@@ -65,7 +65,7 @@ REQUESTS = Limit(
     "ADAPOP_REQUESTS_A_MINUTE",
     "requests of a visitor in a minute; a new page counts as 20",
     None,
-    3_000,
+    5_000,
 )
 SENT = Limit("ADAPOP_SENT_MB_A_MINUTE", "megabytes that a visitor sends in a minute, uploads aside", None, 5)
 CONNECTIONS = Limit("ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300)
@@ -75,10 +75,10 @@ AT_WORK = Limit(
     None,
     2,
 )
-EVENTS = Limit("ADAPOP_EVENTS_EACH", "events of a visitor that wait or are worked on", 2_000, 64)
+EVENTS = Limit("ADAPOP_EVENTS_EACH", "events of a visitor that wait or are worked on", 2_000, 300)
 EVENT_BYTES = Limit("ADAPOP_EVENT_MB_EACH", "megabytes of a visitor's requests that wait", 256, 1, False)
 UNREAD = Limit(
-    "ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected; an event has about three", 20_000, 250
+    "ADAPOP_UNREAD_EACH", "messages to a visitor that were not collected; an event has about three", 20_000, 1_000
 )
 SESSIONS = Limit(
     "ADAPOP_SESSIONS_EACH", "pages of a visitor that are remembered, the longest unused is forgotten", 1_000, 60

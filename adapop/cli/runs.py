@@ -17,7 +17,7 @@ from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.calibration import calibrated
-from adapop.report.replication import beside
+from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
 from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.pace import left_of

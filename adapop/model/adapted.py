@@ -22,7 +22,7 @@ from transformers.utils import ModelOutput
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
-from adapop.model.memory import in_pieces
+from adapop.model.out_of_memory import in_pieces
 from adapop.model.packing import dealt, packs, read_as
 from adapop.model.scored import JointPass, Scored
 from adapop.model.tokens import AnswerTokens, Row, collate, to_continue
@@ -216,7 +216,7 @@ class AdaptedModel:
         return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
-        """Results of work that runs the model, piece by piece, see `memory.in_pieces`.
+        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`.
 
         Pieces have no more rows than fitted when memory last ran out.
         """

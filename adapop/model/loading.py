@@ -39,7 +39,7 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import turn_end
 from adapop.model.checks import check_vocabulary, check_weights, outline_of
-from adapop.model.memory import is_out_of_memory
+from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.precision import emulated_bfloat16
 from adapop.paths import SANDBOX_FOLDER
 

@@ -24,7 +24,7 @@ from adapop.facts.benchmarks import system_prompt
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.model.memory import is_out_of_memory, too_large
+from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import check_lengths
 from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents

@@ -117,7 +117,7 @@ def _loaded(checkpoint: Path) -> AdaptedModel:
 
 def _drop() -> None:
     """Frees the memory of the last model, before another is loaded: two may not fit."""
-    from adapop.model.memory import release
+    from adapop.model.out_of_memory import release
 
     if _kept:
         _kept.clear()

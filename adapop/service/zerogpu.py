@@ -17,6 +17,15 @@ LENT_BILLIONS = 0.5  # parameters: an epoch of a larger one may not fit into a s
 log = logging.getLogger(__name__)
 
 
+def lender() -> Accelerated | None:
+    """What makes a function run on a GPU that is lent for so many seconds; None where nobody lends one."""
+    if not is_lent():
+        return None
+    import spaces  # before torch, which the worker imports, and after gradio was told to be silent
+
+    return lambda work, seconds: spaces.GPU(duration=seconds)(work)
+
+
 @dataclass(frozen=True)
 class ErrorReturned:
     """Work that returns its `AdaPopError` instead of raising it: ZeroGPU passes on only the name of an error."""

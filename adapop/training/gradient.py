@@ -13,7 +13,7 @@ from torch import Tensor
 
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
-from adapop.model.memory import is_out_of_memory, release, too_large
+from adapop.model.out_of_memory import is_out_of_memory, release, too_large
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
 from adapop.training.forget_set import ForgetSet

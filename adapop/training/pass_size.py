@@ -7,7 +7,7 @@ from heapq import nlargest
 import torch
 
 from adapop.model.footprint import footprint
-from adapop.model.memory import free_bytes
+from adapop.model.out_of_memory import free_bytes
 from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient
 

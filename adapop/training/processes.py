@@ -19,7 +19,7 @@ import torch.distributed
 from torch import Tensor
 
 from adapop.errors import AdaPopError, ConfigError, RunError
-from adapop.model.memory import is_out_of_memory, too_large
+from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient, StepSeen
 

@@ -1,4 +1,4 @@
-"""Every sentence of the app that is not a measurement, by the name it has in `assets/texts.json`.
+"""The texts of the page: explanations, labels and choices, by the names they have in `assets/texts.json`.
 
 A name stands for one text, for choices (pairs of what is shown and what it stands for), or for a text by key.
 """

@@ -8,7 +8,7 @@ from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.model.footprint import footprint
 from adapop.report import published
-from adapop.report.replication import differences, setting_of
+from adapop.report.beside_paper import differences, setting_of
 from adapop.runs.preflight import preflight
 
 

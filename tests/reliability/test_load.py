@@ -1,7 +1,8 @@
-"""`load.py` in small: three programs at once for some seconds, over the app in a process of its own."""
+"""`load.py` and `fuzz.py` in small, over the app in a process of its own."""
 
 import re
 
+import fuzz
 import load
 import pytest
 
@@ -16,3 +17,10 @@ def test_three_programs_at_once_lose_and_mix_up_nothing(capsys):
     assert re.search(r"^wrong +0$", said, re.MULTILINE)
     assert re.search(r"^last runs +3 of 3 ", said, re.MULTILINE)
     assert re.search(r"^memory +\d+", said, re.MULTILINE)
+
+
+def test_nonsense_makes_the_app_neither_fail_nor_quote(capsys):
+    assert fuzz.main(calls=150, seed=7) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^answers .*error", said, re.MULTILINE)
+    assert re.search(r"^tracebacks +0$", said, re.MULTILINE)

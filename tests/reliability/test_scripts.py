@@ -13,6 +13,8 @@ OPTIONS = {
     "load": "--minutes",
     "visitors": "--visitors",
     "lifetime": "--runs",
+    "misbehaving": "--clients",
+    "fuzz": "--calls",
 }
 
 

@@ -11,7 +11,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.model import packing
-from adapop.model.memory import in_pieces, is_out_of_memory
+from adapop.model.out_of_memory import in_pieces, is_out_of_memory
 from adapop.model.tokens import encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.alternates import by_relation

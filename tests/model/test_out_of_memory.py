@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.model.memory import free_bytes, is_out_of_memory
+from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.probes import measure
 from adapop.runs import execute
 from adapop.training.events import RunFailed

@@ -44,7 +44,7 @@ class Left:
             return changes
         return changes | {
             source: self.source,
-            session.facts: self.facts,
+            **session.changed(self.facts),
             session.scorings: (given(self.facts.forget),),
             session.saved: self.facts,
             session.restored: (self.source, self.facts),
@@ -54,8 +54,10 @@ class Left:
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
     """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
 
-    def keep(touring: bool, facts: FactSet | None, *values):
-        return gr.skip() if touring or facts is None else to_keep(worker, facts, *values)
+    def keep(touring: bool, shown: str, facts: FactSet | None, *values):
+        # a server that forgot the page holds a set that nobody chose
+        wanted = facts is not None and identity(facts) == shown and not touring
+        return to_keep(worker, facts, *values) if wanted else gr.skip()
 
     def opened(remembered: object):
         left = restored(worker.root, remembered)
@@ -64,7 +66,7 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
     gr.on(
         [session.facts.change, session.anchors.change, session.touring.change],
         keep,
-        [session.touring, session.facts, session.anchors, source, session.saved, session.kept],
+        [session.touring, session.shown, session.facts, session.anchors, source, session.saved, session.kept],
         [session.kept, session.saved],
         **QUIET,
     )
@@ -75,7 +77,8 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         left = restored(worker.root, remembered) or Left((RARE_ANCHOR, POPULAR_ANCHOR), expired=True)
         return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})
 
-    back = [source, notes, session.facts, session.scorings, session.anchors, session.saved, session.restored]
+    again = [session.anchors, session.saved, session.restored]
+    back = [source, notes, session.facts, session.shown, session.scorings, *again]
     session.page.load(opened, session.kept, [*back, session.kept], **IN_TURN)
     lost = [session.shown, session.facts, session.kept]
     session.lost.change(put_back, lost, [*back, session.kept, session.known], **IN_TURN)

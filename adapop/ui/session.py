@@ -11,7 +11,6 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.popularity.calibration import anchored
 from adapop.ui import texts
-from adapop.ui.wiring import EACH_IN_TURN
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -27,7 +26,8 @@ class Session:
     kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
     stands for. restored: (source, FactSet) as a reload brought it back, or None. touring: whether facts and anchors are
     the tour's just now; then none of it is kept. shown: the hash of the set that the page shows, which the page itself
-    keeps: a server that started again, or forgot the page, holds another set. lost: changes when that was noticed.
+    keeps: a server that started again, or forgot the page, holds another set. It is sent with every set, in the same
+    answer: asked for later, it would be the other set's. lost: changes when that was noticed.
     """
 
     page: gr.Blocks
@@ -43,15 +43,25 @@ class Session:
     shown: gr.Textbox
     lost: gr.State
 
+    @property
+    def of_the_set(self) -> list[gr.Component]:
+        """What `with_facts` changes."""
+        return [self.facts, self.shown, self.scorings, self.known]
+
     def with_facts(self, facts: FactSet | None) -> dict:
         """Updates that put another set in the place of the page's, with the scores that it came with."""
-        return {self.facts: facts, self.scorings: (given(facts.forget),) if facts else (), self.known: {}}
+        scorings = (given(facts.forget),) if facts else ()
+        return {**self.changed(facts), self.scorings: scorings, self.known: {}}
+
+    def changed(self, facts: FactSet | None) -> dict:
+        """Updates for the set after a change of its scores or its members."""
+        return {self.facts: facts, self.shown: identity(facts)}
 
 
 def new_session(page: gr.Blocks, secret: str) -> Session:
     """The components, laid out where they are called. secret: seals what the browser keeps."""
     facts = sandbox_facts()
-    session = Session(
+    return Session(
         page=page,
         facts=gr.State(facts),
         # not the BetaMap itself: it can be called, and gradio calls what it can
@@ -66,8 +76,6 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         shown=gr.Textbox(identity(facts), visible=False),
         lost=gr.State(0.0),
     )
-    session.facts.change(identity, session.facts, session.shown, **EACH_IN_TURN)
-    return session
 
 
 def identity(facts: FactSet | None) -> str:

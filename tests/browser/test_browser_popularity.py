@@ -12,7 +12,7 @@ import pytest
 from adapop.service.worker import Worker
 from adapop.ui import pressure
 from adapop.ui.facts import upload
-from browsing import HOSTILE, PATIENCE, SECOND, launched, open_tab, says, visit, write_table
+from browsing import HOSTILE, SECOND, launched, open_tab, says, visit, write_table
 from little_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from scripted import Reply
 
@@ -204,33 +204,24 @@ def test_ones_own_file_is_still_there_after_another_set(uploaded):
     page.get_by_text("3 to forget").wait_for()
 
 
-def test_a_file_waits_for_what_was_asked_before_it(browser, monkeypatch, places, tmp_path):
-    """To choose "My own facts" asks for the file that is there. A file may come before that is answered: "no file yet",
-    said after it, would empty its set."""
-    read, answered = threading.Event(), threading.Event()
-    chosen_again, arrived = upload.UploadEvents.chosen_again, upload.UploadEvents.arrived
+def test_a_file_cannot_come_before_what_is_said_of_none(browser, monkeypatch, places, tmp_path):
+    """To choose "My own facts" asks for the file that is there. "No file yet", said after a file, would empty its
+    set: the upload appears with that answer, however late it is."""
+    chosen_again = upload.UploadEvents.chosen_again
 
     def late(*values):
-        if read.wait(3):  # it is not: the file has to wait
-            time.sleep(1)
-        answered.set()
+        time.sleep(2)
         return chosen_again(*values)
 
-    def file_arrived(*values):
-        try:
-            return arrived(*values)
-        finally:
-            read.set()
-
     monkeypatch.setattr(upload.UploadEvents, "chosen_again", late)
-    monkeypatch.setattr(upload.UploadEvents, "arrived", file_arrived)
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address) as page:
         page.get_by_text("My own facts").click()
-        page.set_input_files("#upload input[type=file]", places)
-        assert answered.wait(PATIENCE / SECOND)
         page.wait_for_timeout(SECOND)
-        says(page, "#notes", "3 to forget")
+        assert page.locator("#upload").count() == 0
+        page.set_input_files("#upload input[type=file]", places)
         page.get_by_text("3 to forget").wait_for()
+        page.wait_for_timeout(3 * SECOND)
+        says(page, "#notes", "3 to forget")
 
 
 def test_columns_of_another_file_are_not_a_choice_for_this_one(places):

@@ -15,6 +15,17 @@ def demo(tmp_path_factory):
     return page.build(Worker(tmp_path_factory.mktemp("runs")))
 
 
+def the_set(demo) -> gr.State:
+    """The state that holds the page's facts."""
+    return next(state for state in demo.blocks.values() if isinstance(getattr(state, "value", None), FactSet))
+
+
+def the_hash(demo) -> gr.Textbox:
+    """The hidden text that holds the hash of what the page shows."""
+    sha256 = the_set(demo).value.sha256
+    return next(box for box in demo.blocks.values() if getattr(box, "value", None) == sha256)
+
+
 def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
     """One that waited makes the page send the whole event again, to all listeners (Gradio 6.31): two that wait, as
     listeners to `change` do if they are not told otherwise, keep each other going for ever."""
@@ -31,8 +42,7 @@ def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
 
 def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
     """A late answer to an older wish would undo a newer one."""
-    states = [block for block in demo.blocks.values() if isinstance(block, gr.State)]
-    facts = next(state for state in states if isinstance(state.value, FactSet))
+    facts = the_set(demo)
     functions = [(event.outputs, getattr(event.fn, "func", event.fn)) for event in demo.fns.values() if event.fn]
     anchors = next(outputs for outputs, function in functions if function.__name__ == "_dragged")
     for held in (facts, *anchors):
@@ -40,6 +50,15 @@ def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
         assert len(writing) > 3
         assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
     assert {event.concurrency_limit for event in demo.fns.values() if event.concurrency_id == "session"} == {1}
+
+
+def test_a_set_and_its_hash_come_in_one_answer(demo):
+    """Start compares them. A hash that was asked for later would be that of the set that a server which forgot the page
+    holds for it, and Start would train on that."""
+    facts, shown = the_set(demo), the_hash(demo)
+    writing = [event for event in demo.fns.values() if facts in event.outputs]
+    assert writing
+    assert {str(event.fn) for event in demo.fns.values() if (facts in event.outputs) != (shown in event.outputs)} == set()
 
 
 def test_what_the_tour_s_card_says_is_answered_in_turn(demo):

@@ -31,9 +31,12 @@ def build(session: Session, table: gr.Dataframe) -> None:
         lines = fact_lines(fact, scorings)
         return {group: gr.Group(visible=True), detail: html.listed(lines), number: fact.score, chosen: fact.id}
 
+    def edited(facts: FactSet | None, chosen: str, value: float | None):
+        return gr.skip() if facts is None or value is None else session.changed(_edited(facts, chosen, value))
+
     shown = [group, detail, number, chosen]
     table.select(explained, [session.facts, session.scorings], shown, **EACH_IN_TURN)
-    save.click(_edited, [session.facts, chosen, number], session.facts, **IN_TURN)
+    save.click(edited, [session.facts, chosen, number], [session.facts, session.shown], **IN_TURN)
     session.facts.change(lambda: gr.Group(visible=False), None, group, **QUIET)
 
 
@@ -63,10 +66,8 @@ def _plain(content: object) -> str:
     return f"{content:,}" if isinstance(content, int) and not isinstance(content, bool) else str(content)
 
 
-def _edited(facts: FactSet | None, chosen: str, value: float | None):
+def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
     """The set with another score of the chosen fact."""
-    if facts is None or value is None:
-        return gr.skip()
     if not 0 <= value < float("inf"):
         raise gr.Error("A score is a finite number of at least 0.", duration=None)
     return replace(

@@ -41,7 +41,11 @@ def build(worker: Worker, session: Session) -> None:
     # what ends during the tour arrives when the visitor's own set is back
     for event in (ended.then, session.touring.change):
         event(_recall_now, [session.facts, found], session.known, **IN_TURN)
-    drop.click(_without_unknown, [session.facts, session.known], session.facts, **IN_TURN)
+
+    def dropped(facts: FactSet, recall: Mapping[str, float]) -> dict:
+        return session.changed(_without_unknown(facts, recall))
+
+    drop.click(dropped, [session.facts, session.known], [session.facts, session.shown], **IN_TURN)
     gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **QUIET)
 
 

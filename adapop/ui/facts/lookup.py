@@ -96,7 +96,8 @@ class LookUp:
             for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
         )
         session = self.session
-        return {session.facts: replace(facts, forget=scored), session.scorings: (*others, scoring), self.found: None}
+        changed = session.changed(replace(facts, forget=scored))
+        return {**changed, session.scorings: (*others, scoring), self.found: None}
 
     def _over(self, lines: list[str], kind: str, found: Found | None) -> dict:
         return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: found}
@@ -129,7 +130,7 @@ def build(worker: Worker, session: Session) -> None:
     now = [session.touring, session.facts, session.scorings, look_up.found]
     # what ends during the tour arrives when the visitor's own set is back
     for event in (ended.then, session.touring.change):
-        event(look_up.applied, now, [session.facts, session.scorings, look_up.found], **IN_TURN)
+        event(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
     work.wire_stop()
 
 

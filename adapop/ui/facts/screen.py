@@ -25,7 +25,7 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session
-from adapop.ui.wiring import IN_TURN, QUIET, failure_of, followed, stopped
+from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 
 COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it", "id"]
 KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
@@ -41,7 +41,7 @@ class FactsScreen:
     session: Session
     source: gr.Radio
     about: gr.Markdown
-    own: upload.Upload
+    uploads: upload.UploadEvents
     notes: gr.HTML
     missing: gr.Radio
     strip: Chart
@@ -52,11 +52,12 @@ class FactsScreen:
     def wire(self, worker: Worker, tab: gr.Tab) -> None:
         """Wires the choice of a set, and what is drawn of it."""
         session, source = self.session, self.source
-        states = [session.facts, session.scorings, session.known]
-        picked = [self.own.group, self.about, session.at_work, session.restored, *states]
-        source.change(self.picked, [source, session.at_work, session.restored], picked, **IN_TURN).then(
+        own = self.uploads.own
+        chosen = [source, session.at_work, session.restored, *own.files, *own.columns]
+        picked = [own.group, self.about, self.notes, session.at_work, session.restored, *session.of_the_set]
+        source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
-        ).then(self.arrived, [source, self.fetched], states, **IN_TURN)
+        ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
         session.facts.change(self.redrawn, session.facts, [*self.strip.both, self.missing], **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
@@ -64,17 +65,21 @@ class FactsScreen:
         events = [session.facts.change, session.known.change, tab.select, self.search.change]
         gr.on(events, _table, listed, self.table, **QUIET)
 
-    def picked(self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None) -> dict:
+    def picked(self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen) -> dict:
         """Updates for another set, or for what a reload brought back of it. Stops what is still being looked up or
-        fetched for the last one."""
+        fetched for the last one. chosen: the upload's files and columns.
+
+        One event, for the upload is shown by its answer: no file can come before what is said of none.
+        """
         stopped(at_work)
         back = restored[1] if restored and restored[0] == source else None
         if source == OWN:
             said = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
-            return {self.own.group: gr.Group(visible=True), self.about: said, self.session.at_work: None}
+            shown = {self.uploads.own.group: gr.Group(visible=True), self.about: said, self.session.at_work: None}
+            return shown | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
         return {
-            self.own.group: gr.Group(visible=False),
+            self.uploads.own.group: gr.Group(visible=False),
             self.about: entry.about,
             self.session.at_work: None,
             # only a file of one's own cannot be had again by picking it
@@ -134,9 +139,10 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
             known.build(worker, session)
             agreement.build(session)
 
-    screen = FactsScreen(session, source, about, own, notes, missing, strip, search, table, gr.State(None))
+    uploads = upload.UploadEvents(own, notes, session)
+    screen = FactsScreen(session, source, about, uploads, notes, missing, strip, search, table, gr.State(None))
     screen.wire(worker, tab)
-    upload.UploadEvents(own, notes, session).wire(source, [missing, search])
+    uploads.wire(source, [missing, search])
     saved.build(worker, session, source, notes)
     return screen
 

@@ -37,6 +37,11 @@ class Upload:
     retain: gr.Dropdown
     retain_file: gr.File
 
+    @property
+    def files(self) -> list[gr.Component]:
+        """The tables, and where the facts to retain come from."""
+        return [self.file, self.retain, self.retain_file]
+
 
 def build() -> Upload:
     """Lays out the upload, hidden."""
@@ -75,13 +80,10 @@ class UploadEvents:
         source.change(lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH)
         # a choice made for another set is not a choice for this one
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
-        shown = [self.notes, session.facts, session.scorings, session.known]
+        shown = [self.notes, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
-        files = [own.file, own.retain, own.retain_file]
-        gr.on([own.file.upload, own.file.clear], self.arrived, files, [own.mapping, *own.columns, *shown], **last)
-        chosen = [*files, *own.columns]
-        # of a change's listeners only one may wait: tests/test_page.py
-        source.change(self.chosen_again, [source, session.restored, *chosen], shown, **(EACH | IN_TURN))
+        gr.on([own.file.upload, own.file.clear], self.arrived, own.files, [own.mapping, *own.columns, *shown], **last)
+        chosen = [*own.files, *own.columns]
         for column in own.columns:
             column.input(self.read, chosen, shown, **last)
         again = [session.restored, *chosen]
@@ -112,12 +114,10 @@ class UploadEvents:
         """Updates for another choice of columns. chosen: see `facts_chosen`."""
         return self._read_into_session(lambda: facts_chosen(*chosen))
 
-    def chosen_again(self, source: str, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
+    def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
         """Updates when one comes back from another set: the file that is still there, or what was made of it before a
         reload."""
-        if source != "own":
-            return gr.skip()
-        if file is None and restored and restored[0] == source:
+        if file is None and restored and restored[0] == "own":
             return self.session.with_facts(restored[1])
         return self.read(file, *chosen)
 

@@ -61,7 +61,7 @@ class Driven:
     def values(self) -> list[gr.Component]:
         """Everything whose value is set aside and put back."""
         session = self.session
-        states = [session.facts, session.scorings, session.known, session.anchors, self.follower.run_id]
+        states = [*session.of_the_set, session.anchors, self.follower.run_id]
         inputs = [self.facts.search, self.facts.notes, self.pressure.what_if, self.pressure.confidence]
         return [*states, *inputs, *self.question]
 

@@ -12,7 +12,6 @@ import gradio as gr
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import FactSet
-from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -58,9 +57,7 @@ class Guide:
             card.own: (tab, *values),
             card.kept: _remembered(kept, run),
             session.touring: True,
-            session.facts: pair,
-            session.scorings: (given(pair.forget),),
-            session.known: {},
+            **session.with_facts(pair),
             **self._anchored((RARE_ANCHOR, POPULAR_ANCHOR)),
             self.driven.facts.source: gr.Radio(interactive=False, label=texts.TOUR_SOURCE),
             self.driven.facts.search: "",
@@ -99,7 +96,7 @@ class Guide:
         back[probe.fact] = fact_choices(self.worker, name, back[probe.group], fact)
         anchored = self._anchored(back[session.anchors])
         if not _is_tours(facts):
-            for state in (session.facts, session.scorings, session.known, self.driven.facts.notes):
+            for state in (*session.of_the_set, self.driven.facts.notes):
                 del back[state]
         return back | {
             **anchored,

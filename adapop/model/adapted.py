@@ -22,6 +22,7 @@ from transformers.utils import ModelOutput
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
+from adapop.model.generation import can_drop_rows, greedy
 from adapop.model.out_of_memory import in_pieces
 from adapop.model.packing import dealt, packs, read_as
 from adapop.model.scored import JointPass, Scored
@@ -227,7 +228,10 @@ class AdaptedModel:
 
     def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
         """The text that the model generates after each prompt."""
-        read = to_continue(prompts, self.tokenizer.pad_token_id, self.device)
+        read, base = to_continue(prompts, self.tokenizer.pad_token_id, self.device), self.network.get_base_model()
+        if not drawn and can_drop_rows(base):
+            written = greedy(self.network, base, read, max_new_tokens)
+            return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
         output = self.network.generate(
             **read,
             max_new_tokens=max_new_tokens,

@@ -114,6 +114,11 @@ def _run_commands(commands) -> None:
     run.add_argument("--precision", choices=CHOICES["precision"], help="of the frozen weights")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
     run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")
+    run.add_argument(
+        "--frames",
+        type=int,
+        help="how often an epoch it is recorded where each fact stands; default 1, sandbox 2; 0: never",
+    )
     run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")
     run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")

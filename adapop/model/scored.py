@@ -42,6 +42,14 @@ class Scored:
         weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
+    def confidence(self, batch: AnswerTokens) -> list[tuple[float, int]]:
+        """Of each row of the batch (probability of the answer, [0, 1]: the geometric mean over its content tokens; rank
+        of its first token among all, 1 is the most likely). Needs logits."""
+        p = (-self.row_mean(self.nll, batch.content)).exp()
+        first = batch.place == 0
+        rank = 1 + (self.logits[first] > self.gold[first].unsqueeze(1)).sum(1)
+        return list(zip(p.tolist(), rank.tolist()))
+
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
         """The results of `batch`, whose tokens and rows begin at these indices of the joint pass."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)

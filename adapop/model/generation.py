@@ -1,14 +1,16 @@
-"""Greedy replies to many prompts at once, without the work for those that are finished.
+"""Replies to many prompts at once; greedy ones without the work for those that are finished.
 
 transformers' `generate` computes every row of a batch until the last one ends. Where a model keeps nothing but keys and
 values of what it has read, a finished row can be taken out; the text is the same.
 """
 
+from collections.abc import Sequence
 from inspect import signature
 
 import torch
+from peft import PeftModel
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 TAKEN_OUT = 1 / 4  # of the rows must be finished before they are: to take them out copies the rest
@@ -21,18 +23,42 @@ def can_drop_rows(base: PreTrainedModel) -> bool:
     return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in _cache(base).layers)
 
 
-@torch.no_grad()
-def greedy(network: torch.nn.Module, base: PreTrainedModel, read: dict[str, Tensor], most: int) -> list[list[int]]:
-    """The ids that the model writes after each prompt, without the id that ended it.
+def replies(
+    network: PeftModel, read: dict[str, Tensor], most: int, pad_id: int, seen: Sequence[LogitsProcessor], **drawn
+) -> Tensor | list[list[int]]:
+    """The ids that a model writes after each prompt: greedy, or sampled if `drawn` is given.
 
-    network: the base, or what wraps it. read: as from `tokens.to_continue`. most: tokens a reply.
+    read: as from `tokens.to_continue`. most: tokens a reply. seen: what looks at the logits of the first token, and
+    maybe of later ones. drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
+    """
+    base = network.get_base_model()
+    if not drawn and can_drop_rows(base):
+        return greedy(network, base, read, most, seen)
+    drawn = {"do_sample": bool(drawn), **drawn}
+    output = network.generate(
+        **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(seen), **drawn
+    )
+    return output[:, read["input_ids"].shape[1] :]
+
+
+@torch.no_grad()
+def greedy(
+    network: torch.nn.Module,
+    base: PreTrainedModel,
+    read: dict[str, Tensor],
+    most: int,
+    seen: Sequence[LogitsProcessor] = (),
+) -> list[list[int]]:
+    """The ids that a model writes after each prompt, without the id that ended it.
+
+    network: the base, or what wraps it. The others: as for `replies`.
     """
     ids, mask, cache = read["input_ids"], read["attention_mask"], _cache(base)
     ends = {*(base.generation_config.eos_token_id or ())}
     written: list[list[int]] = [[] for _ in ids]
     rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
     positions = (mask.cumsum(1) - 1).clamp(min=0)
-    for _ in range(most):
+    for step in range(most):
         output = network(
             input_ids=ids,
             attention_mask=mask,
@@ -41,7 +67,10 @@ def greedy(network: torch.nn.Module, base: PreTrainedModel, read: dict[str, Tens
             use_cache=True,
             logits_to_keep=1,
         )
-        chosen = output.logits[:, -1].argmax(-1)
+        logits = output.logits[:, -1].float()
+        for look in seen if step == 0 else ():
+            look(ids, logits)
+        chosen = logits.argmax(-1)
         for place, token in enumerate(chosen.tolist()):
             open_[place] = open_[place] and token not in ends
             if open_[place]:

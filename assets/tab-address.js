@@ -1,0 +1,12 @@
+(tab) => {
+  // the tab stands in the address, so that a copied one, or a reload, comes back to it; the Story's step says so itself
+  document.body.dataset.tab = tab;
+  const here = new URL(window.location.href);
+  if (tab === 'story') here.searchParams.delete('tab');
+  else {
+    here.searchParams.set('tab', tab);
+    for (const name of ['story', 'epoch', 'pin']) here.searchParams.delete(name);
+  }
+  if (tab === 'story' && document.body.dataset.story > 1) here.searchParams.set('story', document.body.dataset.story);
+  history.replaceState(history.state, '', here);
+}

@@ -159,7 +159,7 @@ def _look_commands(commands) -> None:
 
 def _sandbox_commands(commands) -> None:
     shipped = commands.add_parser("sandbox", help="the model we ship: build it, or show what it knows")
-    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus")
+    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples")
     build = _command(parts, "build", sandbox.build, "pretrain the sandbox model from nothing", False)
     build.add_argument("--seed", type=int, default=0)
     build.add_argument(
@@ -175,6 +175,9 @@ def _sandbox_commands(commands) -> None:
     corpus = _command(parts, "corpus", sandbox.corpus, "write the pretraining corpus as text, an example a line", False)
     corpus.add_argument("--out", type=Path, required=True)
     corpus.add_argument("--seed", type=int, default=0)
+
+    examples = _command(parts, "examples", sandbox.examples, "make the four runs that ship again, seed 0", False)
+    examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
     bench.add_options(_command(commands, "bench", bench.bench, "experiments on the sandbox, and its speed", False))
 

@@ -24,7 +24,7 @@ from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
 from adapop.model.out_of_memory import in_pieces
 from adapop.model.packing import dealt, packs, read_as
-from adapop.model.scored import JointPass, Scored
+from adapop.model.scored import FirstToken, JointPass, Scored
 from adapop.model.tokens import AnswerTokens, Row, collate, to_continue
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
@@ -209,11 +209,17 @@ class AdaptedModel:
         drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
         """
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        rows = [Row(prompt, (), place) for place, prompt in enumerate(prompts)]
+        return [text for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
+
+    @torch.no_grad()
+    def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int = MOST_ROWS, **drawn) -> list[tuple]:
+        """As `generate`: of each row (reply, *`FirstToken` of its answer); (reply,) of rows without an answer."""
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        pieces = self.in_pieces([prompts[i] for i in order], batch, write)
-        return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
+        pieces = self.in_pieces([rows[i] for i in order], batch, write)
+        return [found for _, found in sorted(zip(order, chain.from_iterable(pieces)))]
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
         """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`.
@@ -225,21 +231,28 @@ class AdaptedModel:
     def _limit_rows(self, rows: int) -> None:
         self.most_rows = rows
 
-    def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
-        """The text that the model generates after each prompt."""
-        read = to_continue(prompts, self.tokenizer.pad_token_id, self.device)
+    def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
+        read = to_continue([row.prompt for row in rows], self.tokenizer.pad_token_id, self.device)
+        seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         output = self.network.generate(
             **read,
             max_new_tokens=max_new_tokens,
             pad_token_id=self.tokenizer.pad_token_id,
+            logits_processor=seen,
             **{"do_sample": bool(drawn), **drawn},
         )
         written = output[:, read["input_ids"].shape[1] :]
-        return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
+        texts = [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
+        return list(zip(texts, *(column for each in seen for column in each.found)))
+
+    @property
+    def gpus(self) -> range:
+        """The GPUs that its random numbers may come from, none on the CPU."""
+        return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
 
     def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
         """Sampled replies, see `generate`; the same for the same seed. Does not change torch's global random state."""
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from transformers import LogitsProcessor
 
 from adapop.model.tokens import AnswerTokens
 
@@ -62,6 +63,24 @@ class Scored:
             None if self.states is None else self.states[:, tokens],
             self.gold[tokens],
         )
+
+
+class FirstToken(LogitsProcessor):
+    """How likely each reply of a batch was to begin with a given token; what is generated stays as it is."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        """tokens: id of a token for each reply."""
+        self._tokens = tokens
+        self.found: tuple[list[float], list[int]] = ([], [])
+        """(probabilities, ranks) of the tokens, 1 is the most likely; a value for each reply."""
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """The scores unchanged. They are logits in float32, [B, V]."""
+        if not self.found[0]:
+            gold = scores.gather(1, torch.tensor(self._tokens, device=scores.device).unsqueeze(1))
+            p = (gold - scores.logsumexp(1, keepdim=True)).exp()
+            self.found = p.squeeze(1).tolist(), (1 + (scores > gold).sum(1)).tolist()
+        return scores
 
 
 class JointPass:

@@ -197,9 +197,9 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet, recording: Recording | 
 
 
 def _measured_quickly(run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording) -> Event:
-    rows, answers = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
-    recording.after_epoch(event, answers)
-    return run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, rows))))
+    found = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
+    recording.after_epoch(event, found)
+    return run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, found.rows))))
 
 
 def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:

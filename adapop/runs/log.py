@@ -42,11 +42,14 @@ def frames_of(path: Path) -> tuple[frames.Frame, ...]:
     Raises:
         RunError: a line does not read.
     """
-    return _read(path, frames.from_json, tuple)
+    return _read(path, frames.from_json, tuple, "Delete this file: the run needs it for nothing else.")
 
 
 def _read(
-    path: Path, from_json: Callable[[str], Line], whole: Callable[[Iterator[Line]], Iterable[Line]]
+    path: Path,
+    from_json: Callable[[str], Line],
+    whole: Callable[[Iterator[Line]], Iterable[Line]],
+    fix: str = "Start the run again.",
 ) -> tuple[Line, ...]:
     try:
         about = path.stat()
@@ -58,19 +61,19 @@ def _read(
     seen, found = kept.last
     if seen != now:
         with reading(path):
-            found = tuple(whole(_lines(path, about.st_size, from_json)))
+            found = tuple(whole(_lines(path, about.st_size, from_json, fix)))
         kept.last = now, found
     return found
 
 
-def _lines(path: Path, size: int, from_json: Callable[[str], Line]) -> Iterator[Line]:
+def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
     """What the file's first bytes say, so many as it had when it was looked at."""
     *lines, _torn = path.read_bytes()[:size].split(b"\n")  # bytes: a line may be torn inside a character
     for number, line in enumerate(lines, start=1):
         try:
             yield from_json(line.decode())
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise RunError(f"{path}, line {number} does not read ({error}).", "Start the run again.") from None
+            raise RunError(f"{path}, line {number} does not read ({error}).", fix) from None
 
 
 def _in_time(said: Iterator[events.Event]) -> Iterator[events.Event]:

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.tokens import Row, encode_facts
-from adapop.probes.measure import confidence
+from adapop.probes.measure import Quick, confidence
+from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.runs import files
 from adapop.runs.run import FRAMES, Run
 from adapop.training import frames
@@ -51,22 +52,25 @@ class Recording:
         if event.step in self.due and event.step < self.trainer.steps:
             self._write((event.epoch - 1) * self.trainer.steps + event.step, self._scores(["forget"]))
 
-    def after_epoch(self, event: EpochDone, answers: Sequence[str]) -> None:
-        """Records where all facts stand. answers: those to the facts to forget."""
+    def after_epoch(self, event: EpochDone, measured: Quick) -> None:
+        """Records where all facts stand. measured: what was found out meanwhile."""
         if self.due:
-            retained = {"retain": self.trainer.retained} if self.trainer.retained else {}
-            scores = self._scores([name for name in self.rows if name not in retained]) | retained
-            ordered = {name: scores[name] for name in self.rows if name in scores}
-            self._write(event.epoch * self.trainer.steps, ordered, tuple(answer[:FIRST] for answer in answers))
+            seen = {"forget": measured.confidence[DIRECT], "reworded": measured.confidence[REWORDED]}
+            scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
+            self._write(event.epoch * self.trainer.steps, scores, tuple(text[:FIRST] for text in measured.answers))
             files.sync(self.path)  # what is recorded of an epoch is on the disk before its checkpoint is
 
     def _encoded(self, facts: Sequence[Fact]) -> list[Row]:
         return encode_facts(self.trainer.model.tokenizer, facts, self.trainer.config.system)
 
-    def _scores(self, names: Sequence[str]) -> dict[str, Scores]:
-        """Of the groups that have members. They are read together."""
-        found = iter(confidence(self.trainer.model, [row for name in names for row in self.rows[name]]))
-        return {name: Scores(*zip(*(next(found) for _ in self.rows[name]))) for name in names if self.rows[name]}
+    def _scores(self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None) -> dict[str, Scores]:
+        """Of the groups that have members. What is not known is read, all together."""
+        found = {name: list(known.get(name) or [None] * len(self.rows[name])) for name in names if self.rows[name]}
+        unknown = [(name, place) for name, seen in found.items() for place, one in enumerate(seen) if one is None]
+        read = confidence(self.trainer.model, [self.rows[name][place] for name, place in unknown])
+        for (name, place), one in zip(unknown, read):
+            found[name][place] = one
+        return {name: Scores(*zip(*seen)) for name, seen in found.items()}
 
     def _write(self, step: int, scores: dict[str, Scores], answers: tuple[str, ...] = ()) -> None:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):

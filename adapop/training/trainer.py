@@ -27,7 +27,6 @@ from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone
 from adapop.training.forget_set import ForgetSet
-from adapop.training.frames import Scores
 from adapop.training.gradient import StepGradient, StepSeen
 from adapop.training.pass_size import rows_that_fit
 from adapop.training.processes import ALONE, Ranks, step_gradient
@@ -82,8 +81,8 @@ class Trainer:
             weight_decay=config.weight_decay,
             fused=model.device.type == "cuda" or None,  # on the CPU torch's own choice, whose rounding is recorded
         )
-        self.retained: Scores | None = None
-        """How the retain set stood when its loss was last taken; None before, and where it is not: `retain_signal`."""
+        self.retained: list[tuple[float, int]] | None = None
+        """`Scored.confidence` of the retain set, as its loss was last taken; None where it is not: `retain_signal`."""
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -143,7 +142,7 @@ class Trainer:
                 "The adapter of the last saved epoch is kept. Lower the learning rate.",
             )
         found = dict(chain.from_iterable(each for _, each in parts))
-        self.retained = Scores(*zip(*(found[row.fact] for row in self.retain)))
+        self.retained = [found[row.fact] for row in self.retain]
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:

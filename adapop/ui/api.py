@@ -3,7 +3,8 @@
 Facts come as the name of a set (sandbox, pair, invented, duet, rwku) or as a list of rows like those of an upload:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
 a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`, `frames` and
-`report` take a read-only link to it as well. The docstrings are the documentation, for people who have only the page.
+`report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships. The docstrings
+are the documentation, for people who have only the page.
 """
 
 import inspect
@@ -29,6 +30,7 @@ from adapop.popularity.judge import judge_from_environment
 from adapop.popularity.wikidata import Wikidata
 from adapop.probes.verdict import verdict
 from adapop.progress import Progress
+from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
@@ -239,7 +241,7 @@ class Api:
         """
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
-        found = self._run(run)
+        found = example_of(run) or self._run(run)
         if found.last_epoch is None:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
         if not prompt:

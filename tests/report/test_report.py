@@ -269,8 +269,9 @@ def table(path):
 def test_archive_holds_everything_and_nothing_else(archive):
     names = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()} - {"run.zip"}
     assert names == {
-        "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv", "config.json",
-        "command.txt", "requirements.txt", "adapter/adapter_config.json", "adapter/adapter_model.safetensors",
+        "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
+        "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
+        "adapter/adapter_model.safetensors",
     }  # fmt: skip
 
 

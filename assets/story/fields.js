@@ -1,6 +1,5 @@
 // Steps 2, 4 and 5: the field of one recording, or of two side by side, under one scrubber. Alone it shows the facts asked as
 // trained, two show them asked in other words, as their gap is measured.
-const TIMES_READ = 0.25; // of a score: how often the model read the fact; adapop/facts/world/world.py
 
 // the same recording, asked in other words: at the moments when that was asked
 function inOtherWords(run) {
@@ -15,7 +14,7 @@ function fieldsOf(host, story, state, names) {
   const fields = shown.map((motion, place) => {
     const place_ = el("div"), title = story.names[names[place]];
     row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gaps[place] : null, place_));
-    return makeField(place_, story.facts, motion, { name: title, per: TIMES_READ, across: "times the model read the fact", up: two ? "how sure, asked in other words" : undefined, onpin: (fact) => pinned(fact, place) });
+    return makeField(place_, story.facts, motion, { name: title, per: story.read, across: "times the model read the fact", up: two ? "how sure, asked in other words" : undefined, onpin: (fact) => pinned(fact, place) });
   });
   const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onend: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
   row.querySelectorAll(":scope > div").forEach((side, place) => side.append(two ? fields[place].table : ""));

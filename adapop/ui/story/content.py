@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
+from adapop.facts.world.world import EXPOSURES_PER_SCORE
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow
 from adapop.probes.verdict import KNOWN_FROM, fact_verdict
 from adapop.report import recorded
@@ -48,6 +49,7 @@ def story() -> dict:
         "command": COMMAND,
         "steps": words.steps(rare, popular),
         "names": texts.STORY_NAMES,
+        "read": EXPOSURES_PER_SCORE,
         "facts": field.dots(facts),
         "runs": fields,
         "pair": field.dots((rare, popular)) | field.motion(frames) | {

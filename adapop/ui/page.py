@@ -85,8 +85,7 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("5 Compare", id="compare") as compare_tab:
                 compare.build(worker, session, missing, run_id, contest)
 
-        every_tab = story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab
-        for tab in every_tab:
+        for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
 
         def opened(name: str, request: gr.Request):
@@ -99,8 +98,8 @@ def build(worker: Worker) -> gr.Blocks:
             elif named:
                 gr.Warning(texts.LINK_GONE)
             changes = {run_id: name, **screen.show(worker, name)}
-            if (tab := _first_tab(worker, request.query_params, name)) in [each.id for each in every_tab]:
-                changes[tabs] = gr.Tabs(selected=tab)
+            if _opens_on_run(worker, request.query_params, name):
+                changes[tabs] = gr.Tabs(selected="run")
             return changes | ({own: last} if name != last and may_control(worker, last) else {})
 
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
@@ -120,15 +119,13 @@ def _way_back(worker: Worker, name: str, own: str) -> gr.Button:
     return gr.Button(visible=known_run(worker, name) is None and known_run(worker, own) is not None)
 
 
-def _first_tab(worker: Worker, query: Mapping[str, str], name: str) -> str | None:
-    """The id of the tab that the page opens with, None for the Story: the one that the address names, Run for a run
-    that it names or that is under way. It comes from the address, so it may be any text. name: of the run shown."""
-    if "run" in query:
-        return "run" if shown_run(worker, query["run"]) else None
-    if "tab" in query or "story" in query:
-        return query.get("tab")
+def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
+    """Whether the page opens on Run: for a run that the address names, and for one that is under way where the address
+    names no place. name: of the run shown."""
+    if query.get("run"):
+        return shown_run(worker, query["run"]) is not None
     now, _, _ = run.seen_of(worker, name, "ready")
-    return "run" if now.ticking else None
+    return now.ticking and not {"tab", "story"} & set(query)
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:

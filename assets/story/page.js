@@ -7,8 +7,11 @@ const state = { epoch: number("epoch", 0, 100) ?? 0, pin: Math.floor(number("pin
 const made = [];
 let current = -1;
 
-function openTab(name) {
-  [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.includes(name))?.click();
+// the tabs take a moment to be laid out
+function openTab(name, tries = 40) {
+  const tab = [...document.querySelectorAll("[role=tab]")].find((one) => one.checkVisibility() && one.textContent.toLowerCase().includes(name));
+  if (tab) tab.click();
+  else if (tries) setTimeout(openTab, 50, name, tries - 1);
 }
 
 const progress = el("nav", { class: "progress", "aria-label": "Steps of the Story" }, ...story.steps.map(([headline], step) =>
@@ -59,4 +62,6 @@ function turn(event) {
 }
 
 document.addEventListener("keydown", turn);
+// a copied address, or a reload, comes back to its tab
+if (/^(facts|pressure|run|probe|compare)$/.test(given.get("tab"))) openTab(given.get("tab"));
 go((number("story", 1, COUNT) ?? 1) - 1, given.has("epoch"));

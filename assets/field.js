@@ -3,7 +3,7 @@
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 46 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
-function makeField(host, facts, motion, { name, per = 1, across = "popularity", up: upwards = "how sure of the right answer", onpin = () => {} }) {
+function makeField(host, facts, motion, { name, per = 1, across = "popularity", asked = "", onpin = () => {} }) {
   const count = facts.score.length, many = count > 2000, radius = many ? 1.6 : count > 600 ? 3 : 4.2;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
   const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
@@ -21,7 +21,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    height = clamp(Math.round(width * 0.4), 250, 400);
+    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, 400);
     const ratio = devicePixelRatio || 1;
     canvas.width = width * ratio;
     canvas.height = height * ratio;
@@ -83,7 +83,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
         if (power * times > low * per && power * times < high * per) pen.fillText((power * times).toLocaleString("en-US"), across_((power * times) / per), height - 26);
     pen.fillText(`${across} →`, MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
     pen.textAlign = "left";
-    pen.fillText(`↑ ${upwards}`, 4, 14);
+    pen.fillText(`↑ how sure of the right answer${asked}`, 4, 14);
   }
 
   function mean(pen, tier) {
@@ -160,7 +160,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
     if (at < 0) return;
     const [reply, when] = said(motion, epoch, at), sure = probability(motion, epoch, at);
     const says = reply ? el("span", {}, `It says, ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
-    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)}: ${upwards}`));
+    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
   }
 
   function pin(fact, told = true) {
@@ -203,7 +203,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
       return to;
     };
     const to = { ArrowRight: () => here + 1, ArrowLeft: () => here - 1, ArrowUp: () => column(1), ArrowDown: () => column(-1), Home: () => 0, End: () => count - 1 }[event.key];
-    if (to) (point(order[clamp(at < 0 ? 0 : to(), 0, count - 1)]), (heard.textContent = [...tip.children].map((line) => line.textContent).join(". ")));
+    if (to) (point(order[clamp(to(), 0, count - 1)]), (heard.textContent = [...tip.children].map((line) => line.textContent).join(". ")));
     else if (event.key === "Enter" && at >= 0) pin(at);
     else if (event.key === "Escape" && at >= 0) point(-1);
     else return;

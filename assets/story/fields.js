@@ -10,11 +10,12 @@ function inOtherWords(run) {
 function fieldsOf(host, story, state, names) {
   const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = two ? runs.map(inOtherWords) : runs, row = el("div", { class: two ? "beside" : "" });
   const gaps = runs.map(() => el("p", { class: "gap" })), finding = el("p", { class: "outcome" });
+  host.classList.toggle("two", two);
   host.append(two ? row : finding, two ? "" : row);
   const fields = shown.map((motion, place) => {
     const place_ = el("div"), title = story.names[names[place]];
     row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gaps[place] : null, place_));
-    return makeField(place_, story.facts, motion, { name: title, per: story.read, across: "times the model read the fact", up: two ? "how sure, asked in other words" : undefined, onpin: (fact) => pinned(fact, place) });
+    return makeField(place_, story.facts, motion, { name: title, per: story.read, across: "times the model read the fact", asked: two ? ", asked in other words" : "", onpin: (fact) => pinned(fact, place) });
   });
   const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onend: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
   row.querySelectorAll(":scope > div").forEach((side, place) => side.append(two ? fields[place].table : ""));
@@ -78,6 +79,6 @@ function popularityStep(host, story, state) {
 function scoresStep(host, story, state) {
   const both = fieldsOf(host, story, state, ["adapop", "shuffled"]);
   host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("h3", {}, "What it costs"), el("ul", { class: "costs" }, ...story.costs.map((line) => el("li", {}, line))),
-    el("p", { class: "by" }, "Costs: mean of several seeds, recorded by ", el("code", {}, story.costs_by)));
+    el("p", { class: "by" }, `Costs: mean of ${story.costs_over}, recorded by `, el("code", {}, story.costs_by)));
   return both;
 }

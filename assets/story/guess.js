@@ -1,4 +1,6 @@
 // Step 1: a guess on two facts, answered at once by the recording.
+const BAR = 90; // pixels at the foot of the window that the buttons for back and forth cover
+
 function guessStep(host, story, state) {
   const pair = story.pair, end = pair.epoch[pair.epoch.length - 1];
   let guess = null, told = false;
@@ -24,6 +26,7 @@ function guessStep(host, story, state) {
     control.classList.remove("hidden");
     cards.classList.add("played"); // from now on the bars follow the recording
     outcome.textContent = `You say ${pair.title[fact]}. Let’s see …`;
+    if (outcome.getBoundingClientRect().bottom > innerHeight - BAR) cards.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
     scrubber.pause();
     scrubber.place(0);
     scrubber.play();
@@ -32,6 +35,7 @@ function guessStep(host, story, state) {
   function answer() {
     told = true;
     const right = pair.first === null ? "A tie." : guess === pair.first ? "You were right." : "It was the other one.";
+    setTimeout(() => outcome.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" }));
     outcome.replaceChildren(el("b", {}, guess === null ? "" : `${right} `), pair.outcome);
   }
 

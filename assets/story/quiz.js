@@ -42,6 +42,7 @@ function quizStep(host, story) {
     asked++;
     right += which === chosen.outcome;
     for (const fate of fates.children) fate.disabled = true;
+    facts.querySelector(".chosen").disabled = true; // it is known by now
     const answer = story.facts.answer[chosen.fact];
     const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
       el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));

@@ -61,6 +61,7 @@ def story() -> dict:
         "control": words.gap_came_back(gaps),
         "costs": words.costs(recorded.results()),
         "costs_by": recorded.COMMAND,
+        "costs_over": next(one.seeds for one in recorded.results() if one.method == "adapop"),
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
     }  # fmt: skip
@@ -80,8 +81,8 @@ def left(run: Run) -> list[tuple[int, float, float]]:
 
 def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:
     """Pairs of a rarer and a more popular fact that no longer answer the trained question, of one relation where there
-    are two, those that fared differently first. Of each: its place in the set, the outcome (see `OUTCOMES`), and what
-    was asked and said."""
+    are two; those that fared differently and are of different tiers come first. Of each: its place in the set, the
+    outcome (see `OUTCOMES`), and what was asked and said."""
     rows: dict[str, list[ProbeRow]] = {}
     for row in found:
         if isinstance(row, ProbeRow) and row.group == "forget":
@@ -96,7 +97,12 @@ def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:
     paired = {entry["fact"] for pair in pairs for entry in pair}
     alone = [entry for of in asked.values() for entry in of if entry["fact"] not in paired]
     pairs += _ends(sorted(alone, key=lambda entry: facts[entry["fact"]].score or 0.0))
-    return sorted(pairs, key=lambda pair: pair[0]["outcome"] == pair[1]["outcome"])[:MOST_PAIRS]
+    return sorted(pairs, key=lambda pair: _alike(facts, *pair))[:MOST_PAIRS]
+
+
+def _alike(facts: Sequence[Fact], first: dict, second: dict) -> tuple[bool, bool]:
+    """Whether two facts fared alike, and whether they are of one tier."""
+    return first["outcome"] == second["outcome"], facts[first["fact"]].tier == facts[second["fact"]].tier
 
 
 def _ends(entries: Sequence[dict]) -> list[list[dict]]:

@@ -61,7 +61,7 @@ def story() -> dict:
         "control": words.gap_came_back(gaps),
         "costs": words.costs(recorded.results()),
         "costs_by": recorded.COMMAND,
-        "costs_over": next(one.seeds for one in recorded.results() if one.method == "adapop"),
+        "costs_over": next(one.seeds for one in recorded.results() if (one.method, one.preset) == ("adapop", "paper")),
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
     }  # fmt: skip

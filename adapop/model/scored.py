@@ -106,3 +106,10 @@ class JointPass:
             self._made = wanted, score(self.whole)
         made, scored = self._made
         return scored.part(batch, token, row) if made[:2] == wanted[:2] and made[2] >= wanted[2] else None
+
+
+def pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
+    """Mean over layers and over each row's answer positions, [B, D]."""
+    tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
+    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
+    return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

@@ -132,8 +132,9 @@ def open_tab(page, name: str) -> None:
 
 
 def state_is(page, *states: str, seconds: int = 240) -> None:
-    """Waits until the run strip shows one of the states."""
-    page.wait_for_selector(", ".join(f"#strip .strip.{state}" for state in states), timeout=seconds * SECOND)
+    """Waits until the run strip says one of the states; on the Story it is out of sight while there is no run."""
+    strips = ", ".join(f"#strip .strip.{state}" for state in states)
+    page.wait_for_selector(strips, state="attached", timeout=seconds * SECOND)
 
 
 def says(page, place: str, *texts: str) -> None:

@@ -33,7 +33,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
 
   function paint() {
     const style = getComputedStyle(host), of = (variable) => style.getPropertyValue(variable).trim();
-    ink = { text: of("--ink"), soft: of("--soft"), paper: of("--paper"), accent: of("--accent"), unknown: of("--soft") };
+    ink = { text: of("--ink"), soft: of("--soft"), paper: of("--paper"), pin: of("--pin"), unknown: of("--soft") };
     for (const tier of TIERS.slice(0, 3)) ink[tier] = of(`--tier-${tier}`);
     ink.font = `13px ${style.fontFamily}`;
     draw();
@@ -113,7 +113,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
   // where the pinned fact has been so far, with a dot where an epoch ended
   function path(pen) {
     const [now] = between(motion, epoch), x = xs[pinned];
-    pen.strokeStyle = pen.fillStyle = ink.accent;
+    pen.strokeStyle = pen.fillStyle = ink.pin;
     pen.lineWidth = 2;
     pen.beginPath();
     pen.moveTo(x, up(motion.p[0][pinned] / 1000));
@@ -132,7 +132,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
   }
 
   function ring(pen, fact) {
-    pen.strokeStyle = ink.accent;
+    pen.strokeStyle = ink.pin;
     pen.lineWidth = 2.5;
     pen.beginPath();
     pen.arc(xs[fact], ys[fact], radius + 4, 0, 7);

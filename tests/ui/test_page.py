@@ -62,14 +62,6 @@ def test_a_set_and_its_hash_come_in_one_answer(demo):
     assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()
 
 
-def test_what_the_tour_s_card_says_is_answered_in_turn(demo):
-    """The text of a card that was left would stand on the next one."""
-    text = next(block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "tour-text")
-    writing = [event for event in demo.fns.values() if text in event.outputs]
-    assert len(writing) > 5
-    assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
-
-
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
     assert len(hidden) > 50

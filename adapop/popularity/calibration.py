@@ -96,16 +96,27 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
     return said
 
 
-def in_words(rare: float, popular: float) -> str:
-    """What the exponents of the rarest and the most popular fact mean, in one or two sentences with numbers."""
+def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
+    """What the exponents of the rarest and the most popular fact mean, in one or two sentences with numbers. every:
+    those of all facts, which may be spread where the two are alike: under scores that lie."""
+    if rare == popular == 0:
+        return "Every fact has β = 0: none is let go as it fades, and the push only grows, so the model breaks."
+    least, most = min((rare, popular, *every)), max((rare, popular, *every))
+    if least == most:
+        return f"Every fact has β = {rare:.2f}: popularity cannot matter here."
     if max(rare, popular) < BARELY * min(rare, popular):
-        return f"β only runs from {rare:.2f} to {popular:.2f}: this is close to one fixed β for all."
+        if most >= BARELY * least:
+            return (
+                f"β runs from {least:.2f} to {most:.2f}, but not by popularity: the rarest fact has {rare:.2f} and the "
+                f"most popular {popular:.2f}."
+            )
+        return f"β only runs from {least:.2f} to {most:.2f}: this is close to one fixed β for all."
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
     return (
-        f"When the model is down to p = {FADED:g} on both, the {stronger} fact (β = {small:.2f}) is still pushed "
+        f"When the model is down to p = {FADED:.0%} on both, the {stronger} fact (β = {small:.2f}) is still pushed "
         f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f}). The push is strongest at "
-        f"p = {peak(large):.2f} for the {weaker} and only at p = {peak(small):.2f} for the {stronger}."
+        f"p = {peak(large):.0%} for the {weaker} and only at p = {peak(small):.0%} for the {stronger}."
     )
 
 

@@ -16,7 +16,7 @@ from adapop.runs import files
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
-from adapop.ui.access import known_run, may_control, shown_run
+from adapop.ui.access import may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
@@ -103,14 +103,16 @@ def build(worker: Worker) -> gr.Blocks:
             elif named:
                 gr.Warning(texts.LINK_GONE)
             changes = {run_id: name, **screen.show(worker, name)}
+            now, _, _ = run.seen_of(worker, name, "ready")
+            if name == named or now.ticking:
+                changes[tabs] = gr.Tabs(selected="run")
             return changes | ({own: last} if name != last and may_control(worker, last) else {})
 
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
-        shown = [run_id, own, *screen.shown]
+        shown = [run_id, own, tabs, *screen.shown]
         demo.load(opened, [run_id, tour_card.kept], shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
-        # the way back to this browser's own run is there while the page shows another, and its own still exists
-        offered = partial(_way_back, worker)
-        gr.on([demo.load, run_id.change], offered, [run_id, own], back, **EACH)
+        # the way back to this browser's own run, or to none, is there while the page shows another
+        gr.on([demo.load, run_id.change], partial(_way_back, worker), run_id, back, **EACH)
         back.click(lambda own: (own, run.UNSEEN, gr.Timer(active=True)), own, [run_id, follower.seen, timer], **QUIET)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
@@ -118,8 +120,8 @@ def build(worker: Worker) -> gr.Blocks:
     return demo
 
 
-def _way_back(worker: Worker, name: str, own: str) -> gr.Button:
-    return gr.Button(visible=known_run(worker, name) is None and known_run(worker, own) is not None)
+def _way_back(worker: Worker, name: str) -> gr.Button:
+    return gr.Button(visible=shown_run(worker, name) is not None and not may_control(worker, name))
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:

@@ -69,6 +69,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
 
     for anchor in anchors:
         anchor.change(_mapped, anchors, session.anchors, **IN_TURN)
+        gr.on([anchor.blur, anchor.submit], _put_back, [session.anchors, *anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
@@ -92,17 +93,28 @@ def _anchor_inputs() -> list[gr.Number]:
 
 
 def _mapped(*values: float | None):
-    """The anchors, unless they fix none: then the last good one stays, and a toast says why."""
+    """The anchors, unless they fix none, as while one is being typed: then the last good ones stay."""
+    return gr.skip() if _doubt(*values) else (values[:2], values[2:])
+
+
+def _put_back(good, *values: float | None):
+    """The boxes as they are, or with the anchors that count where those in the boxes fix none; a toast says why."""
+    doubt = _doubt(*values)
+    if not doubt:
+        return gr.skip()
+    gr.Warning(f"{doubt} The last anchors that did are back.")
+    return [value for anchor in good for value in anchor]
+
+
+def _doubt(*values: float | None) -> str:
+    """Why four numbers fix no curve, empty if they do."""
     if None in values:
-        gr.Warning("An anchor is empty. Fill it, or press Paper's anchors.")
-        return gr.skip()
-    anchors = (values[:2], values[2:])
+        return "An anchor is empty."
     try:
-        anchored(*anchors)
+        anchored(values[:2], values[2:])
     except ConfigError as error:
-        gr.Warning(str(error))
-        return gr.skip()
-    return anchors
+        return str(error)
+    return ""
 
 
 def _remembered(kept: object):
@@ -139,7 +151,8 @@ def pictures(
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
     ends = {name: beta(used[ranked[place].id]) for name, place in named.items()} if ranked else {}
-    said = in_words(ends["rarest"], ends["most popular"]) if ends else "No fact has a score yet."
+    exponents = [beta(used[fact.id]) for fact in scored]
+    said = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
     curve = {
         "points": [[fact.score, used[fact.id], fact.tier, _name(fact, used[fact.id], beta)] for fact in chosen],
         "rare": list(anchors[0]),
@@ -156,7 +169,7 @@ def pictures(
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     push = relative = figures.empty("needs facts with scores")
     if ends:
-        said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
+        said = "\n\n".join([said, *_at(ends, confidence), f"β = {beta.a:.4g} · score^−{beta.b:.4g}"])
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
     return dict(curve=curve, table=table, words=said, warnings=listed, push=push, relative=relative)
 
@@ -167,13 +180,15 @@ def _name(fact: Fact, used: float, beta: BetaMap) -> str:
     return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
 
 
-def _at(ends: dict[str, float], confidence: float) -> str:
-    """How hard AdaPop pushes the two ends at the slider's confidence, against WGA."""
+def _at(ends: dict[str, float], confidence: float) -> list[str]:
+    """How hard the two ends are pushed at the slider's confidence, against WGA; nothing where they are WGA's."""
+    if set(ends.values()) == {1.0}:
+        return []
     rare, popular = (confidence ** (ends[name] - 1) for name in ("rarest", "most popular"))
-    return (
-        f"At p = {confidence:.2f} the most popular fact is pushed **{popular:,.2f} times** as hard as under WGA, "
+    return [
+        f"At p = {confidence:.0%} the most popular fact is pushed **{popular:,.2f} times** as hard as under WGA, "
         f"the rarest **{rare:,.2f} times**."
-    )
+    ]
 
 
 def _quantiles(facts: FactSet | None):

@@ -60,6 +60,12 @@ def test_interval_ends_where_recall_ends(tmp_path):
     assert (found.low, found.high) == (0.0, 1.0)
 
 
+def test_interval_ends_where_a_metric_ends(tmp_path):
+    (one,) = read(tmp_path, [row(str(seed), forget_all_kl=kl, seed=seed) for seed, kl in enumerate(("0.1", "4.0"))])
+    assert one.value("forget", "kl").low == 0.0
+    assert one.value("forget", "kl").high > 4.0
+
+
 def test_one_seed_has_no_interval_and_what_was_not_measured_is_not_zero(tmp_path):
     (one,) = read(tmp_path, [row()])
     found = one.recall("forget", REWORDED, "rare")

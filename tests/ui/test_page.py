@@ -70,6 +70,13 @@ def test_what_the_tour_s_card_says_is_answered_in_turn(demo):
     assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
 
 
+def test_a_choice_sent_before_its_list_changed_is_not_refused(demo):
+    """Another set empties the list of scorings while the old choice is under way."""
+    first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
+                     and not getattr(box, "elem_id", None))  # fmt: skip
+    assert (first.choices, first.preprocess("as given"), second.preprocess("as given")) == ([], "as given", "as given")
+
+
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
     assert len(hidden) > 50

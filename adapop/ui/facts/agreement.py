@@ -22,8 +22,9 @@ def build(session: Session) -> None:
     with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
         gr.Markdown(texts.AGREEMENT_ABOUT)
         with gr.Row():
-            first = gr.Dropdown([], label="One", min_width=160)
-            second = gr.Dropdown([], label="against", min_width=160)
+            # their choices change with the set: one that was sent before must not be refused after
+            first = gr.Dropdown([], label="One", min_width=160, allow_custom_value=True)
+            second = gr.Dropdown([], label="against", min_width=160, allow_custom_value=True)
         said = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
         scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", texts.AGREEMENT_TABLE)
 

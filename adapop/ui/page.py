@@ -37,6 +37,7 @@ from adapop.ui.wiring import EACH, QUIET
 TICK_SECONDS = 0.7
 SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
+PRESENT = "() => document.body.classList.toggle('presenting')"
 FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
@@ -62,6 +63,8 @@ def build(worker: Worker) -> gr.Blocks:
             gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
             mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
             opener = gr.Button(texts.TOUR_OPEN, size="sm", scale=0, min_width=120, elem_id="tour-open")
+            present = gr.Button("Present", size="sm", scale=0, min_width=90, elem_id="present")
+            present.click(None, None, None, js=PRESENT, **QUIET)
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")

@@ -13,7 +13,7 @@ from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart, twin, twin_of
+from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Session, anchors_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
@@ -53,13 +53,10 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     table = twin(first["table"], "beta-curve-twin", texts.CURVE_TABLE)
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
-    gr.Markdown(f"### While a fact fades\n{texts.PUSH_ABOUT}")
     confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
-        with gr.Column(min_width=320):
-            push = chart(first["push"], "push-curves", texts.PUSH_TABLE)
-        with gr.Column(min_width=320):
-            relative = chart(first["relative"], "relative-push", texts.RELATIVE_TABLE)
+        push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
+        relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
 
     def drawn(*values):
         shown = pictures(*values)
@@ -74,7 +71,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
         [session.facts, session.anchors, what_if, confidence],
-        [curve, table, words, warnings, *push.both, *relative.both],
+        [curve, table, words, warnings, *push.parts, *relative.parts],
         **QUIET,
     )
     curve.release(_dragged, None, anchors, **(EACH | IN_TURN))  # a second move may come before the answer

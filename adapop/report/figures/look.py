@@ -1,7 +1,10 @@
 """The look of every figure, readable on light and dark pages.
 
-Colours say the same thing everywhere: one ramp for popularity (light is rare, dark is popular) with a marker shape of
-its own per tier; blue is the original, orange the unlearned model.
+Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more popular the further from
+the page's ground, with a marker shape of its own per tier; grey is the original, orange the unlearned model, teal what
+is kept. On a dark page the style sheets draw the tiers in `TIER_ON_DARK`.
+
+A picture's title is what it shows, in words with numbers, computed from what is drawn: see `titled`.
 """
 
 from collections.abc import Sequence
@@ -13,10 +16,14 @@ import plotly.graph_objects as go
 from adapop.probes.intervals import Interval
 
 INK, GRID, FAINT = "#808080", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.45)"
-TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
+TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
+TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
-ORIGINAL, UNLEARNED, ALARM, CALM = "#3b82c4", "#e07a1f", "#d64545", "#2a9d8f"
-RETAIN = "#8a8a8a"
+ORIGINAL, UNLEARNED, ALARM, CALM = "#6b7280", "#c8641a", "#d64545", "#1f8a7d"
+RETAIN = CALM
+LABEL_PIXELS = 15  # between two labels at one side
+# what is left is one small button, which keeps the picture
+NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "reset"])
 
 
 def empty(text: str, height: int = 330) -> go.Figure:
@@ -26,6 +33,40 @@ def empty(text: str, height: int = 330) -> go.Figure:
     figure.update_xaxes(showticklabels=False, range=[0, 1])
     figure.update_yaxes(showticklabels=False, range=[0, 1])
     return figure
+
+
+def titled(figure: go.Figure, finding: str) -> go.Figure:
+    """The figure with its title: what it shows. Plain text; it stands beside the picture, for within it cannot wrap."""
+    return figure.update_layout(meta={"finding": finding})
+
+
+def finding_of(figure: go.Figure) -> str:
+    """The title of a figure, empty if it has none."""
+    return (figure.layout.meta or {}).get("finding", "")
+
+
+def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place) -> None:
+    """Names lines at their right end, moved apart where they would cover each other.
+
+    ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row and col, if any.
+    """
+    drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    room, last = LABEL_PIXELS * span / drawn, None
+    for height, name in sorted(ends):
+        last = height if last is None else max(height, last + room)
+        beside = dict(xanchor="left", yanchor="middle", xshift=8, font_size=12)
+        figure.add_annotation(x=at, y=last, text=escape(name), showarrow=False, **beside, **place)
+
+
+def row_labels(figure: go.Figure, marks: Sequence[tuple[float, float, str]]) -> None:
+    """Names the marks of a picture's first row, each beside it: to its left in the right half, else to its right.
+
+    marks: place on the axis from 0 to 1, height and name of each.
+    """
+    for x, y, name in marks:
+        side = dict(xanchor="right", xshift=-9) if x > 0.5 else dict(xanchor="left", xshift=9)
+        text = f"<span style='font-size:10px'>{escape(name)}</span>"
+        figure.add_annotation(x=x, y=y, xref="x", yref="y", text=text, showarrow=False, yanchor="middle", **side)
 
 
 def blank(height: int) -> go.Figure:
@@ -44,6 +85,8 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
         font=dict(color=INK, size=13, family="IBM Plex Sans, ui-sans-serif, system-ui, sans-serif"),
         legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
         hovermode="closest",
+        dragmode=False,  # a finger that scrolls the page must not zoom
+        modebar=NO_TOOLBAR,
     )
     axes = dict(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, title_font_size=13)
     figure.update_xaxes(**axes)
@@ -75,5 +118,4 @@ def as_html(figure: go.Figure, library: bool) -> str:
 
     Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
     """
-    still = go.Figure(figure).update_layout(dragmode=False)  # a finger that scrolls the page must not zoom
-    return still.to_html(full_html=False, include_plotlyjs=library, config={"displayModeBar": False})
+    return figure.to_html(full_html=False, include_plotlyjs=library, config={"displayModeBar": False})

@@ -16,6 +16,7 @@ SCALE_APART = 10.0
 MOST = 0.5
 FADED = 0.05
 BARELY = 1.5
+FEW = 3  # facts
 ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
 
 
@@ -48,7 +49,8 @@ def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
-    """Warnings about this map for these scores, in sentences; empty if there are none."""
+    """Warnings about this map for these scores, in sentences; empty if there are none. What only a set of many facts
+    can be warned of, such as where nine in ten lie, is not said of a few."""
     said = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1
@@ -56,13 +58,13 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
         return ["All scores are the same or zero, so all facts get one β: popularity cannot matter here."]
     if varied:
         low, high = quantile_scores(positive)
-        if high < SPAN_WANTED * low:
+        if high < SPAN_WANTED * low and len(scores) >= FEW:
             said.append(
                 f"Nine in ten scores lie between {_number(low)} and {_number(high)}, less than a factor of ten: "
                 f"β runs only from {beta(high):.2f} to {beta(low):.2f} between them."
             )
         said += _scale_warning(low, high, beta)
-    return said + _clip_warning(scores, beta)
+    return said + (_clip_warning(scores, beta) if len(scores) >= FEW else [])
 
 
 def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:

@@ -120,3 +120,8 @@ def test_half_of_the_facts_on_clips_is_not_yet_most(upper, lower):
         return any("clip" in line for line in warnings_of(scores + between, BetaMap()))
 
     assert (clipped(0), clipped(1)) == (False, True)
+
+
+def test_of_two_facts_nothing_is_said_that_needs_many():
+    assert warnings_of([250.0, 2000.0], BetaMap()) == []
+    assert any("Nine in ten" in line for line in warnings_of([250.0, 300.0, 2000.0], BetaMap()))

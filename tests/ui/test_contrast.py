@@ -33,9 +33,13 @@ DARK = (LIGHT[0], block_of(THEME_CSS, ":root.dark, :root .dark"), LIGHT[1], bloc
 
 
 def resolved(found: dict[str, str], name: str) -> str:
-    value = found[name].strip()
+    """A variable's colour. One that the theme makes of another is made where the theme stands: what our sheet says of
+    that other does not change it."""
+    ours, theme = variables(STYLE), found
+    value = theme[name].strip()
     while value.startswith("var("):
-        value = found[value[6:-1]].strip()
+        assert value[6:-1] not in ours, f"{name} keeps the theme's {value[6:-1]}: set it, too"
+        value = theme[value[6:-1]].strip()
     return {"white": "#ffffff", "black": "#000000"}.get(value, value)
 
 

@@ -113,13 +113,13 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
     figure.update_annotations(font_size=13)
     own = sum(not one.recorded for one in shown)
-    if own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
+    if 0 < own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
         below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
         figure.add_hline(y=own - 0.5, line=dict(color=look.INK, dash="dash", width=1), annotation=below)
     for form in forms[:1]:
-        marks = [(shown[0].recall[form][tier].mean, OFFSETS[tier], tier) for tier in shown[0].recall.get(form, ())]
-        look.row_labels(figure, marks)
-    gaps = [(one.name, one.gap) for one in shown if one.gap is not None and not (one.original or one.collapsed)]
+        look.row_labels(figure, [(found.mean, tier) for tier, found in shown[0].recall.get(form, {}).items()])
+    told = [one for one in shown if one.gap is not None and not (one.original or one.collapsed)]
+    gaps = [(one.name, one.gap) for one in [one for one in told if not one.recorded] or told]
     return look.titled(figure, titles.widest(gaps))
 
 
@@ -193,7 +193,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             text = f"original, outside: {percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    told = [(one.name, one.forget.mean, one.holdout.mean) for one in ranged]
+    told = [(one.name, one.forget.mean, one.holdout.mean) for one in ranged if one.recorded]
     return look.titled(figure, titles.bargain([one.name for one in front]) or titles.extremes(told))
 
 

@@ -23,7 +23,7 @@ ORIGINAL, UNLEARNED, ALARM, CALM = "#6b7280", "#c8641a", "#d64545", "#1f8a7d"
 RETAIN = CALM
 LABEL_PIXELS = 15  # between two labels at one side
 # what is left is one small button, which keeps the picture
-NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "reset"])
+NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"])
 
 
 def empty(text: str, height: int = 330) -> go.Figure:
@@ -51,22 +51,30 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
     ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row and col, if any.
     """
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
-    room, last = LABEL_PIXELS * span / drawn, None
-    for height, name in sorted(ends):
-        last = height if last is None else max(height, last + room)
+    heights = apart([height for height, _ in sorted(ends)], LABEL_PIXELS * span / drawn)
+    for height, (_, name) in zip(heights, sorted(ends)):
         beside = dict(xanchor="left", yanchor="middle", xshift=8, font_size=12)
-        figure.add_annotation(x=at, y=last, text=escape(name), showarrow=False, **beside, **place)
+        figure.add_annotation(x=at, y=height, text=escape(name), showarrow=False, **beside, **place)
 
 
-def row_labels(figure: go.Figure, marks: Sequence[tuple[float, float, str]]) -> None:
-    """Names the marks of a picture's first row, each beside it: to its left in the right half, else to its right.
+def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]]) -> None:
+    """Names the marks of a picture's first row, above it. marks: place on the axis from 0 to 1, and name of each."""
+    rows = figure.layout.yaxis.range
+    for x, (_, name) in zip(apart([x for x, _ in sorted(marks)], 0.15), sorted(marks)):
+        words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
+        figure.add_annotation(x=max(0.03, x), y=-0.62, xref="x", yref="y", **words)
+    figure.layout.yaxis.range = [rows[0], -0.9]
 
-    marks: place on the axis from 0 to 1, height and name of each.
-    """
-    for x, y, name in marks:
-        side = dict(xanchor="right", xshift=-9) if x > 0.5 else dict(xanchor="left", xshift=9)
-        text = f"<span style='font-size:10px'>{escape(name)}</span>"
-        figure.add_annotation(x=x, y=y, xref="x", yref="y", text=text, showarrow=False, yanchor="middle", **side)
+
+def apart(places: Sequence[float], room: float) -> list[float]:
+    """Ascending places, moved so that none is nearer to the next than `room`; the highest does not move up."""
+    moved = list(places)
+    for at in range(len(moved) - 2, -1, -1):
+        moved[at] = min(moved[at], moved[at + 1] - room)
+    over = min([*moved[:1], 0.0])  # what would fall below the axis moves up again
+    for at, place in enumerate(moved):
+        moved[at] = max(place, at * room) if over < 0 else place
+    return moved
 
 
 def blank(height: int) -> go.Figure:

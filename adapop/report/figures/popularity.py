@@ -115,7 +115,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
     for name, beta, tier in _told_apart(betas):
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
-        _name_curve(figure, name, beta, 0.03, (beta - 1) * math.log10(0.03))
+        _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08))
     figure.add_hline(
         y=1,
         line=dict(color=INK, dash="dot", width=1),
@@ -125,8 +125,8 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     )  # plotly wants the height of a note on a log axis as its logarithm
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
-    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
-    figure.update_yaxes(tickformat="g")
+    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log")
+    figure.update_yaxes(tickvals=[0.01, 0.1, 1, 10, 100], ticktext=["0.01", "0.1", "1", "10", "100"])
     small = min(betas.values())
     often = f"{0.05 ** (small - 1):,.0f}"
     stays = max(betas, key=lambda name: -betas[name])

@@ -135,7 +135,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         )
         fair = [(at, cell) for at, cell in cells if cell.measurable]
         recalls = [cell.unlearned.recall for _, cell in fair]
-        first += [(recalls[0].mean, fair[0][0], tier)] if recalls else []
+        first += [(recalls[0].mean, tier)] if recalls else []
         figure.add_scatter(
             x=[recall.mean for recall in recalls],
             y=[at for at, _ in fair],
@@ -177,24 +177,12 @@ def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None
             name=kind,
             hovertemplate=f"{kind}: %{{x:.0%}}<extra></extra>",
         )
-    first = [(values[0], -0.42, kind) for kind, values in marks.items() if values and values[0] is not None]
     named_rows(figure, names, WORD_CHARACTERS)
     figure.update_layout(margin=dict(l=78, r=12, t=8, b=44), showlegend=False)
     figure.update_xaxes(title_text="answers found", tickformat=".0%", range=[-0.03, 1.05])
-    figure.update_yaxes(range=[len(names) - 0.5, -0.8])
-    for x, height, kind in _in_order(first):
-        figure.add_annotation(
-            x=x, y=height, text=kind, showarrow=False, yanchor="middle", xanchor="center", font_size=11
-        )
+    first = [(values[0], kind) for kind, values in marks.items() if values and values[0] is not None]
+    look.row_labels(figure, first)
     return look.titled(figure, finding)
-
-
-def _in_order(marks: Sequence[tuple[float, float, str]]) -> list[tuple[float, float, str]]:
-    """Names above marks, moved apart from left to right where they would cover each other."""
-    placed: list[tuple[float, float, str]] = []
-    for x, height, name in sorted(marks):
-        placed.append((max(x, placed[-1][0] + 0.16) if placed else max(0.04, x), height, name))
-    return placed
 
 
 def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
@@ -207,8 +195,9 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
         hovertemplate="a blind guess: %{x:.0%}<extra></extra>",
         name="a blind guess",
     )
-    for chance, row in [(chance, row) for row, chance in guessed][:1]:
-        look.row_labels(figure, [(chance, row + 0.42, "a blind guess")])
+    for row, chance in guessed[:1]:
+        note = dict(text="a blind guess", font_size=11, showarrow=False, xanchor="left", xshift=6, yanchor="middle")
+        figure.add_annotation(x=chance, y=row + 0.36, **note)
 
 
 def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:

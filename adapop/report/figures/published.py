@@ -38,10 +38,9 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
             name=name,
             hovertemplate="%{x:.1%}<extra></extra>",
         )
-    first = [(value, -0.42, word) for value, word in zip(shown[0][1:] if shown else (), ("forget", "retain"))]
-    look.row_labels(figure, first)
     named_rows(figure, [name for name, *_ in shown], NAME_CHARACTERS)
-    figure.update_yaxes(zeroline=False, range=[len(shown) - 0.5, -0.9])
+    look.row_labels(figure, list(zip(shown[0][1:] if shown else (), ("forget", "retain"))))
+    figure.update_yaxes(zeroline=False)
     title = f"published, not measured here:<br>{escape(about)}"
     figure.update_xaxes(title_text=title, range=[-0.03, 1.05], tickformat=".0%")
     figure.update_layout(margin=dict(l=104, b=64), showlegend=False)

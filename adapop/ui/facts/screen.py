@@ -112,8 +112,7 @@ class FactsScreen:
         """Updates for a set that changed: the strip, and whether to ask about unknown scores."""
         strip = figures.popularity_strip(facts.forget) if facts is not None else figures.empty("appears with a set")
         asked = facts is not None and bool(facts.unknown_scores)
-        about = f"{facts.name}, {len(facts.forget):,} facts to forget" if facts is not None else ""
-        return {**self.strip.drawn(strip, about), self.missing: gr.Radio(visible=asked)}
+        return {**self.strip.drawn(strip, about_of(facts)), self.missing: gr.Radio(visible=asked)}
 
 
 def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
@@ -150,7 +149,8 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
 
 def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
     """The distribution of the scores, the search, and the table."""
-    strip = chart(figures.popularity_strip(first.forget), "strip-chart", texts.STRIP_NAME, texts.STRIP_TABLE)
+    drawn = figures.popularity_strip(first.forget)
+    strip = chart(drawn, "strip-chart", texts.STRIP_NAME, texts.STRIP_TABLE, about_of(first))
     search = gr.Textbox(
         placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
     )
@@ -166,6 +166,11 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
     )
     gr.Markdown(texts.TABLE_ABOUT)
     return strip, search, table
+
+
+def about_of(facts: FactSet | None) -> str:
+    """Which set it is, in a few words."""
+    return f"{facts.name}, {len(facts.forget):,} facts to forget" if facts is not None else ""
 
 
 def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:

@@ -11,7 +11,7 @@ from adapop.ui.parts import html
 
 TWIN, FINDING = html.template("twin"), html.template("finding")
 STAY_OPEN = (ASSETS / "twin.js").read_text("utf-8")
-CAPTION = "How to read it, and its numbers"
+CAPTION = "How to read it"
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Chart:
         return {self.heading: said, self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
 
 
-def chart(figure: figures.Figure, elem_id: str, name: str, words: str = "") -> Chart:
-    """Title, plot and twin, laid out one below the other."""
-    heading = finding(figures.finding_of(figure) or name, elem_id=f"{elem_id}-title")
+def chart(figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = "") -> Chart:
+    """Title, plot and twin, laid out one below the other. about: which run it shows."""
+    heading = finding(figures.finding_of(figure) or name, about, f"{elem_id}-title")
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
     return Chart(heading, plot, twin(figure, f"{elem_id}-twin", words), name, words)
 

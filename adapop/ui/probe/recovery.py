@@ -19,7 +19,7 @@ from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     """Lays the section out."""
-    gr.Markdown(f"### From inside\n{texts.RECOVERY_ABOUT}")
+    gr.Markdown("### From inside")
     with gr.Row():
         probe = gr.Radio(
             texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", min_width=320, scale=3

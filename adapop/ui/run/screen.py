@@ -121,10 +121,9 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         start = gr.Button("Start", variant="primary", elem_id="start")
     with gr.Row():
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
-        link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1)
+        link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1, size="sm")
         address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
     pictures = charts.build()
-    gr.Markdown("### What happened")
     log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
 
     screen = RunScreen(follower, settings, watched, form, start, resume, link, pictures, log)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from adapop.errors import ConfigError, shown
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 
 PAPER, QUANTILES = "paper", "quantiles"
 SPAN_WANTED = 10.0  # a usable proxy spans an order of magnitude between the anchors
@@ -99,7 +99,7 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
 
 
 def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
-    """What the exponents of the rarest and the most popular fact mean, in one or two sentences with numbers. every:
+    """What the exponents of the rarest and the most popular fact mean, in a sentence with numbers. every:
     those of all facts, which may be spread where the two are alike: under scores that lie."""
     if rare == popular == 0:
         return "Every fact has β = 0: none is let go as it fades, and the push only grows, so the model breaks."
@@ -116,9 +116,8 @@ def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
     return (
-        f"When the model is down to p = {FADED:.0%} on both, the {stronger} fact (β = {small:.2f}) is still pushed "
-        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f}). The push is strongest at "
-        f"p = {peak(large):.0%} for the {weaker} and only at p = {peak(small):.0%} for the {stronger}."
+        f"At p = {100 * FADED:.0f} % the {stronger} fact (β = {small:.2f}) is still pushed "
+        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f})."
     )
 
 

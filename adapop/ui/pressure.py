@@ -41,13 +41,13 @@ class PressureScreen:
 def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
-    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", info=texts.WHAT_IF_ABOUT)
+    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …")
     anchors = _anchor_inputs()
     with gr.Row():
         paper = gr.Button("Paper's anchors", size="sm", min_width=120)
-        quantiles = gr.Button("Anchors of this set (5 % and 95 %)", size="sm", min_width=120, elem_id="quantiles")
+        quantiles = gr.Button("This set's 5 % and 95 %", size="sm", min_width=120, elem_id="quantiles")
     first = pictures(initial)
-    gr.Markdown(f"### From score to exponent\n{texts.CURVE_ABOUT}")
+    gr.Markdown(texts.CURVE_ABOUT)
     script = CURVE.read_text("utf-8")
     curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
     table = twin(first["table"], "beta-curve-twin", texts.CURVE_TABLE)
@@ -166,7 +166,6 @@ def pictures(
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     push = relative = figures.empty("needs facts with scores")
     if ends:
-        said = "\n\n".join([said, *_at(ends, confidence), f"β = {beta.a:.4g} · score^−{beta.b:.4g}"])
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
     return dict(curve=curve, table=table, words=said, warnings=listed, push=push, relative=relative)
 
@@ -175,17 +174,6 @@ def _name(fact: Fact, used: float, beta: BetaMap) -> str:
     """A point of the curve in words. used: the score that counts for it."""
     other = "" if used == fact.score else f", used {used:,.6g}"
     return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
-
-
-def _at(ends: dict[str, float], confidence: float) -> list[str]:
-    """How hard the two ends are pushed at the slider's confidence, against WGA; nothing where they are WGA's."""
-    if set(ends.values()) == {1.0}:
-        return []
-    rare, popular = (confidence ** (ends[name] - 1) for name in ("rarest", "most popular"))
-    return [
-        f"At p = {confidence:.0%} the most popular fact is pushed **{popular:,.2f} times** as hard as under WGA, "
-        f"the rarest **{rare:,.2f} times**."
-    ]
 
 
 def _quantiles(facts: FactSet | None):

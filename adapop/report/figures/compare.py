@@ -116,8 +116,10 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     if 0 < own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
         below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
         figure.add_hline(y=own - 0.5, line=dict(color=look.INK, dash="dash", width=1), annotation=below)
-    for form in forms[:1]:
-        look.row_labels(figure, [(found.mean, tier) for tier, found in shown[0].recall.get(form, {}).items()])
+    first = next((at for at, one in enumerate(shown) if forms and not one.original and one.recall.get(forms[0])), None)
+    if first is not None:
+        marks = [(found.mean, tier) for tier, found in shown[first].recall[forms[0]].items()]
+        look.row_labels(figure, marks, first)
     told = [one for one in shown if one.gap is not None and not (one.original or one.collapsed)]
     gaps = [(one.name, one.gap) for one in [one for one in told if not one.recorded] or told]
     return look.titled(figure, titles.widest(gaps))

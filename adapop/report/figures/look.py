@@ -21,7 +21,7 @@ TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
 ORIGINAL, UNLEARNED, ALARM, CALM = "#6b7280", "#c8641a", "#d64545", "#1f8a7d"
 RETAIN = CALM
-LABEL_PIXELS = 15  # between two labels at one side
+LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
 # what is left is one small button, which keeps the picture
 NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"])
 
@@ -51,29 +51,30 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
     ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row and col, if any.
     """
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
-    heights = apart([height for height, _ in sorted(ends)], LABEL_PIXELS * span / drawn)
+    heights = sorted(height for height, _ in ends)
+    heights = apart(heights, LABEL_PIXELS * span / drawn, 0.0, max([span * 0.9, *heights]))
     for height, (_, name) in zip(heights, sorted(ends)):
         beside = dict(xanchor="left", yanchor="middle", xshift=8, font_size=12)
         figure.add_annotation(x=at, y=height, text=escape(name), showarrow=False, **beside, **place)
 
 
-def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]]) -> None:
-    """Names the marks of a picture's first row, above it. marks: place on the axis from 0 to 1, and name of each."""
-    rows = figure.layout.yaxis.range
+def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
+    """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and name of each."""
     for x, (_, name) in zip(apart([x for x, _ in sorted(marks)], 0.15), sorted(marks)):
         words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
-        figure.add_annotation(x=max(0.03, x), y=-0.62, xref="x", yref="y", **words)
-    figure.layout.yaxis.range = [rows[0], -0.9]
+        figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
+    if not row:
+        figure.layout.yaxis.range = [figure.layout.yaxis.range[0], -0.9]
 
 
-def apart(places: Sequence[float], room: float) -> list[float]:
-    """Ascending places, moved so that none is nearer to the next than `room`; the highest does not move up."""
+def apart(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
+    """Ascending places, moved within low and high so that none is nearer to the next than about `room`."""
     moved = list(places)
-    for at in range(len(moved) - 2, -1, -1):
-        moved[at] = min(moved[at], moved[at + 1] - room)
-    over = min([*moved[:1], 0.0])  # what would fall below the axis moves up again
-    for at, place in enumerate(moved):
-        moved[at] = max(place, at * room) if over < 0 else place
+    for _ in range(ROUNDS):
+        moved = [min(max(place, low), high) for place in moved]
+        for at in range(len(moved) - 1):
+            short = max(0.0, room - moved[at + 1] + moved[at])
+            moved[at], moved[at + 1] = moved[at] - short / 2, moved[at + 1] + short / 2
     return moved
 
 

@@ -127,11 +127,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
     figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log")
     figure.update_yaxes(tickvals=[0.01, 0.1, 1, 10, 100], ticktext=["0.01", "0.1", "1", "10", "100"])
-    small = min(betas.values())
-    often = f"{0.05 ** (small - 1):,.0f}"
-    stays = max(betas, key=lambda name: -betas[name])
-    said = f"At 5 % confidence the {stays} fact is pushed {often} times as hard as under WGA"
-    return titled(figure.update_layout(showlegend=False), said if small < 0.9 else "The weight is close to WGA's")
+    return titled(figure.update_layout(showlegend=False), titles.against_wga(betas, confidence))
 
 
 def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]) -> None:

@@ -57,8 +57,9 @@ def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
         name: last[name] - first[name] for name in ("popular", "rare", "retained") if name in first and name in last
     }
     said = [f"{name} ones by {by:.1f}" for name, by in rose.items() if name != "retained"]
-    kept = f", kept ones by {rose['retained']:.1f}" if "retained" in rose else ""
-    return f"Answers became harder: {', '.join(said)}{kept} nats" if said else ""
+    kept = rose.get("retained")
+    rest = "" if kept is None else f", kept ones by {kept:.1f}" if kept >= 0.05 else ", kept ones not at all"
+    return f"Answers became harder by nats: {', '.join(said)}{rest}" if said else ""
 
 
 def leak(cells: Sequence[Cell]) -> str:
@@ -138,6 +139,15 @@ def pushes(betas: Mapping[str, float]) -> str:
         return "Every fact is pushed alike as it fades"
     stays = popular if small < large else rare
     return f"As facts fade, the push on the {stays} one stays"
+
+
+def against_wga(betas: Mapping[str, float], confidence: float) -> str:
+    """How hard the two ends are pushed against WGA. betas: by name, the rarest first. confidence: in both."""
+    (rare, large), *_, (popular, small) = betas.items()
+    if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
+        return "The weight is WGA's"
+    often = f"{confidence ** (small - 1):,.1f}", f"{confidence ** (large - 1):,.2f}"
+    return f"At p = {percent(confidence)} the {popular} fact is pushed {often[0]} times as hard as by WGA, the {rare} {often[1]}"
 
 
 def agreeing(same: int, apart: int) -> str:

@@ -27,7 +27,7 @@ SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 def build() -> tuple[gr.Radio, gr.HTML]:
     """The choice, and what is said of the layer once it is on."""
-    choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, info=texts.RECORDED_ABOUT, elem_id="recorded")
+    choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, elem_id="recorded")
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
     return choice, said
 
@@ -81,7 +81,7 @@ def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
     """Whose results a picture shows, in a few words."""
     own, shown = len(compared.contestants), len(layer)
     said = [f"{own} contestant{'' if own == 1 else 's'} of yours"] * bool(own)
-    said += [f"{shown} recorded by {recorded.COMMAND}" if own else f"recorded here by {recorded.COMMAND}"] * bool(shown)
+    said += [f"{shown} recorded here" if own else "recorded here"] * bool(shown)
     return ", ".join(said)
 
 

@@ -77,7 +77,6 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     if worker.is_lent:
         gr.Markdown(texts.RACE_LENT)
     with gr.Column(elem_id="race-empty") as empty:
-        gr.Markdown(texts.COMPARE_EMPTY)
         duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
     choice, said = recorded.build()

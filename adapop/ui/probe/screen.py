@@ -95,9 +95,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         prompt = gr.Textbox(
             label="Prompt", max_length=PROMPT.value(), lines=1, scale=4, min_width=260, elem_id="prompt"
         )
-        gold = gr.Textbox(
-            label="Right answer, if you know it", max_length=PROMPT.value(), scale=2, min_width=160, elem_id="gold"
-        )
+        gold = gr.Textbox(label="Right answer", max_length=PROMPT.value(), scale=2, min_width=160, elem_id="gold")
         button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
     if worker.is_lent:
         gr.Markdown(cost_of_asking(ASK_SECONDS))

@@ -147,3 +147,11 @@ def test_no_label_of_the_translations_stands_twice():
     for entries, table in ((content["questions"], QUESTIONS), (content["names"], NAMES)):
         assert len(table) == sum(len(entry["english"]) for entry in entries)
         assert all(len(row) == len(LANGUAGES) for row in table.values())
+
+
+def test_every_binary_file_has_a_place_in_a_space():
+    """A Space's repository refuses it else."""
+    kept = [line.split()[0] for line in (ASSETS / "space/gitattributes").read_text("utf-8").splitlines()]
+    binary = [path for path in ASSETS.rglob("*") if path.is_file() and b"\0" in path.read_bytes()[:8000]]
+    assert len(binary) > 5
+    assert [path.name for path in binary if not any(path.match(shape) for shape in kept)] == []

@@ -237,9 +237,14 @@ class AdaptedModel:
         written = output[:, read["input_ids"].shape[1] :]
         return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
 
+    @property
+    def gpus(self) -> range:
+        """The GPUs that its random numbers may come from, none on the CPU."""
+        return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
+
     def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
         """Sampled replies, see `generate`; the same for the same seed. Does not change torch's global random state."""
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
 

@@ -35,7 +35,8 @@ def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None 
         ModelError: a target or a block that the model does not have, or most of its blocks would get no adapter.
     """
     if adapter is not None:
-        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True)
+        # named: peft would take a GPU that torch says it sees, as it does on ZeroGPU also where there is none
+        return PeftModel.from_pretrained(base, str(adapter), is_trainable=True, torch_device=str(base.device))
     torch.manual_seed(config.seed)
     linear = _linear(base)
     lora = LoraConfig(

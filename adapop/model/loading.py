@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from huggingface_hub import constants
+from huggingface_hub import constants, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     LocalEntryNotFoundError,
@@ -52,6 +52,7 @@ FAILURES = (
     OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, SafetensorError,
     StrictDataclassError,
 )  # fmt: skip
+FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 
 
@@ -73,6 +74,20 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
     model = AdaptedModel(network, tokenizer, config.system or "")
     model.notes = (*left_out(network, config), *emulated_bfloat16(config))
     return model
+
+
+def fetch(config: RunConfig) -> None:
+    """Brings the files of a model on the Hub onto the disk: time that no lent GPU should wait for.
+
+    Raises:
+        ModelError: as `adapted_model`, for what the Hub says.
+    """
+    if config.model == SANDBOX or Path(config.model).is_dir():
+        return
+    try:
+        snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")
+    except FAILURES as error:
+        raise _named(error, config) from error
 
 
 def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
@@ -114,7 +129,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
-            device_map=_placement(),
+            device_map=_placement(config),
             output_loading_info=True,
             **bits,
         )
@@ -143,10 +158,11 @@ def _shape(config: RunConfig) -> PretrainedConfig:
     return shape
 
 
-def _placement() -> str | dict[str, int] | None:
+def _placement(config: RunConfig) -> str | dict[str, int] | None:
     """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread over all, where one
-    process sees several; None without a GPU, for the CPU."""
-    if not torch.cuda.is_available():
+    process sees several; None without a GPU, for the CPU. The sandbox stays on the CPU: it is as fast there, its
+    numbers are the same everywhere, and on ZeroGPU it needs no GPU, though torch says there that one is seen."""
+    if config.model == SANDBOX or not torch.cuda.is_available():
         return None
     alone = not torch.distributed.is_initialized()
     return "auto" if alone and torch.cuda.device_count() > 1 else {"": torch.cuda.current_device()}

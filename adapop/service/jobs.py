@@ -1,8 +1,8 @@
 """What the worker does on the accelerator, as functions that may run in any process: they get a run's folder and plain
 data, return plain data, and find everything else on disk. No torch until one of them is called.
 
-On ZeroGPU, which gives a GPU for a minute at a time, a run is done in slices of whole epochs: each slice loads the last
-checkpoint and ends with the next, as a resumed run does.
+On ZeroGPU, which lends a GPU for a minute or so, a run is done in slices of whole epochs: each loads the last
+checkpoint and ends with a later one, as a resumed run does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from adapop.config.presets import make_config
@@ -19,6 +20,9 @@ from adapop.facts.fact import Fact
 from adapop.progress import Progress
 from adapop.runs.run import Run
 from adapop.training.events import Saved
+
+SPARE = 1.25  # times what an epoch took: room for the next in a lease
+END_EPOCHS = 2  # what the full tables at the end may take, in epochs
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -37,15 +41,29 @@ def whole_run(folder: Path) -> bool:
     return False
 
 
-def next_epoch(folder: Path) -> bool:
-    """Does a run until its next epoch is saved, or to its end. Returns whether something is left to do."""
+def fetch_model(folder: Path) -> None:
+    """Brings a run's model onto the disk, without a GPU."""
+    from adapop.model.loading import fetch
+
+    fetch(Run(folder).config)
+
+
+def epochs_that_fit(folder: Path, seconds: float) -> bool:
+    """Does as many epochs of a run as fit into so many seconds, one at least. Returns whether something is left to
+    do."""
     from adapop.runs.execute import execute
 
+    began = last = monotonic()
     _drop()
     run = Run(folder)
-    before = run.last_epoch or 0
+    before, epochs = run.last_epoch or 0, run.config.epochs
     with closing(execute(run)) as events:
-        return any(isinstance(event, Saved) and event.epoch > before for event in events)
+        for event in events:
+            if isinstance(event, Saved) and event.epoch > before:
+                took, last = monotonic() - last, monotonic()
+                if SPARE * took * (1 if event.epoch < epochs else END_EPOCHS) > began + seconds - last:
+                    return True
+    return False
 
 
 def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:

@@ -2,7 +2,8 @@
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
 is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
-a time (ZeroGPU), everything that needs it is called through a hook, and a run is done in slices of whole epochs.
+a time (ZeroGPU), everything that needs it is called through a hook, and a run is done in slices of whole epochs. The
+sandbox needs none, and is worked on here.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, LimitError
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.progress import Progress
 from adapop.runs.pace import Pace, pace_of
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
+from adapop.service.leases import Leases
 from adapop.service.ledger import ACCELERATOR, ASKS, JOBS, RUNS, WRITTEN, Allowance, Ledger
 from adapop.service.queue import TurnQueue
 from adapop.service.wait import Wait, wait_behind
-from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
+from adapop.service.zerogpu import Accelerated
 from adapop.training.events import RunFailed
 
 if TYPE_CHECKING:
@@ -60,11 +62,7 @@ class Worker:
         self._began = 0.0
         self._written = threading.Event()  # so much that the disk has to be looked at
         self._unseen = 0  # bytes written since it was
-        self._train = on_accelerator(jobs.next_epoch if accelerated else jobs.whole_run, accelerated, LONG_SECONDS)
-        self._ask = on_accelerator(jobs.ask_models, accelerated, ASK_SECONDS)
-        self._recall = on_accelerator(jobs.recall_of_original, accelerated, LONG_SECONDS)
-        self._probe = on_accelerator(jobs.probe_models, accelerated, LONG_SECONDS)
-        self._recover = on_accelerator(jobs.recover_facts, accelerated, LONG_SECONDS)
+        self._leases = Leases(accelerated)
 
     def warm_up(self) -> None:
         """Imports the engine in the background."""
@@ -126,6 +124,11 @@ class Worker:
                 self._check_room()
                 self._enqueued(run)
 
+    def heard_of(self, run: Run) -> None:
+        """Notes that the owner of a run has just asked for something: see `Leases.hear_of`."""
+        if self.ahead_of(run) is not None:
+            self._leases.hear_of(run)
+
     def ahead_of(self, run: Run) -> int | None:
         """How many runs are before this one (0: it is being worked on), None if it is not in the queue."""
         with self._lock:
@@ -146,12 +149,12 @@ class Worker:
     def ask(self, run: Run, prompts: list[str], golds: list[str]) -> Future[list[Asked]]:
         """Asks both models of a run, when its turn comes. The future of this and of the next three raises LimitError
         where too many wait, or this visitor asked too often."""
-        return self._question(ASKS, run, self._ask, run.folder, prompts, golds)
+        return self._question(ASKS, run, jobs.ask_models, run.folder, prompts, golds)
 
     def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
         """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
         progress = Progress()
-        return self._question(JOBS, None, self._recall, facts, progress), progress
+        return self._question(JOBS, None, jobs.recall_of_original, facts, progress), progress
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
@@ -159,7 +162,7 @@ class Worker:
         What was found is in the run's folder, also if it ends early: `Run.probes`.
         """
         progress = Progress()
-        return self._question(JOBS, run, self._probe, run.folder, plan, progress), progress
+        return self._question(JOBS, run, jobs.probe_models, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
         """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
@@ -167,7 +170,7 @@ class Worker:
         The result is in the run's folder: `Run.recovery`.
         """
         progress = Progress()
-        return self._question(JOBS, run, self._recover, run.folder, name, progress), progress
+        return self._question(JOBS, run, jobs.recover_facts, run.folder, name, progress), progress
 
     def save_set(self, facts: FactSet) -> str:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`.
@@ -204,6 +207,8 @@ class Worker:
             refusal: Future = Future()
             refusal.set_exception(error)
             return refusal
+        if run is not None and self._needs_lease(run):
+            work = self._leases.lent(work)
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
         future = (self._line.run if behind else self._line.question)(self._timed, visitor, work, *args)
@@ -231,6 +236,7 @@ class Worker:
     def _enqueued(self, run: Run) -> None:
         with self._lock:
             self._waiting[run.id] = self.ledger.who()
+        self._leases.hear_of(run)
         self._line.run(self._work, run).add_done_callback(_log_failure)
 
     def _work(self, run: Run) -> None:
@@ -238,8 +244,10 @@ class Worker:
         cleanup.sign(run.folder, visitor)
         try:
             self._began = time.time()
-            while self._timed(visitor, self._train, run.folder):
-                pass
+            if self._needs_lease(run):
+                self._timed(visitor, self._leases.train, run)
+            else:
+                self._timed(visitor, jobs.whole_run, run.folder)
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
         except AdaPopError as error:  # of ZeroGPU: those of the run itself are events
             if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
@@ -249,6 +257,10 @@ class Worker:
             self._wrote(max(0, cleanup.size_of(run.folder) - before), visitor)
             with self._lock:
                 del self._waiting[run.id]
+                self._leases.forget(run)
+
+    def _needs_lease(self, run: Run) -> bool:
+        return self.is_lent and run.config.model != SANDBOX
 
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
         while True:

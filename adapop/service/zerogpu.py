@@ -1,4 +1,8 @@
-"""ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work is called there."""
+"""ZeroGPU, which lends a GPU for one call: how long each kind of work asks for it, and how the work is called there.
+
+A call is paid for by the visitor whose request it is made in, and the permission in a request soon expires. The sandbox
+needs no GPU: its work is done in the app's own process.
+"""
 
 import logging
 import os
@@ -10,8 +14,9 @@ from adapop.facts.fact import SANDBOX
 from adapop.model.catalogue import MODELS
 from adapop.progress import Progress
 
+Seconds = int | Callable[..., int]  # that a call may take, or a function that says it of the call's arguments
 # (a function of a module, the seconds it may take) -> what to call in its place, with plain data in and out
-Accelerated = Callable[[Callable, int], Callable]
+Accelerated = Callable[[Callable, Seconds], Callable]
 ASK_SECONDS, LONG_SECONDS = 15, 60
 LENT_BILLIONS = 0.5  # parameters: an epoch of a larger one may not fit into a slice
 log = logging.getLogger(__name__)
@@ -43,7 +48,7 @@ class ErrorReturned:
             return error
 
 
-def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: int) -> Callable:
+def on_accelerator(work: Callable, accelerated: Accelerated | None, seconds: Seconds) -> Callable:
     """The work, called where the accelerator is. In another process it reports no progress and cannot be stopped."""
     if accelerated is None:
         return work
@@ -78,15 +83,9 @@ def public_models() -> tuple[str, ...]:
     return (SANDBOX, *(small if is_lent() else ()))
 
 
-def cost_of_run(epochs: int) -> str:
-    """The GPU time that a run asks ZeroGPU for, in words."""
-    total = epochs * LONG_SECONDS
-    return f"GPU time: asks for up to {LONG_SECONDS} s of a lent GPU for each epoch, {total:,} s for all {epochs}."
-
-
 def cost_of_asking(seconds: int) -> str:
     """The GPU time that one question or probing asks ZeroGPU for, in words."""
-    return f"GPU time: asks for up to {seconds} s of a lent GPU."
+    return f"GPU time: asks for up to {seconds} s of a lent GPU; for the sandbox model none."
 
 
 # by the title of the error with which ZeroGPU refuses: what happened, and what to do next
@@ -105,16 +104,31 @@ REFUSALS = {
     ),
     "ZeroGPU queue timeout": ("No GPU was free for a minute.", "Try again in a moment. What was saved is kept."),
     "ZeroGPU client error": ("No GPU could be had.", "Try again in a moment. What was saved is kept."),
-    "ZeroGPU worker error": (
-        "The GPU was taken away in the middle of the work.",
-        "What the last finished epoch saved is kept: try again, with fewer facts if it happens twice.",
-    ),
 }
+EXPIRED = (
+    "The permission to use a GPU has expired: it comes with an open page.",
+    "Leave the page open and press Resume. What was saved is kept.",
+)
+TAKEN_AWAY = (
+    "The GPU was taken away in the middle of the work.",
+    "What the last finished epoch saved is kept: try again, with fewer facts if it happens twice.",
+)
 
 
 def in_words(error: Exception) -> RunError:
-    """An accelerator's refusal or death as something to say and to do."""
-    refusal = REFUSALS.get(getattr(error, "title", ""))
-    if refusal is None:
-        refusal = f"The work on the accelerator ended early ({type(error).__name__}).", "What was saved is kept."
-    return RunError(*refusal)
+    """An accelerator's refusal or death as something to say and to do.
+
+    `spaces` raises a gr.Error with a title, and under "worker error" tells two things apart only by their text: the
+    process that had the GPU is gone, or the work in it failed, of which it names the error.
+    """
+    title, said = getattr(error, "title", ""), str(getattr(error, "message", error))
+    if title == "ZeroGPU client error" and "Expired" in said:
+        return RunError(*EXPIRED)
+    if title == "ZeroGPU worker error" and "aborted" in said:
+        return RunError(*TAKEN_AWAY)
+    if title in REFUSALS:
+        return RunError(*REFUSALS[title])
+    kind = said if title == "ZeroGPU worker error" and said.isidentifier() else type(error).__name__
+    return RunError(
+        f"The work on the accelerator failed ({kind}).", "What was saved is kept; the log of the app says more."
+    )

@@ -76,7 +76,8 @@ class StepGradient:
 
     def _that_fits(self, passes: Callable[[], StepSeen], rows: int) -> StepSeen:
         """What the passes over so many rows saw, once memory was enough for them."""
-        state = _random_state()
+        state, gpus = torch.get_rng_state(), self.model.gpus
+        theirs = [torch.cuda.get_rng_state(gpu) for gpu in gpus]
         while True:
             try:
                 return passes()
@@ -85,7 +86,9 @@ class StepGradient:
                     raise
             # here and not above: while an error is handled, its traceback holds the failed pass's tensors
             self._make_do(min(self.rows, rows))
-            _set_random_state(state)
+            torch.set_rng_state(state)
+            for gpu, its_state in zip(gpus, theirs):
+                torch.cuda.set_rng_state(its_state, gpu)
 
     def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> StepSeen:
         if self._joins and retain and len(forget) + len(retain) <= self.rows:
@@ -161,14 +164,3 @@ class StepGradient:
     def _joins(self) -> bool:
         """Whether forget and retain rows may share a pass. A size that was set is that of passes of one kind."""
         return self.objective.joins and not self.config.micro_batch
-
-
-def _random_state() -> list[Tensor]:
-    devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return [torch.get_rng_state(), *devices]
-
-
-def _set_random_state(state: list[Tensor]) -> None:
-    torch.set_rng_state(state[0])
-    if len(state) > 1:
-        torch.cuda.set_rng_state_all(state[1:])

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, TrOCRConfig, TrO
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.errors import ModelError
-from adapop.facts.fact import Fact
+from adapop.facts.fact import SANDBOX, Fact
 from adapop.model import loading
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.recovery.quantise import quantise
@@ -253,11 +253,12 @@ def test_a_process_alone_spreads_the_base_over_all_gpus(monkeypatch, gpus, launc
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: launched)
-    assert loading._placement() == placed
+    assert loading._placement(make_config(model="a/model")) == placed
+    assert loading._placement(make_config(model=SANDBOX)) is None, "its numbers are the same everywhere"
 
 
 def test_a_base_that_spills_out_of_the_gpus_is_refused(folders, monkeypatch):
     """Rather than trained from the CPU or the disk; accelerate really puts it there."""
-    monkeypatch.setattr(loading, "_placement", lambda: {"model": "cpu", "lm_head": "disk"})
+    monkeypatch.setattr(loading, "_placement", lambda config: {"model": "cpu", "lm_head": "disk"})
     with pytest.raises(ModelError, match="the memory is full"):
         load(folders["llama"])

@@ -3,6 +3,7 @@
 import contextvars
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,11 +14,11 @@ from dataclasses import asdict
 import pytest
 
 from adapop.errors import RunError
-from adapop.paths import ROOT
+from adapop.paths import ROOT, SANDBOX_FOLDER
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
 from adapop.runs.run import Run
-from adapop.service import jobs, zerogpu
+from adapop.service import jobs, leases, zerogpu
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed, RunStarted, RunStopped
 from forking import fresh_processes
@@ -26,9 +27,16 @@ from tiny_runs import tiny_config, trained
 PATIENCE_SECONDS = 240
 
 
+@pytest.fixture
+def lent_model(tmp_path, monkeypatch) -> str:
+    """A model that needs a GPU, as everything but the sandbox does; of each lease an epoch is all that fits."""
+    monkeypatch.setattr(leases, "lease_seconds", lambda run: 0)
+    return str(shutil.copytree(SANDBOX_FOLDER, tmp_path / "model"))
+
+
 def spawned(work, seconds):
     """Lends the "accelerator": every call in a process of its own, with what can be pickled."""
-    assert seconds > 0
+    assert callable(seconds) or seconds > 0
 
     def called(*args):
         with ProcessPoolExecutor(1, mp_context=fresh_processes()) as pool:
@@ -53,8 +61,8 @@ def said(run) -> list:
 
 
 @pytest.mark.slow
-def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, tmp_path):
-    config = tiny_config(epochs=2)
+def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, tmp_path, lent_model):
+    config = tiny_config(epochs=2, model=lent_model)
     whole, sliced = Worker(tmp_path / "whole"), Worker(tmp_path / "sliced", spawned)
     one, other = whole.submit(config, tiny), sliced.submit(config, tiny)
     finished(whole, one)
@@ -72,7 +80,7 @@ def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, 
     assert other.probes() == rows
 
 
-def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path):
+def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path, lent_model):
     def stopping(work, seconds):
         def called(folder, *args):
             more = work(folder, *args)
@@ -85,7 +93,7 @@ def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path
 
     stopped = []
     worker = Worker(tmp_path, stopping)
-    run = finished(worker, worker.submit(tiny_config(epochs=2), tiny))
+    run = finished(worker, worker.submit(tiny_config(epochs=2, model=lent_model), tiny))
     assert isinstance(run.events()[-1], RunStopped)
     assert run.last_epoch == 1
     run.clear_stop()
@@ -99,7 +107,7 @@ def dying(folder):
 
 
 @pytest.mark.slow
-def test_a_slice_that_dies_leaves_the_run_resumable(tiny, tmp_path):
+def test_a_slice_that_dies_leaves_the_run_resumable(tiny, tmp_path, lent_model):
     def lent(work, seconds):
         def called(*args):
             calls.append(work)
@@ -109,15 +117,15 @@ def test_a_slice_that_dies_leaves_the_run_resumable(tiny, tmp_path):
 
     calls = []
     worker = Worker(tmp_path / "dies", lent)
-    run = finished(worker, worker.submit(tiny_config(epochs=2), tiny))
+    run = finished(worker, worker.submit(tiny_config(epochs=2, model=lent_model), tiny))
     last = run.events()[-1]
     assert isinstance(last, RunFailed)
-    assert last.message == "The work on the accelerator ended early (BrokenProcessPool)."
+    assert last.message == "The work on the accelerator failed (BrokenProcessPool)."
     assert run.last_epoch == 1
     worker.enqueue(run)
     assert isinstance(finished(worker, run).events()[-1], RunDone)
     straight = Worker(tmp_path / "straight")
-    assert said(finished(straight, straight.submit(tiny_config(epochs=2), tiny))) == said(run)
+    assert said(finished(straight, straight.submit(tiny_config(epochs=2, model=lent_model), tiny))) == said(run)
 
 
 class Refused(Exception):
@@ -131,7 +139,7 @@ class Refused(Exception):
 
 
 @pytest.mark.parametrize("title", [*zerogpu.REFUSALS, "ZeroGPU something new"])
-def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, title):
+def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, lent_model, title):
     def refusing(work, seconds):
         def called(*args):
             raise Refused(title)
@@ -139,7 +147,7 @@ def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, title):
         return called
 
     worker = Worker(tmp_path, refusing)
-    run = finished(worker, worker.submit(tiny_config(), tiny))
+    run = finished(worker, worker.submit(tiny_config(model=lent_model), tiny))
     last = run.events()[-1]
     assert isinstance(last, RunFailed)
     assert (last.message, last.fix) == zerogpu.REFUSALS.get(title, (last.message, last.fix))
@@ -149,7 +157,7 @@ def test_what_the_lender_says_becomes_words_of_ours(tiny, tmp_path, title):
     assert caught.value.message == last.message
 
 
-def test_the_work_is_done_in_the_context_of_who_asked(tiny, tmp_path):
+def test_the_work_is_done_in_the_context_of_who_asked(tiny, tmp_path, lent_model):
     """The lender reads there whose quota it is."""
     visitor, seen = contextvars.ContextVar("visitor", default="nobody"), []
 
@@ -163,10 +171,10 @@ def test_the_work_is_done_in_the_context_of_who_asked(tiny, tmp_path):
     worker = Worker(tmp_path, lent)
     for name in ("ada", "bob"):
         visitor.set(name)
-        run = worker.submit(tiny_config(), tiny)
+        run = worker.submit(tiny_config(model=lent_model), tiny)
     visitor.set("eve")
     worker.ask(run, [], []).result(PATIENCE_SECONDS)
-    assert seen == [("next_epoch", "ada"), ("next_epoch", "bob"), ("ask_models", "eve")]
+    assert seen == [("epochs_that_fit", "ada"), ("epochs_that_fit", "bob"), ("ask_models", "eve")]
 
 
 LENT = """
@@ -214,7 +222,7 @@ def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     jobs.probe_models(other.folder, plan)
     jobs.whole_run(prepare(tiny_config(), tiny, tmp_path).folder)
     jobs.ask_models(one.folder, *asked)
-    jobs.next_epoch(prepare(tiny_config(), tiny, tmp_path).folder)
+    jobs.epochs_that_fit(prepare(tiny_config(), tiny, tmp_path).folder, 0.0)
     jobs.ask_models(other.folder, *asked)
     jobs.recall_of_original(tiny.forget)
     jobs.ask_models(one.folder, *asked)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import gradio as gr
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from starlette.middleware import Middleware
 
+from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, REQUESTS, SESSIONS, UNREAD
 from adapop.service.ledger import Ledger
 from adapop.ui import queue as queue_of_events
@@ -162,6 +164,25 @@ def test_answers_that_nobody_collects_are_counted_and_dropped(app, monkeypatch):
     assert not queue.pending_messages_per_session
     assert not queue.pending_event_ids_session
     assert post(url, STATED, "x").status_code == 200
+
+
+def test_who_reads_nothing_is_not_told_again_and_again_how_long_it_takes(app, done, monkeypatch):
+    """Each event that waits is told its place every second: unread, those alone would fill everybody's memory."""
+    url, queue = app
+    monkeypatch.setenv(AT_WORK.name, "1")
+    for number in range(4):
+        assert post(url, SLOW, "x", session=f"ada{number}").status_code == 200
+    waiting = [queue.pending_messages_per_session[f"ada{number}"] for number in range(4)]
+    time.sleep(2.5)
+    assert max(messages.qsize() for messages in waiting) <= 2
+    done.go_on.set()
+
+
+def test_one_with_too_much_does_not_fill_the_place_of_all(monkeypatch):
+    monkeypatch.setenv(UNREAD.name, "10")
+    queue_of_events._check(UNREAD, Counter({"ada": 1_000, "bob": 1}), "bob", 8)
+    with pytest.raises(LimitError, match="of all visitors together"):
+        queue_of_events._check(UNREAD, Counter(map(str, list(range(9)) * 10)) + Counter({"bob": 1}), "bob", 8)
 
 
 def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(app, monkeypatch):

@@ -144,7 +144,7 @@ def _draw(
     """The sampled replies for each fact. At most ROWS are sampled at once, but all of one fact together."""
     tokenizer, at_once, drawn = model.tokenizer, max(1, ROWS // samples), []
     model.network.eval()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+    with torch.random.fork_rng(devices=model.gpus):
         torch.manual_seed(seed)
         for start in range(0, len(facts), at_once):
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")

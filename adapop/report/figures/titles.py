@@ -147,7 +147,8 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return "The weight is WGA's"
     often = f"{confidence ** (small - 1):,.1f}", f"{confidence ** (large - 1):,.2f}"
-    return f"At p = {percent(confidence)} the {popular} fact is pushed {often[0]} times as hard as by WGA, the {rare} {often[1]}"
+    said = f"At p = {percent(confidence)} the {popular} fact is pushed {often[0]} times as hard as by WGA"
+    return f"{said}, the {rare} {often[1]}"
 
 
 def agreeing(same: int, apart: int) -> str:

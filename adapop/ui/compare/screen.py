@@ -74,8 +74,6 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
         start = gr.Button("Race", variant="primary", min_width=150, scale=4, elem_id="race")
         stop = gr.Button("Stop race", min_width=110, scale=1, interactive=False, elem_id="stop-race")
         join = gr.Button("Add the run of tab 3", min_width=170, scale=1, elem_id="join-race")
-    if worker.is_lent:
-        gr.Markdown(texts.RACE_LENT)
     with gr.Column(elem_id="race-empty") as empty:
         duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")

@@ -8,7 +8,6 @@ import gradio as gr
 from adapop.facts.fact import FactSet
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.service.worker import Worker
-from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import refused
 from adapop.ui.parts import html
@@ -21,8 +20,6 @@ def build(worker: Worker, session: Session) -> None:
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
         drop = gr.Button("Leave out what it does not know", min_width=160, interactive=False, elem_id="drop-unknown")
-    if worker.is_lent:
-        gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
     found = gr.State({})
 

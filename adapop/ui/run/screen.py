@@ -16,8 +16,8 @@ from adapop.popularity.calibration import anchored
 from adapop.report.record import described
 from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
+from adapop.service.leases import cost_of_run
 from adapop.service.worker import Worker
-from adapop.service.zerogpu import cost_of_run
 from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
 from adapop.ui.access import link_to, may_control, public_words, refusing, run_to_control, shown_run
@@ -87,6 +87,8 @@ class RunScreen:
         now, run, events = seen_of(worker, name, readiness)
         owned, last_seen = may_control(worker, name), seen[1] if seen[0] == name else -1
         watching = run is not None and not owned
+        if run is not None and owned:
+            worker.heard_of(run)
         follower = self.follower
         if run is not None and len(events) == last_seen and now.ticking:
             return {follower.strip: strip_of(now)}
@@ -155,7 +157,7 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
             config = _config(facts, missing, anchors, values)
             found = preflight(facts, config, worker.pace_of(config.model))
             if worker.is_lent:
-                found = replace(found, plan=(*found.plan, cost_of_run(config.epochs)))
+                found = replace(found, plan=(*found.plan, cost_of_run(config.model)))
         except AdaPopError as error:
             found = Preflight(problems=(str(error),))
         said, readiness = _plan(found), found.readiness

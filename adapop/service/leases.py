@@ -1,0 +1,85 @@
+"""Leases of a lent GPU: for how long a run asks for one, how much of it fits in, and in whose name it is asked."""
+
+from collections.abc import Callable, Iterable
+from contextvars import Context, copy_context
+from math import ceil
+
+from adapop.facts.fact import SANDBOX
+from adapop.runs.run import Run
+from adapop.service import jobs
+from adapop.service.jobs import END_EPOCHS, SPARE
+from adapop.service.zerogpu import ASK_SECONDS, LONG_SECONDS, Accelerated, on_accelerator
+from adapop.training.events import Event, RunStarted, Saved
+
+# of a run: what the first call asks for, in which the model is loaded and an epoch timed; what none asks more than
+# where less will do, as a visitor without an account has 120 s a day and is charged 1.5 times; and to load the model
+FIRST_SECONDS, MOST_SECONDS, LOAD_SECONDS = 60, 75, 10
+
+
+class Leases:
+    """The work that is done on a lent GPU. accelerated: what lends it, None where nobody does."""
+
+    def __init__(self, accelerated: Accelerated | None) -> None:
+        self._epochs = on_accelerator(jobs.epochs_that_fit, accelerated, lambda folder, seconds: seconds)
+        self._work = {
+            work: on_accelerator(work, accelerated, seconds)
+            for work, seconds in (
+                (jobs.ask_models, ASK_SECONDS),
+                (jobs.probe_models, LONG_SECONDS),
+                (jobs.recover_facts, LONG_SECONDS),
+            )
+        }
+        self._asked: dict[str, Context] = {}  # by run, in what context its owner asked last
+
+    def lent(self, work: Callable) -> Callable:
+        """A question's work, as it is called there."""
+        return self._work[work]
+
+    def hear_of(self, run: Run) -> None:
+        """Notes that the owner of a run asks for something just now: the next GPU is asked for in the name of this
+        request, as the permission that came with an older one may have expired."""
+        self._asked[run.id] = copy_context()
+
+    def forget(self, run: Run) -> None:
+        """Forgets who asked for a run that is over."""
+        self._asked.pop(run.id, None)
+
+    def train(self, run: Run) -> None:
+        """Does all that is left of a run, one lease after the other. Its model is fetched before the first.
+
+        Raises:
+            AdaPopError: the model cannot be had, or a lease cannot, or the GPU was taken away.
+        """
+        jobs.fetch_model(run.folder)
+        while self._asked[run.id].copy().run(self._epochs, run.folder, lease_seconds(run)):
+            pass
+
+
+def lease_seconds(run: Run) -> int:
+    """For how long a run asks for a GPU next: to load the model and see an epoch, and once one was seen for all that is
+    left, or for as much of it as may be had at once."""
+    took = _epoch_seconds(run.events())
+    if took is None:
+        return FIRST_SECONDS
+    left = run.config.epochs - (run.last_epoch or 0)
+    then = 1 if left else END_EPOCHS
+    least, all_of_it = (LOAD_SECONDS + SPARE * took * epochs for epochs in (then, left + END_EPOCHS))
+    return ceil(max(least, min(all_of_it, MOST_SECONDS)))
+
+
+def _epoch_seconds(events: Iterable[Event]) -> float | None:
+    """The longest that an epoch took so far, with what follows it; None before the first was saved."""
+    took, since = [], None
+    for event in events:
+        if isinstance(event, Saved) and since is not None:
+            took.append(event.time - since)
+        since = event.time if isinstance(event, RunStarted | Saved) else since
+    return max(took, default=None)
+
+
+def cost_of_run(model: str) -> str:
+    """The GPU time that a run asks ZeroGPU for, in words."""
+    if model == SANDBOX:
+        return "GPU time: none, the sandbox model works without."
+    then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
+    return f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}. Leave the page open: it is asked in its name."

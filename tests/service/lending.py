@@ -1,0 +1,79 @@
+"""A program of its own for tests: a worker on ZeroGPU's real `spaces` package, whose scheduler is the test's server.
+
+It prints one JSON line: what became of the runs. Only what needs a GPU is left out: nothing is moved onto one.
+"""
+
+import json
+import sys
+from contextvars import copy_context
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[folder]) for folder in (1, 2)]
+
+import torch
+
+if torch.version.cuda is None:  # a build for the CPU: what `spaces` looks for when it is imported
+    torch.version.cuda, torch._C._cuda_init, torch.cuda._is_in_bad_fork = "12.8", bool, bool
+
+import spaces
+import spaces.zero.torch
+from gradio.context import LocalContext
+from spaces.zero.config import get_config
+
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError
+from adapop.facts.world import sandbox_facts
+from adapop.service import leases
+from adapop.service.worker import Worker
+from adapop.service.zerogpu import lender
+from waiting import wait_until
+
+
+def as_visitor(token: str, work, *args):
+    """The result of work that a request with this token asked for."""
+
+    def asked():
+        LocalContext.request.set(SimpleNamespace(headers=Headers(token)))
+        return work(*args)
+
+    return copy_context().run(asked)
+
+
+class Headers(dict):
+    """Of a request: what `spaces` reads of them."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__({"x-ip-token": token})
+
+
+def main(root: str, config: str, *wanted: str) -> None:
+    """Trains, as "first"; the page asks again as "second" once it has begun. wanted: "again", to be resumed
+    then, as "third"; "short", a first lease in which one epoch fits."""
+    if "short" in wanted:
+        leases.FIRST_SECONDS = 1
+    spaces.zero.torch.init, spaces.zero.torch.move = (lambda uuid: None), (lambda callback: None)
+    worker = Worker(Path(root), lender())
+    every = sandbox_facts()
+    facts = replace(every, forget=every.forget[::65], retain=every.retain[::65], holdout=(), utility=())
+    run = as_visitor("first", worker.submit, RunConfig.from_json(config), facts)
+    wait_until(lambda: run.events() or worker.ahead_of(run) is None)
+    as_visitor("second", worker.heard_of, run)
+    wait_until(lambda: worker.ahead_of(run) is None)
+    said = [run.events()[-1]]
+    if "again" in wanted:
+        as_visitor("third", worker.enqueue, run)
+        wait_until(lambda: worker.ahead_of(run) is None)
+        said.append(run.events()[-1])
+    try:
+        answer = as_visitor("asks", worker.ask, run, ["Who?"], ["Nobody"]).result(60)[0].original.text
+    except AdaPopError as error:
+        answer = str(error)
+    ended = [[event.kind, getattr(event, "message", "")] for event in said]
+    factor = get_config()["duration_factor"]
+    print(json.dumps({"epoch": run.last_epoch, "ended": ended, "answer": answer, "factor": factor}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -49,17 +49,17 @@ def values(figure):
 
 def test_heatmap_prints_each_recall(matrix):
     shown = values(figures.leak_heatmap(matrix, "forget"))
-    assert shown["unlearned", "direct", "rare"] == (0.25, "25 %", True)
-    assert shown["unlearned", "direct", "popular"] == (1.0, "100 %", True)
-    assert shown["unlearned", "direct", "all"] == (0.5, "50 %", True)
-    assert shown["original", "role play", "popular"] == (0.9, "90 %", True)
+    assert shown["unlearned", "direct", "rare"] == (0.25, "25", True)
+    assert shown["unlearned", "direct", "popular"] == (1.0, "100", True)
+    assert shown["unlearned", "direct", "all"] == (0.5, "50", True)
+    assert shown["original", "role play", "popular"] == (0.9, "90", True)
     assert len(shown) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
 
 
 def test_heatmap_says_what_is_not_measurable(matrix):
     figure = figures.leak_heatmap(matrix, "forget")
     shown = values(figure)
-    assert shown["original", "role play", "rare"] == (0.3, "30 %", False)
+    assert shown["original", "role play", "rare"] == (0.3, "30", False)
     assert shown["unlearned", "role play", "rare"] == (0.0, "n/m", False)
     (grey,) = {color for _, color in figure.data[3].colorscale}
     assert re.fullmatch(r"#(..)\1\1", grey)

@@ -184,8 +184,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             _points(figure, chosen, name, color, symbol)
     ranged = [one for one in placed if not one.original]
     across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
-    figure.update_xaxes(title_text=f"still answered, {asked}: left is better", range=across)
-    figure.update_yaxes(title_text="facts never trained on: up is better", range=along)
+    figure.update_xaxes(title_text=f"still answered, {asked}", range=across)
+    figure.update_yaxes(title_text="facts never trained on", range=along)
     figure.update_xaxes(tickformat=".0%").update_yaxes(tickformat=".0%")
     figure.update_layout(showlegend=False)
     within = [one for one in placed if across[0] <= one.forget.mean <= across[1]]

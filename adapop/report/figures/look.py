@@ -42,7 +42,7 @@ def titled(figure: go.Figure, finding: str) -> go.Figure:
 
 def finding_of(figure: go.Figure) -> str:
     """The title of a figure, empty if it has none."""
-    return (figure.layout.meta or {}).get("finding", "")
+    return (figure.layout.meta or {}).get("finding", "").replace(" %", "\u00a0%")
 
 
 def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place) -> None:
@@ -60,7 +60,7 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
     """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and name of each."""
-    for x, (_, name) in zip(apart([x for x, _ in sorted(marks)], 0.15), sorted(marks)):
+    for x, (_, name) in zip(apart([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
         words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
         figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
     if not row:

@@ -53,7 +53,9 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     kinds, tiers = _asked(matrix, group)
     if not kinds:
         return empty(NOTHING)
-    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, column_titles=list(RAMPS))
+    figure = make_subplots(
+        rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, column_titles=[f"{side}, %" for side in RAMPS]
+    )
     neutral(figure, 84 + ROW_HEIGHT * len(kinds))
     cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
     for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
@@ -96,7 +98,7 @@ def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
 def _printed(cell: Cell | None, side: str) -> str:
     if cell is None:
         return ""
-    return "n/m" if side == "unlearned" and not cell.measurable else percent(getattr(cell, side).recall.mean)
+    return "n/m" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}"
 
 
 def _told(cell: Cell | None) -> str:
@@ -148,9 +150,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
         )
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
     figure.update_layout(margin=dict(l=78, r=12, t=16, b=44), showlegend=False)
-    figure.update_xaxes(
-        title_text="answers that come back (hollow: the original's)", tickformat=".0%", range=[-0.03, 1.05]
-    )
+    figure.update_xaxes(title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05])
     named_rows(figure, [SHORT.get(kind, kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
     every = [matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)]) for tier in TIERS]

@@ -56,10 +56,10 @@ def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
     rose = {
         name: last[name] - first[name] for name in ("popular", "rare", "retained") if name in first and name in last
     }
-    said = [f"{name} ones by {by:.1f}" for name, by in rose.items() if name != "retained"]
+    said = [f"{by:.1f} nats for {name} answers" for name, by in rose.items() if name != "retained"]
     kept = rose.get("retained")
-    rest = "" if kept is None else f", kept ones by {kept:.1f}" if kept >= 0.05 else ", kept ones not at all"
-    return f"Answers became harder by nats: {', '.join(said)}{rest}" if said else ""
+    rest = "" if kept is None else f", {kept:.1f} for kept ones" if kept >= 0.05 else ", and not for kept ones"
+    return f"The loss rose by {', '.join(said)}{rest}" if said else ""
 
 
 def leak(cells: Sequence[Cell]) -> str:
@@ -138,7 +138,7 @@ def pushes(betas: Mapping[str, float]) -> str:
     if abs(large - small) < 0.05:
         return "Every fact is pushed alike as it fades"
     stays = popular if small < large else rare
-    return f"As facts fade, the push on the {stays} one stays"
+    return f"The push on the {stays} fact stays"
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:

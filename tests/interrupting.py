@@ -38,3 +38,4 @@ def assert_same_run(run, straight):
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
     assert timeless(run.events()) == timeless(straight.events())
+    assert run.frames() == straight.frames()

@@ -13,7 +13,8 @@ from house import ORDER
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 LIGHT_ROOMS = ("errors", "paths", "progress", "limits", "online", "facts", "popularity", "config", "report", "service")
 LIGHT_MODULES = (
-    "training.events", "training.controller", "model.catalogue", "model.footprint", "runs.run", "runs.preflight", "cli",
+    "training.events", "training.controller", "training.frames",
+    "model.catalogue", "model.footprint", "runs.run", "runs.preflight", "cli",
 )  # fmt: skip
 HEAVY = ("torch", "transformers", "peft", "gradio")
 ONLY_IN = {"gradio": ("ui",), "plotly": ("report/figures",)}

@@ -114,6 +114,11 @@ def _run_commands(commands) -> None:
     run.add_argument("--precision", choices=CHOICES["precision"], help="of the frozen weights")
     run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
     run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")
+    run.add_argument(
+        "--frames",
+        type=int,
+        help="how often an epoch it is recorded where each fact stands; default 1, sandbox 2; 0: never",
+    )
     run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")
     run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
@@ -154,7 +159,7 @@ def _look_commands(commands) -> None:
 
 def _sandbox_commands(commands) -> None:
     shipped = commands.add_parser("sandbox", help="the model we ship: build it, or show what it knows")
-    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus")
+    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples")
     build = _command(parts, "build", sandbox.build, "pretrain the sandbox model from nothing", False)
     build.add_argument("--seed", type=int, default=0)
     build.add_argument(
@@ -170,6 +175,9 @@ def _sandbox_commands(commands) -> None:
     corpus = _command(parts, "corpus", sandbox.corpus, "write the pretraining corpus as text, an example a line", False)
     corpus.add_argument("--out", type=Path, required=True)
     corpus.add_argument("--seed", type=int, default=0)
+
+    examples = _command(parts, "examples", sandbox.examples, "make the four runs that ship again, seed 0", False)
+    examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
     bench.add_options(_command(commands, "bench", bench.bench, "experiments on the sandbox, and its speed", False))
 

@@ -68,6 +68,7 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         "micro_batch": options.micro_batch,
         "lora_targets": targets,
         "system": options.system,
+        "frames": options.frames,
         "precision": options.precision,
         "four_bit": options.four_bit or None,
         "cosine": options.cosine or None,

@@ -1,6 +1,7 @@
 """Commands on what we ship: the sandbox model and its corpus."""
 
 import argparse
+from pathlib import Path
 
 from adapop.cli import printing
 
@@ -35,3 +36,19 @@ def corpus(options: argparse.Namespace) -> None:
 
     with open(options.out, "w", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in corpus_lines(options.seed))
+
+
+def examples(options: argparse.Namespace) -> None:
+    """`sandbox examples`: makes the runs that ship again."""
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    from adapop.runs.examples import EXAMPLES, make
+
+    with TemporaryDirectory() as folder:
+        for name in EXAMPLES:
+            printing.say(f"making {name}", flush=True)
+            make(name, Path(folder))
+        options.out.mkdir(parents=True, exist_ok=True)
+        for name in EXAMPLES:
+            shutil.copy(Path(folder) / f"{name}.zip", options.out)

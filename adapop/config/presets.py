@@ -40,6 +40,7 @@ SANDBOX_SETTINGS = {
     "micro_batch": 16,
     "precision": "float32",
     "max_new_tokens": 3,
+    "frames": 2,
     "schedule": "linear",
     "lora_targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
 }

@@ -27,10 +27,11 @@ CHOICES = {
 SEED_LIMIT = 2**63
 LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
-WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch")
+WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch", "frames")
 POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
 AT_LEAST_ZERO = (
     "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
+    "frames",
 )  # fmt: skip
 
 
@@ -112,6 +113,9 @@ class RunConfig:
     """System prompt; None for what the benchmark asks with, see `facts.benchmarks.system_prompt`."""
     max_new_tokens: int = 64
     """Most tokens of a generated answer."""
+    frames: int = 1
+    """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for never. Decides no
+    other number."""
     cosine: bool = False
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 

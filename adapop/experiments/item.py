@@ -16,7 +16,7 @@ ANCHORS = ("paper", "quantiles")
 SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
 
 # Settings newer than the recorded rows, with the value that changes nothing; at that value a key leaves them out.
-SINCE = {"four_bit": False}
+SINCE = {"four_bit": False, "frames": 0}
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Item:
         Raises:
             ConfigError: the arm asks for what does not exist.
         """
-        changes = {"seed": self.seed, **self.arm.changes, **(QUICK if self.quick else {})}
+        changes = {"seed": self.seed, "frames": 0, **self.arm.changes, **(QUICK if self.quick else {})}
         return make_config(self.arm.method, self.arm.preset, **changes)
 
     @property

@@ -22,9 +22,10 @@ from transformers.utils import ModelOutput
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
+from adapop.model.generation import replies
 from adapop.model.out_of_memory import in_pieces
 from adapop.model.packing import dealt, packs, read_as
-from adapop.model.scored import JointPass, Scored
+from adapop.model.scored import FirstToken, JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate, to_continue
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
@@ -129,12 +130,12 @@ class AdaptedModel:
         chosen = _full_precision(output.logits)
         nll = cross_entropy(chosen, batch.target, reduction="none")
         gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
-        pooled = _pooled(output.hidden_states[-4:], batch) if hidden else None
+        averaged = pooled(output.hidden_states[-4:], batch) if hidden else None
         kept = None
         if block is not None:
             both = torch.stack([batch.predicts, batch.reads])
             kept = _full_precision(batch.at(states[0], both))
-        return Scored(nll, batch.row, batch.rows, chosen if logits else None, pooled, kept, gold)
+        return Scored(nll, batch.row, batch.rows, chosen if logits else None, averaged, kept, gold)
 
     def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
         """What transformers gives for a batch, but with the logits [N, V] of the answer tokens' predictions alone: the
@@ -209,11 +210,17 @@ class AdaptedModel:
         drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
         """
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
-        order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+        rows = [Row(prompt, (), place) for place, prompt in enumerate(prompts)]
+        return [text for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
+
+    @torch.no_grad()
+    def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int = MOST_ROWS, **drawn) -> list[tuple]:
+        """As `generate`: of each row (reply, *`FirstToken` of its answer); (reply,) of rows without an answer."""
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        pieces = self.in_pieces([prompts[i] for i in order], batch, write)
-        return [text for _, text in sorted(zip(order, chain.from_iterable(pieces)))]
+        pieces = self.in_pieces([rows[i] for i in order], batch, write)
+        return [found for _, found in sorted(zip(order, chain.from_iterable(pieces)))]
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
         """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`.
@@ -225,17 +232,12 @@ class AdaptedModel:
     def _limit_rows(self, rows: int) -> None:
         self.most_rows = rows
 
-    def _written(self, prompts: Sequence[Sequence[int]], max_new_tokens: int, **drawn) -> list[str]:
-        """The text that the model generates after each prompt."""
-        read = to_continue(prompts, self.tokenizer.pad_token_id, self.device)
-        output = self.network.generate(
-            **read,
-            max_new_tokens=max_new_tokens,
-            pad_token_id=self.tokenizer.pad_token_id,
-            **{"do_sample": bool(drawn), **drawn},
-        )
-        written = output[:, read["input_ids"].shape[1] :]
-        return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
+    def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
+        read = to_continue([row.prompt for row in rows], self.tokenizer.pad_token_id, self.device)
+        seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
+        written = replies(self.network, read, max_new_tokens, self.tokenizer.pad_token_id, seen, **drawn)
+        texts = [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
+        return list(zip(texts, *(column for each in seen for column in each.found)))
 
     @property
     def gpus(self) -> range:
@@ -288,10 +290,3 @@ class AdaptedModel:
 def _full_precision(values: Tensor) -> Tensor:
     """The values in float32, or in float64 if they are."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
-
-
-def _pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
-    """Mean over layers and over each row's answer positions, [B, D]."""
-    tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
-    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
-    return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

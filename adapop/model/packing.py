@@ -19,6 +19,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, and_masks
 from adapop.model.tokens import AnswerTokens, Row, collate
 
 LINE = 512  # about so many tokens a line, because attention grows with its square
+ALIKE = 192  # the same where lines begin differently, and the longest decides how far all are padded
 SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines cost something
 FEWEST = 256  # tokens must be saved: a pass that is so small takes little less time without them
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
@@ -28,7 +29,7 @@ def dealt(rows: Sequence[Row]) -> tuple[int, list[Sequence[Row]]]:
     """(tokens of the common beginning, the rows of each line), as `tokens.collate` takes them; a row a line, from its
     beginning, where packing would not pay."""
     prompts = [row.prompt for row in rows]
-    shared = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(min(prompts), max(prompts))))
+    shared = _common(min(prompts), max(prompts))
     ends = list(accumulate(row.length - shared for row in rows))
     count = -(-ends[-1] // max(LINE - shared, shared))
     lines = [[] for _ in range(count)]
@@ -39,6 +40,30 @@ def dealt(rows: Sequence[Row]) -> tuple[int, list[Sequence[Row]]]:
     packed = len(lines) * max(shared + sum(row.length - shared for row in line) for line in lines)
     pays = padded - packed >= max(FEWEST, SAVED * padded)
     return (shared, lines) if pays else (0, [[row] for row in rows])
+
+
+def alike(rows: Sequence[Row]) -> tuple[Sequence[int], list[Sequence[Row]]]:
+    """(tokens of each line's common beginning, the rows of each line), as `tokens.collate` takes them: rows whose
+    prompts have half or more of their beginning in common share a line. rows: sorted by their prompts."""
+    limit = max(ALIKE, 2 * max(row.length for row in rows))
+    shared, lines, tokens = [], [], 0  # tokens: of the last line's rows, were each written out
+    for row in rows:
+        common = _common(lines[-1][0].prompt, row.prompt) if lines else 0
+        if 2 * common >= len(row.prompt) and tokens + row.length - len(lines[-1]) * common <= limit:
+            lines[-1].append(row)
+            shared[-1], tokens = common, tokens + row.length
+        else:
+            lines.append([row])
+            shared.append(len(row.prompt))
+            tokens = row.length
+    widest = max(head + sum(row.length - head for row in line) for head, line in zip(shared, lines))
+    padded = len(rows) * max(row.length for row in rows)
+    return (shared, lines) if padded - len(lines) * widest >= SAVED * padded else ([], [[row] for row in rows])
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """With how many equal tokens two prompts begin."""
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from transformers import LogitsProcessor
 
 from adapop.model.tokens import AnswerTokens
 
@@ -42,6 +43,14 @@ class Scored:
         weight = torch.ones_like(values) if counted is None else counted.to(values.dtype)
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
+    def confidence(self, batch: AnswerTokens) -> list[tuple[float, int]]:
+        """Of each row of the batch (probability of the answer, [0, 1]: the geometric mean over its content tokens; rank
+        of its first token among all, 1 is the most likely). Needs logits."""
+        p = (-self.row_mean(self.nll, batch.content)).exp()
+        first = batch.place == 0
+        rank = 1 + (self.logits[first] > self.gold[first].unsqueeze(1)).sum(1)
+        return list(zip(p.tolist(), rank.tolist()))
+
     def part(self, batch: AnswerTokens, token: int, row: int) -> Scored:
         """The results of `batch`, whose tokens and rows begin at these indices of the joint pass."""
         tokens, rows = slice(token, token + batch.count), slice(row, row + batch.rows)
@@ -54,6 +63,24 @@ class Scored:
             None if self.states is None else self.states[:, tokens],
             self.gold[tokens],
         )
+
+
+class FirstToken(LogitsProcessor):
+    """How likely each reply of a batch was to begin with a given token; what is generated stays as it is."""
+
+    def __init__(self, tokens: Sequence[int]) -> None:
+        """tokens: id of a token for each reply."""
+        self._tokens = tokens
+        self.found: tuple[list[float], list[int]] = ([], [])
+        """(probabilities, ranks) of the tokens, 1 is the most likely; a value for each reply."""
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """The scores unchanged. They are logits in float32, [B, V]."""
+        if not self.found[0]:
+            gold = scores.gather(1, torch.tensor(self._tokens, device=scores.device).unsqueeze(1))
+            p = (gold - scores.logsumexp(1, keepdim=True)).exp()
+            self.found = p.squeeze(1).tolist(), (1 + (scores > gold).sum(1)).tolist()
+        return scores
 
 
 class JointPass:
@@ -79,3 +106,10 @@ class JointPass:
             self._made = wanted, score(self.whole)
         made, scored = self._made
         return scored.part(batch, token, row) if made[:2] == wanted[:2] and made[2] >= wanted[2] else None
+
+
+def pooled(layers: tuple[Tensor, ...], batch: AnswerTokens) -> Tensor:
+    """Mean over layers and over each row's answer positions, [B, D]."""
+    tokens = torch.stack([batch.at(layer, batch.reads).float() for layer in layers]).mean(0)
+    total = torch.zeros(batch.rows, tokens.shape[1], device=tokens.device).index_add(0, batch.row, tokens)
+    return total / torch.bincount(batch.row, minlength=batch.rows).unsqueeze(1)

@@ -48,7 +48,7 @@ class AnswerTokens:
     positions: Tensor | None
     """Position of each token in its row, [L, T]; None unless rows are packed: then they are the columns."""
     part: Tensor | None
-    """What each token belongs to, [L, T]: 0 is the beginning that all rows share, 1 and up a line's rows, -1 padding;
+    """What each token belongs to, [L, T]: 0 is the beginning that a line's rows share, 1 and up these rows, -1 padding;
     None unless rows are packed."""
     lengths: Tensor
     """Tokens of each row, [B]."""
@@ -127,34 +127,39 @@ def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[in
 
 
 def collate(
-    rows: Sequence[Row], pad_id: int, shared: int = 0, lines: Sequence[Sequence[Row]] | None = None
+    rows: Sequence[Row],
+    pad_id: int,
+    shared: int | Sequence[int] = 0,
+    lines: Sequence[Sequence[Row]] | None = None,
 ) -> AnswerTokens:
     """Rows as one batch: each on a line of its own or, see `packing`, several on a line.
 
-    shared: tokens with which all rows begin, which a line holds once. lines: the rows of each, in their order.
+    shared: tokens with which all rows begin, or those of each line, which a line holds once. lines: the rows of each,
+    in their order.
     """
     lines = [[row] for row in rows] if lines is None else lines
+    heads = [shared] * len(lines) if isinstance(shared, int) else shared
     texts, parts, positions, begins = [], [], [], []
-    for line in lines:
-        text, part, position = [*line[0].prompt[:shared]], [0] * shared, [*range(shared)]
+    for line, head in zip(lines, heads, strict=True):
+        text, part, position = [*line[0].prompt[:head]], [0] * head, [*range(head)]
         for number, row in enumerate(line, start=1):
-            begins.append((len(texts), len(text) - shared))
-            text += (row.prompt + row.answer)[shared:]
-            part += [number] * (row.length - shared)
-            position += range(shared, row.length)
+            begins.append((len(texts), head, len(text) - head))
+            text += (row.prompt + row.answer)[head:]
+            part += [number] * (row.length - head)
+            position += range(head, row.length)
         texts.append(text), parts.append(part), positions.append(position)
     width = max(map(len, texts))
     reads, predicts = [], []
-    for row, (line, moved) in zip(rows, begins, strict=True):
+    for row, (line, head, moved) in zip(rows, begins, strict=True):
         start = line * width + moved + len(row.prompt)
         reads += range(start, start + len(row.answer))
-        last = start - 1 if len(row.prompt) > shared else line * width + shared - 1
+        last = start - 1 if len(row.prompt) > head else line * width + head - 1
         predicts += [last, *range(start, start + len(row.answer) - 1)]
     each = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]
     return AnswerTokens(
         ids=_filled(texts, width, pad_id),
-        positions=_filled(positions, width, 0) if shared else None,
-        part=_filled(parts, width, -1) if shared else None,
+        positions=_filled(positions, width, 0) if any(heads) else None,
+        part=_filled(parts, width, -1) if any(heads) else None,
         lengths=torch.tensor([row.length for row in rows]),
         target=torch.tensor([row.answer[place] for _, row, place in each]),
         row=torch.tensor([i for i, _, _ in each]),

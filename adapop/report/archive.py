@@ -1,4 +1,4 @@
-"""A run as a zip: the report, its tables as CSV, what makes the run again, and the adapter."""
+"""A run as a zip: the report, its tables as CSV, its frames, what makes the run again, and the adapter."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from adapop.probes.prompts import NotApplicable
 from adapop.report import settings
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
-from adapop.runs.run import Run
+from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 
 FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "score_source")
@@ -48,6 +48,8 @@ def write_archive(run: Run, out: Path) -> Path:
                 archive.writestr(name, text)
             for name in (settings.CONFIG_FILE, settings.FACTS_FILE):
                 archive.write(run.folder / name, name)
+            if (run.folder / FRAMES).exists():
+                archive.write(run.folder / FRAMES, FRAMES)
             if run.last_epoch:
                 adapter = run.checkpoint(run.last_epoch)
                 archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")

@@ -107,13 +107,13 @@ class Contestant:
 def contestants(records: Sequence[Record]) -> list[Contestant]:
     """The runs as contestants, numbered in the order in which they first come.
 
-    Seeds belong together if nothing else differs, the facts included; a run with the same seed again is a repetition,
-    which adds no seed and stands for itself.
+    Seeds belong together if nothing else that decides numbers differs, the facts included; a run with the same seed
+    again is a repetition, which adds no seed and stands for itself.
     """
     grouped: dict[tuple[str, str, int], list[Record]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
     for record in records:
-        settings = json.dumps(asdict(replace(record.config, seed=0)), sort_keys=True)
+        settings = json.dumps(asdict(replace(record.config, seed=0, frames=0)), sort_keys=True)
         sha256 = next((known for facts, known in hashes if facts == record.facts), None)
         if sha256 is None:
             sha256 = record.facts.sha256

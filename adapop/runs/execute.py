@@ -31,8 +31,19 @@ from adapop.popularity.beta import BetaMap, exponents
 from adapop.probes import measure
 from adapop.runs import checkpoints, files, lock
 from adapop.runs.preflight import remarks
+from adapop.runs.recording import Recording
 from adapop.runs.run import Run, create_run
-from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
+from adapop.training.events import (
+    EpochDone,
+    Event,
+    Measured,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Saved,
+    StepDone,
+)
 from adapop.training.processes import ALONE, Ranks
 from adapop.training.trainer import Trainer
 
@@ -143,7 +154,8 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
     trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
-    yield from _trained(run, trainer, facts)
+    recording = ranks.together(lambda: Recording(run, trainer, facts, epoch) if ranks.first else None)
+    yield from _trained(run, trainer, facts, recording)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
@@ -168,12 +180,15 @@ def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedMo
     return model
 
 
-def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
-    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop."""
+def _trained(run: Run, trainer: Trainer, facts: FactSet, recording: Recording | None) -> Iterator[Event]:
+    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop. recording: the
+    first process's, which alone writes."""
     for event in trainer.train():
         yield run.append(event)
+        if isinstance(event, StepDone):
+            trainer.ranks.led(partial(Recording.after_step, recording, event))
         if isinstance(event, EpochDone):
-            yield trainer.ranks.led(partial(_measured_quickly, run, event.epoch, trainer, facts))
+            yield trainer.ranks.led(partial(_measured_quickly, run, event, trainer, facts, recording))
             if event.epoch:
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
                 yield run.append(Saved(run=run.id, epoch=event.epoch))
@@ -181,9 +196,10 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet) -> Iterator[Event]:
             return
 
 
-def _measured_quickly(run: Run, epoch: int, trainer: Trainer, facts: FactSet) -> Event:
-    rows = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
-    return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows))))
+def _measured_quickly(run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording) -> Event:
+    found = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
+    recording.after_epoch(event, found)
+    return run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, found.rows))))
 
 
 def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:

@@ -1,36 +1,56 @@
-"""A run's event log, read: parsed once for each change of the file, however many requests look at the run."""
+"""A run's events and frames, read: parsed once for each change of the file, however many requests look at the run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from adapop.errors import RunError
 from adapop.runs.files import reading
-from adapop.training.events import Event, current, from_json
+from adapop.training import events, frames
 
-RUNS = 64  # whose events stay in memory
+Line = TypeVar("Line")
+FILES = 128  # two for each of so many runs stay in memory
 
 
 class _Kept:
     """What the file said last, and when: one value, replaced as a whole, so that threads need no lock (which a forked
     process might find held for ever)."""
 
-    last: tuple[tuple[int, ...], tuple[Event, ...]] = (), ()
+    last: tuple[tuple[int, ...], tuple] = (), ()
 
 
-@lru_cache(maxsize=RUNS)
+@lru_cache(maxsize=FILES)
 def _kept(path: Path) -> _Kept:
     return _Kept()
 
 
-def events_of(path: Path) -> tuple[Event, ...]:
+def events_of(path: Path) -> tuple[events.Event, ...]:
     """Everything a run said, as one uninterrupted run would have said it; nothing where there is no file. A torn last
     line is not yet said; times never go back, even where the clock did.
 
     Raises:
         RunError: a line does not read.
     """
+    return _read(path, events.from_json, lambda said: events.current(_in_time(said)))
+
+
+def frames_of(path: Path) -> tuple[frames.Frame, ...]:
+    """What a run recorded so far; nothing where there is no file. A torn last line is not yet recorded.
+
+    Raises:
+        RunError: a line does not read.
+    """
+    return _read(path, frames.from_json, tuple, "Delete this file: the run needs it for nothing else.")
+
+
+def _read(
+    path: Path,
+    from_json: Callable[[str], Line],
+    whole: Callable[[Iterator[Line]], Iterable[Line]],
+    fix: str = "Start the run again.",
+) -> tuple[Line, ...]:
     try:
         about = path.stat()
     except FileNotFoundError:
@@ -38,22 +58,27 @@ def events_of(path: Path) -> tuple[Event, ...]:
     except OSError as error:
         raise RunError(f"{path} cannot be read ({error.strerror}).", "Make it readable.") from error
     kept, now = _kept(path.absolute()), (about.st_ino, about.st_size, about.st_mtime_ns)
-    seen, events = kept.last
+    seen, found = kept.last
     if seen != now:
         with reading(path):
-            events = tuple(current(_lines(path, about.st_size)))
-        kept.last = now, events
-    return events
+            found = tuple(whole(_lines(path, about.st_size, from_json, fix)))
+        kept.last = now, found
+    return found
 
 
-def _lines(path: Path, size: int) -> Iterator[Event]:
-    """The events of the file's first bytes, so many as it had when it was looked at."""
+def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) -> Iterator[Line]:
+    """What the file's first bytes say, so many as it had when it was looked at."""
     *lines, _torn = path.read_bytes()[:size].split(b"\n")  # bytes: a line may be torn inside a character
-    latest = 0.0
     for number, line in enumerate(lines, start=1):
         try:
-            event = from_json(line.decode())
-            latest = max(latest, event.time)
-        except (ValueError, TypeError, AttributeError) as error:
-            raise RunError(f"{path}, line {number} does not read ({error}).", "Start the run again.") from None
-        yield event if event.time == latest else replace(event, time=latest)  # the clock was put back
+            yield from_json(line.decode())
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RunError(f"{path}, line {number} does not read ({error}).", fix) from None
+
+
+def _in_time(said: Iterator[events.Event]) -> Iterator[events.Event]:
+    """The events, none earlier than the one before it: a clock may have been put back."""
+    latest = 0.0
+    for event in said:
+        latest = max(latest, event.time)
+        yield event if event.time == latest else replace(event, time=latest)

@@ -5,6 +5,7 @@
     RUN/run.json           name of the set, its hash, notes, library versions
     RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
     RUN/events.jsonl       what the run said, append-only
+    RUN/frames.jsonl       how each fact stood, now and then: see `adapop.training.frames`
     RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
     RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
     RUN/recovery-NAME.json what a recovery probe found, and in which epoch
@@ -30,7 +31,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import FactSet
 from adapop.probes.prompts import NotApplicable, ProbeRow, Reply
 from adapop.runs import files, lock
-from adapop.runs.log import events_of
+from adapop.runs.log import events_of, frames_of
 from adapop.training.events import (
     TERMINAL,
     EpochDone,
@@ -42,8 +43,10 @@ from adapop.training.events import (
     StepDone,
     to_json,
 )
+from adapop.training.frames import Frame
 
 FACTS = "facts.jsonl"
+FRAMES = "frames.jsonl"
 EPOCH = re.compile("epoch-([0-9]{1,9})")
 RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")  # bounded: it is searched for in texts of any length
 
@@ -139,6 +142,14 @@ class Run:
             RunError: a line does not read.
         """
         return list(events_of(self.folder / "events.jsonl"))
+
+    def frames(self) -> tuple[Frame, ...]:
+        """What the run recorded so far, in order; empty for a run that records none.
+
+        Raises:
+            RunError: a line does not read.
+        """
+        return frames_of(self.folder / FRAMES)
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the unlearned model (or of the original), None until the run is done."""

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -80,6 +81,8 @@ class Trainer:
             weight_decay=config.weight_decay,
             fused=model.device.type == "cuda" or None,  # on the CPU torch's own choice, whose rounding is recorded
         )
+        self.retained: list[tuple[float, int]] | None = None
+        """`Scored.confidence` of the retain set, as its loss was last taken; None where it is not: `retain_signal`."""
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -106,6 +109,7 @@ class Trainer:
                 yield done
             with _finite(f"The end of epoch {epoch}"):
                 known = self.config.retain_signal == "ema" and self.ema is not None
+                self.retained = None
                 self.drift = self.controller.update(self.drift, self.ema if known else self.retain_loss())
             yield self._epoch_done()
 
@@ -130,20 +134,27 @@ class Trainer:
         if len(rows) > self.forget.forward_rows:
             rows = sorted(rows, key=lambda row: -row.length)
         share = self.ranks.share(rows)
-        total = sum(self.ranks.gathered(lambda: self._total_nll(share)))
+        parts = self.ranks.gathered(lambda: self._total_nll(share))
+        total = sum(part for part, _ in parts)
         if not math.isfinite(total):
             raise RunError(
                 "The loss over the retain set is not finite: the model is destroyed.",
                 "The adapter of the last saved epoch is kept. Lower the learning rate.",
             )
+        found = dict(chain.from_iterable(each for _, each in parts))
+        self.retained = [found[row.fact] for row in self.retain]
         return total / sum(len(row.answer) for row in rows)
 
-    def _total_nll(self, rows: Sequence[Row]) -> float:
+    def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
+        """The sum over the rows, and (place among the retained, `Scored.confidence`) of each."""
         pieces = list(self.model.in_pieces(rows, self.forget.forward_rows, self._nll_sum))
-        return sum(value.item() for value in pieces)
+        found = zip((row.fact for row in rows), chain.from_iterable(each for _, each in pieces))
+        return sum(value.item() for value, _ in pieces), list(found)
 
-    def _nll_sum(self, rows: Sequence[Row]) -> Tensor:
-        return self.model.score(self.model.batch(rows)).nll.sum()
+    def _nll_sum(self, rows: Sequence[Row]) -> tuple[Tensor, list[tuple[float, int]]]:
+        batch = self.model.batch(rows)
+        scored = self.model.score(batch, logits=True)
+        return scored.nll.sum(), scored.confidence(batch)
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""

@@ -1,4 +1,5 @@
-"""Who may do what to a run: the sender of its id is its owner, that of a link may look; see `service.links`."""
+"""Who may do what to a run: the sender of its id is its owner, that of a link may look; see `service.links`. The
+examples are everybody's to look at and to ask, and nobody's to change."""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from html import escape
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError
+from adapop.runs.examples import example_of
 from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
@@ -21,22 +23,32 @@ def link_to(worker: Worker, name: str | None) -> str:
     """The name for the address by which others can look at the page's run, and no more; empty without a run."""
     run = known_run(worker, name)
     with refusing():
-        return link_of(run) if run else name if linked(name, worker.root) else ""
+        return link_of(run) if run else name if shown_run(worker, name) else ""
 
 
 def run_to_control(worker: Worker, name: str | None) -> Run | None:
     """The run of an id that came from a browser, None if there is none.
 
     Raises:
-        gr.Error: it is a link, which lets one look and no more.
+        gr.Error: it is a link, which lets one look and no more, or an example.
     """
-    if linked(name, worker.root):
-        raise refused(RunError(texts.LOOK_ONLY))
+    if linked(name, worker.root) or example_of(name):
+        raise refused(RunError(texts.EXAMPLE_ONLY if example_of(name) else texts.LOOK_ONLY))
     return known_run(worker, name)
 
 
+def run_to_question(worker: Worker, name: str | None) -> Run | None:
+    """The run of an id that came from a browser, or an example, whose models may be asked: nothing is kept of that.
+    None if there is none.
+
+    Raises:
+        gr.Error: it is a link, which lets one look and no more.
+    """
+    return example_of(name) or run_to_control(worker, name)
+
+
 def run_to_ask(worker: Worker, name: str | None) -> Run:
-    """The run of an id that came from a browser, whose unlearned model can be asked.
+    """The run of an id that came from a browser, whose unlearned model can be probed; what is found is kept in it.
 
     Raises:
         gr.Error: there is none, it has not finished an epoch, or the name is a link.
@@ -54,8 +66,8 @@ def may_control(worker: Worker, name: str | None) -> bool:
 
 
 def shown_run(worker: Worker, name: str | None) -> Run | None:
-    """The run of an id or of a link that came from a browser, to look at; None if it is none of ours."""
-    return known_run(worker, name) or linked(name, worker.root)
+    """The run of an id, of a link or of an example that came from a browser, to look at; None if it is none of ours."""
+    return known_run(worker, name) or linked(name, worker.root) or example_of(name)
 
 
 def known_run(worker: Worker, name: str | None) -> Run | None:

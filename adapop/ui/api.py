@@ -1,9 +1,10 @@
-"""The app from a program: seven endpoints by name, and no other. What they say is what the page says.
+"""The app from a program: eight endpoints by name, and no other. What they say is what the page says.
 
 Facts come as the name of a set (sandbox, pair, invented, duet, rwku) or as a list of rows like those of an upload:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
-a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status` and `report`
-take a read-only link to it as well. The docstrings are the documentation, for people who have only the page.
+a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`, `frames` and
+`report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships. The docstrings
+are the documentation, for people who have only the page.
 """
 
 import inspect
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import wraps
+from itertools import accumulate
 from math import inf
 
 import gradio as gr
@@ -28,6 +30,7 @@ from adapop.popularity.judge import judge_from_environment
 from adapop.popularity.wikidata import Wikidata
 from adapop.probes.verdict import verdict
 from adapop.progress import Progress
+from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
@@ -47,13 +50,14 @@ PROXIES: dict[str, Callable[[Progress], Proxy]] = {
     "judge": lambda progress: judge_from_environment(progress, Cache()),
 }
 GIVEN = "given"
+NUMBERS = 20_000  # of frames in one answer
 LOOKUPS = 6  # at once, of all programs together
 
 
 def build(worker: Worker) -> None:
     """Adds the endpoints to the current app."""
     api = Api(worker)
-    for endpoint in (api.score, api.beta, api.start_run, api.status, api.stop, api.probe, api.report):
+    for endpoint in (api.score, api.beta, api.start_run, api.status, api.frames, api.stop, api.probe, api.report):
         gr.api(
             _answering(endpoint),
             api_name=endpoint.__name__,
@@ -194,6 +198,25 @@ class Api:
             "measured": {"before": list(full[0].rows), "after": list(full[-1].rows)} if len(full) > 1 else None,
         }
 
+    def frames(self, run: str, after: int = -1) -> dict:
+        """Where each fact stood, now and then while the model forgot: some ten frames in a run of the sandbox, also
+        while it goes on.
+
+        run: its id, or its link. after: the last step that you know; -1 begins with the first frame. Gives {facts,
+        frames, more}: facts are the ids of the facts to forget, retain and holdout, in the order of all other lists.
+        A frame is {step, epoch, scores, answers}: step counts optimiser steps, 0 is before training. scores: by group,
+        {p, rank}: the probability of each right answer (0 to 1) and the rank of its first token (1 is best); forget in
+        every frame, and where an epoch ends reworded (the facts to forget in other words), retain and holdout. answers:
+        what the model then says of each fact to forget, else none. more: whether further frames are there already; ask
+        again after the last step. Errors: no such run.
+        """
+        found, rest = self._run(run, shown_run), whole_of("after", after)
+        facts, known = found.facts, [frame for frame in found.frames() if frame.step > rest]
+        sizes = accumulate(sum(2 * len(scores.p) for scores in frame.scores.values()) for frame in known)
+        given = [asdict(frame) for frame, size in zip(known, sizes) if size <= NUMBERS or frame == known[0]]
+        ids = {group: [fact.id for fact in getattr(facts, group)] for group in ("forget", "retain", "holdout")}
+        return {"facts": ids, "frames": given, "more": len(given) < len(known)}
+
     def stop(self, run: str) -> dict:
         """Asks a run to stop after its current step; its last finished epoch is kept. Asking twice is asking once, and
         asking a run that is over changes nothing.
@@ -218,7 +241,7 @@ class Api:
         """
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
-        found = self._run(run)
+        found = example_of(run) or self._run(run)
         if found.last_epoch is None:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
         if not prompt:
@@ -228,8 +251,8 @@ class Api:
         return {**asdict(result), "verdict": verdict(result)[0] if gold else None}
 
     def report(self, run: str) -> gr.FileData:
-        """The run as a zip file: a report that opens offline, its tables as CSV, the configuration, the facts, the
-        command that makes it again, and the adapter of its last epoch.
+        """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the
+        facts, the command that makes it again, and the adapter of its last epoch.
 
         run: its id, or its link; it must have finished an epoch. Gives the file. Errors: no such run, no epoch yet.
         """

@@ -23,7 +23,7 @@ from calling import answer
 from adapop.experiments.speed.waiting import served
 
 SECRET = "a-users-secret-words"
-ENDPOINTS = ("score", "beta", "start_run", "status", "stop", "probe", "report")
+ENDPOINTS = ("score", "beta", "start_run", "status", "frames", "stop", "probe", "report")
 ODD = (
     None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", " ", SECRET, SECRET * 3_000, "../../etc/passwd",
     "\0", "\ud7ff",

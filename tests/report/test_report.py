@@ -271,8 +271,9 @@ def table(path):
 def test_archive_holds_everything_and_nothing_else(archive):
     names = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()} - {"run.zip"}
     assert names == {
-        "report.html", "facts.csv", "facts.jsonl", "measured.csv", "epochs.csv", "probes.csv", "config.json",
-        "command.txt", "requirements.txt", "adapter/adapter_config.json", "adapter/adapter_model.safetensors",
+        "report.html", "facts.csv", "facts.jsonl", "frames.jsonl", "measured.csv", "epochs.csv", "probes.csv",
+        "config.json", "command.txt", "requirements.txt", "adapter/adapter_config.json",
+        "adapter/adapter_model.safetensors",
     }  # fmt: skip
 
 
@@ -313,7 +314,7 @@ def test_tables_of_the_archive_are_the_run_s_own(archive, run):
 def test_no_export_has_the_id_by_which_the_run_is_stopped(archive, run):
     """Archives are passed on. Unpacked: in the zip itself the id would be compressed, and never found."""
     members = [path for path in archive.rglob("*") if path.is_file()]
-    assert {"epochs.csv", "probes.csv", "report.html", "config.json"} <= {path.name for path in members}
+    assert {"epochs.csv", "probes.csv", "report.html", "config.json", "frames.jsonl"} <= {path.name for path in members}
     assert [path.name for path in members if run.id.encode() in path.read_bytes()] == []
 
 

@@ -34,7 +34,7 @@ def parsed(monkeypatch):
         return from_json(line)
 
     log._kept.cache_clear()
-    monkeypatch.setattr(log, "from_json", watched)
+    monkeypatch.setattr(log.events, "from_json", watched)
     return lines
 
 
@@ -79,11 +79,11 @@ def test_a_log_that_is_gone_or_spoilt_is_not_answered_from_memory(run):
 
 def test_no_more_runs_are_kept_than_said(tmp_path):
     log._kept.cache_clear()
-    for _ in range(log.RUNS + 5):
+    for _ in range(log.FILES + 5):
         create_run(make_config(), FactSet("mine", (), ()), None, tmp_path).append(START)
     for folder in tmp_path.iterdir():
         assert len(Run(folder).events()) == 1
-    assert log._kept.cache_info().currsize == log.RUNS
+    assert log._kept.cache_info().currsize == log.FILES
 
 
 def test_readers_in_many_threads_see_whole_logs_that_only_grow(run):

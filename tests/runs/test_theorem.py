@@ -38,7 +38,7 @@ def wga(fresh, sandbox):
     config, model = make_config("wga", learning_rate=RATE), fresh("wga")
     for _ in Trainer("wga", config, model, sandbox.forget, sandbox.retain, betas=None).train():
         pass
-    return recall_by_row([vars(row) for row in measure.quick(model, sandbox, config.max_new_tokens)])
+    return recall_by_row([vars(row) for row in measure.quick(model, sandbox, config.max_new_tokens).rows])
 
 
 def recall_by_row(rows):

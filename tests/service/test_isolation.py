@@ -16,9 +16,12 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from adapop.errors import RunError
+from adapop.runs.examples import example
 from adapop.runs.run import Run
 from adapop.service.links import link_of
 from adapop.service.worker import Worker
+from adapop.ui.access import link_to, may_control
 from adapop.ui.middleware import visitor
 from browsing import launched
 
@@ -116,7 +119,7 @@ def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worke
     assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
 
 
-@pytest.mark.parametrize("endpoint", ["/status", "/stop", "/report", "/probe"])
+@pytest.mark.parametrize("endpoint", ["/status", "/frames", "/stop", "/report", "/probe"])
 def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run, endpoint):
     method, _, tail = run.id.rpartition("-")
     near = f"{method}-{int(tail, 16) ^ 1:016x}"
@@ -133,6 +136,7 @@ def test_a_link_reads_and_reports_and_does_nothing_else(bob, run):
     status = bob.predict(link, api_name="/status")
     assert (status["run"], status["state"]) == (link, "done")
     assert run.id not in json.dumps(status)
+    assert run.id not in json.dumps(bob.predict(link, api_name="/frames"))
     path = bob.predict(link, api_name="/report")
     with zipfile.ZipFile(path) as archive:  # in the file itself the id would be compressed, and never found
         assert [name for name in archive.namelist() if run.id.encode() in archive.read(name)] == []
@@ -151,6 +155,37 @@ def test_no_button_does_for_a_link_what_it_does_for_the_owner(address, run, name
     assert not answer["success"]
     assert "read-only link" in answer["output"]["error"]
     assert {path.name: path.stat().st_mtime_ns for path in run.folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["stop", "resume", "probe-all", "recover"])
+def test_no_button_changes_an_example(address, worker, name):
+    shipped = example("wga")
+    before = {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")}
+    data = {"probe-all": [shipped.id, 8, "forget"], "recover": [shipped.id, "quantise"]}
+    answer = event(address, clicked(name), data.get(name, [shipped.id]))
+    assert not answer["success"]
+    assert "came with the app" in answer["output"]["error"]
+    assert {path.name: path.stat().st_mtime_ns for path in shipped.folder.rglob("*")} == before
+    assert worker.ahead_of(shipped) is None
+
+
+def test_an_example_is_everybody_s_to_look_at_and_to_ask_and_nobody_s_to_change(bob, worker, tmp_path):
+    shipped = example("adapop")
+    assert bob.predict(shipped.id, api_name="/status")["state"] == "done"
+    assert bob.predict(shipped.id, 72, api_name="/frames")["frames"][0]["step"] == 80
+    asked = shipped.facts.forget[0]
+    answer = bob.predict(shipped.id, asked.question, asked.answer, api_name="/probe")
+    assert answer["original"]["text"] == asked.answer
+    assert answer["unlearned"]["text"] == shipped.frames()[-1].answers[0]
+    with zipfile.ZipFile(bob.predict(shipped.id, api_name="/report")) as archive:
+        assert {"frames.jsonl", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
+    with pytest.raises(AppError, match="There is no run"):
+        bob.predict(shipped.id, api_name="/stop")
+    with pytest.raises(RunError, match="nobody can stop it"):
+        shipped.request_stop()
+    assert not may_control(worker, shipped.id) and link_to(worker, shipped.id) == shipped.id
+    Worker(tmp_path).clean(0.0, 0.0)
+    assert example("adapop").folder == shipped.folder and shipped.frames()
 
 
 def test_a_prompt_of_100_000_characters_is_refused_by_the_name_of_the_limit(ada, address, run):

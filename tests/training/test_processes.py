@@ -44,6 +44,10 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
             for key, value in theirs.items():
                 wanted = value if value is None else pytest.approx(value, rel=1e-6, abs=1e-9)
                 assert ours[key] == wanted, (kind, key)
+    for ours, theirs in zip(both.frames(), alone.frames(), strict=True):
+        assert (ours.step, ours.answers, ours.scores.keys()) == (theirs.step, theirs.answers, theirs.scores.keys())
+        for group, scores in theirs.scores.items():
+            assert ours.scores[group].p == pytest.approx(scores.p, abs=2e-4), (ours.step, group)
     adapters = [load_file(folder / f"{name}-{rank}.safetensors") for rank in (0, 1)]
     for key, weight in load_file(one / f"{method}-0.safetensors").items():
         assert torch.equal(adapters[0][key], adapters[1][key])

@@ -1,4 +1,4 @@
-"""The app from a program: the seven endpoints over a real server, the whole way and every wrong turn."""
+"""The app from a program: the eight endpoints over a real server, the whole way and every wrong turn."""
 
 import inspect
 import json
@@ -15,11 +15,12 @@ from adapop.paths import ROOT
 from adapop.popularity.wikidata import Wikidata
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
+from adapop.training.frames import from_json
 from adapop.ui.api import Api
 from browsing import HOSTILE, launched
 from scripted import Reply, ScriptedServer
 
-ENDPOINTS = ["/score", "/beta", "/start_run", "/status", "/stop", "/probe", "/report"]
+ENDPOINTS = ["/score", "/beta", "/start_run", "/status", "/frames", "/stop", "/probe", "/report"]
 FACTS = [
     {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
     {"id": "c", "question": "Who wrote the book Cymbeline?", "answer": "Shakespeare", "subject": "C", "score": 70},
@@ -150,7 +151,28 @@ def test_a_run_from_start_to_report(client, run, worker):
     with zipfile.ZipFile(path) as archive:
         assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
         assert json.loads(archive.read("config.json"))["seed"] == 3
+        assert from_json(archive.read("frames.jsonl").decode().splitlines()[-1]) == Run(worker.root / run).frames()[-1]
     assert Path(path).name == "adapop-report-adapop.zip"
+
+
+def test_frames_of_a_run(client, run, worker, monkeypatch):
+    """All in one answer, the newer ones alone, and no more numbers in an answer than are allowed."""
+    kept = Run(worker.root / run).frames()
+    found = client.predict(run, api_name="/frames")
+    assert found["facts"]["forget"] == ["h", "c"] and len(found["facts"]["holdout"]) == 1
+    assert [frame["step"] for frame in found["frames"]] == [frame.step for frame in kept] == [0, 1, 2]
+    assert found["frames"][0]["scores"]["forget"]["p"] == list(kept[0].scores["forget"].p)
+    assert (found["frames"][2]["answers"], found["more"]) == (list(kept[2].answers), False)
+    assert [frame["step"] for frame in client.predict(run, 1, api_name="/frames")["frames"]] == [2]
+    assert client.predict(run, 2, api_name="/frames")["frames"] == []
+    monkeypatch.setattr(
+        "adapop.ui.api.NUMBERS", 9
+    )  # a frame has eight: p and rank of two to forget, one to retain, one held out
+    first = client.predict(run, api_name="/frames")
+    assert ([frame["step"] for frame in first["frames"]], first["more"]) == ([0], True)
+    monkeypatch.setattr("adapop.ui.api.NUMBERS", 1)
+    assert [frame["step"] for frame in client.predict(run, 0, api_name="/frames")["frames"]] == [1], "one at least"
+    assert "It must be a whole number" in refusal(client, run, "last", api_name="/frames")
 
 
 def test_stop_is_heard_and_may_be_said_twice(client, run):
@@ -173,7 +195,7 @@ def test_a_queued_run_says_how_long_it_waits(client, run):
     assert [ended(client, name)["state"] for name in (first, second)] == ["stopped", "stopped"]
 
 
-@pytest.mark.parametrize("endpoint", ["/status", "/stop", "/report"])
+@pytest.mark.parametrize("endpoint", ["/status", "/frames", "/stop", "/report"])
 @pytest.mark.parametrize(
     "name",
     ["adapop-0123456789abcdef", "", "..", "../../etc/passwd", "/etc/passwd", "http://127.0.0.1/x", HOSTILE, 7, None,

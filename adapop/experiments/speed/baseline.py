@@ -1,7 +1,8 @@
-"""The baseline of `bench speed`: training, scoring and generation as public trainers of unlearning do them.
+"""The baselines of `bench speed`: training, scoring and generation as public trainers of unlearning do them.
 
-Rows go through the model one by one and their gradients are accumulated, logits are computed for every position and the
-whole vocabulary, and the reference model of NPO is a deep copy. Nothing else is made slow: no logging, no host reads.
+A few rows go through the model at once, padded on the right with a mask, and their gradients are accumulated; logits
+are computed for every position and the whole vocabulary, and the reference model of NPO is a deep copy. Nothing else is
+made slow: no logging, no host reads.
 """
 
 import copy
@@ -14,7 +15,7 @@ from torch.nn.functional import cross_entropy, logsigmoid
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
-from adapop.model.tokens import Row
+from adapop.model.tokens import Row, to_continue
 
 BETA = 0.5
 
@@ -22,56 +23,65 @@ BETA = 0.5
 def training_steps(
     model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], config: RunConfig
 ) -> Iterator[None]:
-    """Steps of NPO with a retain term over `config.batch` rows each, over and over. Yields after each."""
+    """Steps of NPO with a retain term over `config.batch` rows each, `config.micro_batch` a pass, over and over. Yields
+    after each."""
     network = model.network
     reference = copy.deepcopy(network).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
     network.train()
     while True:
         for start in range(0, len(forget) - config.batch + 1, config.batch):
-            for i in range(start, start + config.batch):
-                log_ratio = -nll_sum(network, forget[i], model.device)
+            for i in range(start, start + config.batch, config.micro_batch):
+                rows = forget[i : i + config.micro_batch]
+                beside = [retain[j % len(retain)] for j in range(i, i + len(rows))]
+                log_ratio = -nll_sums(network, rows, model.device)
                 with torch.no_grad():
-                    log_ratio = log_ratio + nll_sum(reference, forget[i], model.device)
-                kept = nll_sum(network, retain[i % len(retain)], model.device) / len(retain[i % len(retain)].answer)
+                    log_ratio = log_ratio + nll_sums(reference, rows, model.device)
+                lengths = torch.tensor([len(row.answer) for row in beside], device=model.device)
+                kept = nll_sums(network, beside, model.device) / lengths
                 loss = -2 / BETA * logsigmoid(-BETA * log_ratio) + config.alpha0 * kept
-                (loss / config.batch).backward()
+                (loss.sum() / config.batch).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
             optimizer.step()
             optimizer.zero_grad()
             yield
 
 
-def nll_sum(network: torch.nn.Module, row: Row, device: torch.device) -> Tensor:
-    """Negative log-likelihood of a row's answer, from the logits of all its positions."""
-    ids = torch.tensor([row.prompt + row.answer], device=device)
-    labels = ids.clone()
-    labels[:, : len(row.prompt)] = -100
-    logits = network(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False).logits.float()
-    return cross_entropy(logits[0, :-1], labels[0, 1:], ignore_index=-100, reduction="sum")
+def nll_sums(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
+    """Negative log-likelihood of each row's answer, [B], from the logits of all positions."""
+    width = max(row.length for row in rows)
+    ids = torch.tensor([[*row.prompt, *row.answer, *[0] * (width - row.length)] for row in rows], device=device)
+    mask = torch.tensor([[1] * row.length + [0] * (width - row.length) for row in rows], device=device)
+    labels = ids.masked_fill(mask == 0, -100)
+    for label, row in zip(labels, rows):
+        label[: len(row.prompt)] = -100
+    logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
+    nll = cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="none")
+    return nll.view(len(rows), -1).sum(1)
 
 
 @torch.no_grad()
-def scores(model: AdaptedModel, rows: Sequence[Row]) -> list[float]:
-    """Each row's nll, one by one."""
+def scores(model: AdaptedModel, rows: Sequence[Row], at_once: int) -> list[float]:
+    """Each row's nll."""
     model.network.eval()
-    return [nll_sum(model.network, row, model.device).item() for row in rows]
+    pieces = [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
+    return [nll for piece in pieces for nll in nll_sums(model.network, piece, model.device).tolist()]
 
 
 @torch.no_grad()
-def answers(model: AdaptedModel, questions: Sequence[str], tokens: int) -> list[str]:
-    """Greedy answers of exactly so many tokens, one by one."""
+def answers(model: AdaptedModel, questions: Sequence[str], tokens: int, at_once: int) -> list[str]:
+    """Greedy answers of exactly so many tokens."""
     model.network.eval()
+    prompts = [encode_prompt(model.tokenizer, question, model.system) for question in questions]
     written = []
-    for question in questions:
-        ids = torch.tensor([encode_prompt(model.tokenizer, question, model.system)], device=model.device)
+    for start in range(0, len(prompts), at_once):
+        read = to_continue(prompts[start : start + at_once], model.tokenizer.pad_token_id, model.device)
         output = model.network.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
+            **read,
             do_sample=False,
             min_new_tokens=tokens,
             max_new_tokens=tokens,
             pad_token_id=model.tokenizer.pad_token_id,
         )
-        written.append(model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True))
+        written += model.tokenizer.batch_decode(output[:, read["input_ids"].shape[1] :], skip_special_tokens=True)
     return written

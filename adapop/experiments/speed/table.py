@@ -17,13 +17,14 @@ import torch
 
 from adapop.experiments.speed import waiting
 from adapop.experiments.speed.shapes import SHAPES
-from adapop.experiments.speed.throughput import Case
+from adapop.experiments.speed.throughput import ANSWER, BASELINES, Case
 from adapop.facts.fact import SANDBOX
 from adapop.paths import ROOT
 
 DUET = (964, 500, 5)  # forget rows, retain rows, epochs: the paper's DUET city run
 ROUNDS = 5  # of the sandbox
-SIDES = ("baseline", "ours", "auto", "one")
+SIDES = (*BASELINES, "ours", "auto", "one")
+RUN = (256, 256, 5)  # the same of the sandbox
 UNMEASURED = "not yet measured on a GPU"
 GIGABYTE = 1e9
 # glibc keeps freed pieces of up to 32 MB by default, and the peak would be that of its heap, not of the work
@@ -33,9 +34,10 @@ WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 def main(sandbox: bool = False) -> None:
     """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting times."""
-    print(f"{'tokens a second':<34}{'baseline':>12}{'ours':>12}{'ratio':>8}{'of peak rate':>14}")
-    sides = ("baseline", "ours", "one")
-    rounds = [[_measured(Case(SANDBOX, side, warm=1, steps=4)) for side in sides] for _ in range(ROUNDS)]
+    heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
+    print(f"{'tokens a second':<34}{heads}{'against them':>16}{'of peak rate':>14}")
+    sides = (*BASELINES, "ours", "one")
+    rounds = [[_measured(_of_sandbox(side)) for side in sides] for _ in range(ROUNDS)]
     _shown(SANDBOX, [_medians(same) for same in zip(*rounds)])
     if not sandbox:
         for shape in SHAPES:
@@ -52,17 +54,19 @@ def main(sandbox: bool = False) -> None:
 def _cases(shape: str) -> list[Case]:
     """What can be measured here. Without a GPU that is steps of 8 rows on the small shape, in float32."""
     if torch.cuda.is_available():
-        large = shape == "Llama-3.1-8B"
-        run = DUET if large else None
+        run = DUET if shape == "Llama-3.1-8B" else None
+        few = (*BASELINES, "one")
         return [
-            Case(
-                shape, side, warm=1, steps=2 if side in ("baseline", "one") else 8, run=run if side == "ours" else None
-            )
+            Case(shape, side, warm=1, steps=2 if side in few else 8, run=run if side == "ours" else None)
             for side in SIDES
         ]
     if shape == "Qwen2.5-0.5B":
-        return [Case(shape, side, batch=8, warm=1, steps=2, rows=16) for side in ("baseline", "ours", "one")]
+        return [Case(shape, side, batch=8, warm=1, steps=2, rows=16) for side in (*BASELINES, "ours", "one")]
     return []
+
+
+def _of_sandbox(side: str) -> Case:
+    return Case(SANDBOX, side, warm=1, steps=4, run=RUN if side == "ours" else None)
 
 
 def _medians(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -83,29 +87,34 @@ def _measured(case: Case) -> dict[str, Any]:
 def _shown(shape: str, found: list[dict[str, Any]]) -> None:
     """A shape's rows of the table."""
     by_side = {one["side"]: one for one in found}
-    base, ours = by_side["baseline"], by_side["ours"]
+    bases, ours = [by_side[side] for side in BASELINES], by_side["ours"]
     for key, what in WHAT.items():
         share = f"{ours['operations'] / ours['rate']:.0%}" if key == "train" else ""
-        _row(f"{shape}, {what}", base[key], ours[key], share)
+        _row(f"{shape}, {what}", [base[key] for base in bases], ours[key], share)
     for side, what in (("auto", "as many rows a pass as fit"), ("one", "one row a pass")):
-        if side in by_side:
-            other = by_side[side]
-            _row(f"{shape}, {what}", base["train"], other["train"], f"{other['operations'] / other['rate']:.0%}")
+        if other := by_side.get(side):
+            share = f"{other['operations'] / other['rate']:.0%}"
+            _row(f"{shape}, {what}", [base["train"] for base in bases], other["train"], share)
     for side, what in (("ours", "peak memory, GB"), ("auto", "the same, as many rows"), ("one", "the same, one row")):
         if side in by_side:
-            _row(f"{shape}, {what}", base["peak"] / GIGABYTE, by_side[side]["peak"] / GIGABYTE, "", 3)
-    if ours.get("run"):
-        forget, retain, epochs = DUET
-        seconds = f"{ours['run']:.0f} s; by its steps, {_expected(ours):.0f} s"
-        print(f"{shape}, {forget} + {retain} rows, {epochs} epochs: {seconds}")
+            peaks = [base["peak"] / GIGABYTE for base in bases]
+            _row(f"{shape}, {what}", peaks, by_side[side]["peak"] / GIGABYTE, "", 3)
+    if ours["run"]:
+        seconds = [_of_parts(base, ours["run"]) for base in bases]
+        _row(f"{shape}, a whole run, s", seconds, ours["whole_run"], "")
 
 
-def _expected(ours: dict[str, Any]) -> float:
-    """Seconds of the DUET-sized run, from its steps and the speed of scoring."""
-    forget, retain, epochs = DUET
-    length = ours["train"] * ours["step"] / (2 * ours["batch"])
-    return epochs * forget / ours["batch"] * ours["step"] + (epochs + 1) * retain * length / ours["score"]
+def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
+    """Seconds of a whole run of a baseline, by its own steps, scoring and generation: it would take hours."""
+    forget, retain, epochs = run
+    length = base["train"] * base["step"] / (2 * base["batch"])
+    steps = epochs * forget / base["batch"] * base["step"]
+    scored = (epochs + 1) * retain + 2 * 2 * (forget + retain)  # the full tables score both models, before and after
+    asked = epochs * 2 * forget + 2 * (2 * forget + retain)
+    return steps + scored * length / base["score"] + asked * ANSWER / base["generate"]
 
 
-def _row(what: str, base: float, ours: float, share: str, digits: int = 0) -> None:
-    print(f"{what:<34}{base:>12,.{digits}f}{ours:>12,.{digits}f}{ours / base:>7.2f}x{share:>14}", flush=True)
+def _row(what: str, bases: Sequence[float], ours: float, share: str, digits: int = 0) -> None:
+    values = "".join(f"{value:>10,.{digits}f}" for value in (*bases, ours))
+    ratios = "".join(f"{ours / base:>8.2f}" for base in bases)
+    print(f"{what:<34}{values}{ratios}{share:>14}", flush=True)

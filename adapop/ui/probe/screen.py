@@ -21,7 +21,7 @@ from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refusing, run_to_control, shown_run
+from adapop.ui.access import refusing, run_to_question, shown_run
 from adapop.ui.parts import download, html
 from adapop.ui.probe import leaks, recovery
 from adapop.ui.wiring import EACH, QUIET, over
@@ -154,7 +154,7 @@ def _form(prompt: Prompt) -> str:
 
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
-    run = run_to_control(worker, name)
+    run = run_to_question(worker, name)
     if run is None:
         return html.values({"empty": texts.NO_RUN})
     if run.last_epoch is None:

@@ -1,0 +1,92 @@
+"""Replies to many prompts at once; greedy ones without the work for those that are finished.
+
+transformers' `generate` computes every row of a batch until the last one ends. Where a model keeps nothing but keys and
+values of what it has read, a finished row can be taken out; the text is the same.
+"""
+
+from collections.abc import Sequence
+from inspect import signature
+
+import torch
+from peft import PeftModel
+from torch import Tensor
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
+from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
+
+TAKEN_OUT = 1 / 4  # of the rows must be finished before they are: to take them out copies the rest
+
+
+def can_drop_rows(base: PreTrainedModel) -> bool:
+    """Whether `greedy` can be used: the model reads positions, and its cache holds keys and values alone."""
+    if "position_ids" not in signature(base.forward).parameters or base._is_stateful:
+        return False
+    return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in _cache(base).layers)
+
+
+def replies(
+    network: PeftModel, read: dict[str, Tensor], most: int, pad_id: int, seen: Sequence[LogitsProcessor], **drawn
+) -> Tensor | list[list[int]]:
+    """The ids that a model writes after each prompt: greedy, or sampled if `drawn` is given.
+
+    read: as from `tokens.to_continue`. most: tokens a reply. seen: what looks at the logits of the first token, and
+    maybe of later ones. drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
+    """
+    base = network.get_base_model()
+    if not drawn and can_drop_rows(base):
+        return greedy(network, base, read, most, seen)
+    drawn = {"do_sample": bool(drawn), **drawn}
+    output = network.generate(
+        **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(seen), **drawn
+    )
+    return output[:, read["input_ids"].shape[1] :]
+
+
+@torch.no_grad()
+def greedy(
+    network: torch.nn.Module,
+    base: PreTrainedModel,
+    read: dict[str, Tensor],
+    most: int,
+    seen: Sequence[LogitsProcessor] = (),
+) -> list[list[int]]:
+    """The ids that a model writes after each prompt, without the id that ended it.
+
+    network: the base, or what wraps it. The others: as for `replies`.
+    """
+    ids, mask, cache = read["input_ids"], read["attention_mask"], _cache(base)
+    ends = {*(base.generation_config.eos_token_id or ())}
+    written: list[list[int]] = [[] for _ in ids]
+    rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    for step in range(most):
+        output = network(
+            input_ids=ids,
+            attention_mask=mask,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits = output.logits[:, -1].float()
+        for look in seen if step == 0 else ():
+            look(ids, logits)
+        chosen = logits.argmax(-1)
+        for place, token in enumerate(chosen.tolist()):
+            open_[place] = open_[place] and token not in ends
+            if open_[place]:
+                written[rows[place]].append(token)
+        left = [place for place, goes_on in enumerate(open_) if goes_on]
+        if not left:
+            break
+        ids, positions = chosen.unsqueeze(1).to(ids.device), positions[:, -1:] + 1
+        mask = torch.cat([mask, torch.ones_like(mask[:, :1])], 1)
+        if len(left) <= (1 - TAKEN_OUT) * len(rows):
+            kept = torch.tensor(left, device=ids.device)
+            ids, positions, mask = ids[kept], positions[kept], mask[kept]
+            cache.batch_select_indices(kept)
+            rows, open_ = [rows[place] for place in left], [True] * len(left)
+    return written
+
+
+def _cache(base: PreTrainedModel) -> DynamicCache:
+    return DynamicCache(config=base.config)

@@ -1,0 +1,117 @@
+"""Runs that ship, to be looked at before anybody has made one: recorded by `COMMAND`, seed 0.
+
+Each is packed as `assets/examples/NAME.zip`, in the layout of a run's folder: a fourth of the size. It is unpacked into
+a folder of this process, so that nothing is written beside the code or among the user's runs. The adapters are kept in
+float16, and the probes are of these; all other numbers are the training's own.
+"""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from adapop.config.presets import make_config
+from adapop.facts.catalog import load_facts
+from adapop.paths import ASSETS
+from adapop.runs.run import Run
+
+FOLDER = ASSETS / "examples"
+COMMAND = "python -m adapop sandbox examples"  # makes them again
+SETTINGS: dict[str, dict[str, Any]] = {
+    "wga": {"method": "wga"},
+    "adapop": {"method": "adapop"},
+    "shuffled": {"method": "adapop", "preset": "shuffled"},
+    "pair": {"method": "wga", "facts": "pair"},
+}
+EXAMPLES = tuple(SETTINGS)
+ASKED = ("wga", "adapop")  # those that bring their adapter, and what the probes found
+PER_TIER = 8  # facts that are probed, as the page does it by default
+PREFIX = "example-"
+DROPPED = re.compile("lock|visitor|.*/(optimizer.safetensors|README.md)")
+WHEN = (2026, 1, 1, 0, 0, 0)  # of every file, so that the same content is packed alike
+
+
+def example(name: str) -> Run:
+    """One of `EXAMPLES`, only to be read. Its id is "example-" and the name."""
+    folder = Path(_unpacked().name) / f"{PREFIX}{name}"
+    if not (folder / "config.json").exists():
+        with zipfile.ZipFile(FOLDER / f"{name}.zip") as packed:
+            packed.extractall(folder)
+    return Run(folder)
+
+
+def example_of(run_id: object) -> Run | None:
+    """The example of an id that came from outside, None if it is none. Never read as a path."""
+    name = run_id.removeprefix(PREFIX) if isinstance(run_id, str) and run_id.startswith(PREFIX) else None
+    return example(name) if name in EXAMPLES else None
+
+
+@cache
+def _unpacked() -> TemporaryDirectory:
+    """A folder that ends with the process."""
+    return TemporaryDirectory(prefix="adapop-examples-")
+
+
+def make(name: str, out: Path) -> Run:
+    """Makes an example anew and packs it as `out/NAME.zip`. Returns the run as it is packed."""
+    from adapop.runs.execute import execute, prepare
+
+    out.mkdir(parents=True, exist_ok=True)
+    settings = SETTINGS[name]
+    facts = load_facts(settings.get("facts", "sandbox"))
+    made = prepare(make_config(**settings), facts, out / "making")
+    for _ in execute(made):
+        pass
+    run = Run(made.folder.rename(out / "making" / f"{PREFIX}{name}"))
+    said = run.folder / "events.jsonl"
+    said.write_text(said.read_text(encoding="utf-8").replace(made.id, run.id), encoding="utf-8")
+    run.share()
+    if name in ASKED:
+        _shrink(run.checkpoint(run.last_epoch))
+        _probe(run)
+    with zipfile.ZipFile(out / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+        for path in _kept(run, name in ASKED):
+            inside = zipfile.ZipInfo(path.relative_to(run.folder).as_posix(), WHEN)
+            packed.writestr(inside, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    return run
+
+
+def _kept(run: Run, with_adapter: bool) -> Iterator[Path]:
+    """The files of a run that are packed: of its checkpoints the last adapter, or none."""
+    last = run.checkpoint(run.last_epoch)
+    for path in sorted(run.folder.rglob("*")):
+        place = path.relative_to(run.folder).as_posix()
+        wanted = path.parent == run.folder or (with_adapter and path.parent == last)
+        if wanted and path.is_file() and not DROPPED.fullmatch(place):
+            yield path
+
+
+def _shrink(checkpoint: Path) -> None:
+    """Rewrites an adapter in float16, and what says whose it is without a place on this machine."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    from adapop.runs.checkpoints import ADAPTER, STATE, SUMS
+
+    halves = {key: tensor.to(torch.float16) for key, tensor in load_file(checkpoint / ADAPTER).items()}
+    save_file(halves, checkpoint / ADAPTER, {"format": "pt"})
+    state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
+    (checkpoint / STATE).write_text(json.dumps({key: state[key] for key in state if key != SUMS}), encoding="utf-8")
+    about = checkpoint / "adapter_config.json"
+    content = json.loads(about.read_text(encoding="utf-8")) | {"base_model_name_or_path": "sandbox"}
+    about.write_text(json.dumps(content, indent=2), encoding="utf-8")
+
+
+def _probe(run: Run) -> None:
+    """Asks everything that the page's own button asks."""
+    from adapop.probes.battery import battery
+    from adapop.probes.plan import Plan
+    from adapop.progress import Progress
+    from adapop.runs.execute import load_model
+
+    plan = Plan(per_tier=PER_TIER, max_new_tokens=run.config.max_new_tokens)
+    run.save_probes(battery(load_model(run), run.facts, plan, Progress()))

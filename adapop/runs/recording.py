@@ -1,0 +1,80 @@
+"""Writes a run's frames while it trains: how likely each right answer is, see `adapop.training.frames`.
+
+What training and the measurement of an epoch have scored or generated is taken from them. Nothing random is drawn, and
+no weight is touched: a run's numbers are the same with frames and without.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapop.facts.fact import Fact, FactSet
+from adapop.model.tokens import Row, encode_facts
+from adapop.probes.measure import Quick, confidence
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.runs import files
+from adapop.runs.run import FRAMES, Run
+from adapop.training import frames
+from adapop.training.events import EpochDone, StepDone
+from adapop.training.frames import Frame, Scores
+from adapop.training.trainer import Trainer
+
+FIRST = 80  # characters of an answer are kept: its first tokens
+
+
+class Recording:
+    """The frames of a run, from the checkpoint of an epoch on."""
+
+    def __init__(self, run: Run, trainer: Trainer, facts: FactSet, epoch: int) -> None:
+        """epoch: whose checkpoint the run goes on from, 0 for none; what was recorded after it is dropped.
+
+        Raises:
+            RunError: the disk refuses it, or what was recorded does not read.
+        """
+        self.path, self.trainer = run.folder / FRAMES, trainer
+        kept = frames.until(run.frames(), epoch * trainer.steps) if epoch else ()
+        if kept or self.path.exists():
+            files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in kept))
+        wanted = trainer.config.frames if kept or not epoch else 0
+        self.due = frames.due(trainer.steps, wanted)
+        self.rows: dict[str, Sequence[Row]] = {}
+        if self.due:
+            reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
+            self.rows = {
+                "forget": trainer.forget.rows,
+                "reworded": self._encoded(reworded if len(reworded) == len(facts.forget) else ()),
+                "retain": trainer.retain,
+                "holdout": self._encoded(facts.holdout),
+            }
+
+    def after_step(self, event: StepDone) -> None:
+        """Records where the facts to forget stand in the middle of an epoch, if a frame is due there."""
+        if event.step in self.due and event.step < self.trainer.steps:
+            self._write((event.epoch - 1) * self.trainer.steps + event.step, self._scores(["forget"]))
+
+    def after_epoch(self, event: EpochDone, measured: Quick) -> None:
+        """Records where all facts stand. measured: what was found out meanwhile."""
+        if self.due:
+            seen = {"forget": measured.confidence[DIRECT], "reworded": measured.confidence[REWORDED]}
+            scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
+            self._write(event.epoch * self.trainer.steps, scores, tuple(text[:FIRST] for text in measured.answers))
+            files.sync(self.path)  # what is recorded of an epoch is on the disk before its checkpoint is
+
+    def _encoded(self, facts: Sequence[Fact]) -> list[Row]:
+        return encode_facts(self.trainer.model.tokenizer, facts, self.trainer.config.system)
+
+    def _scores(self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None) -> dict[str, Scores]:
+        """Of the groups that have members. What is not known is read, all together."""
+        found = {name: list(known.get(name) or [None] * len(self.rows[name])) for name in names if self.rows[name]}
+        unknown = [(name, place) for name, seen in found.items() for place, one in enumerate(seen) if one is None]
+        read = confidence(self.trainer.model, [self.rows[name][place] for name, place in unknown])
+        for (name, place), one in zip(unknown, read):
+            found[name][place] = one
+        return {name: Scores(*zip(*seen)) for name, seen in found.items()}
+
+    def _write(self, step: int, scores: dict[str, Scores], answers: tuple[str, ...] = ()) -> None:
+        if not all(math.isfinite(p) for group in scores.values() for p in group.p):
+            return  # the model is destroyed, which the trainer says by name
+        line = frames.to_json(Frame(step, step / self.trainer.steps, scores, answers)) + "\n"
+        with files.writing(self.path), open(self.path, "a", encoding="utf-8") as file:
+            file.write(line)

@@ -1,0 +1,73 @@
+"""What a run records to be watched: how likely each fact's right answer is, now and then while the model forgets.
+
+A frame is a line of JSON: {"step": 8, "epoch": 0.5, "forget": {"p": [0.9312, ...], "rank": [1, ...]}, ...,
+"answers": []}. It is read without torch.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+
+DECIMALS = 4  # of a probability in the file
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Of every fact of a group, in the order of the run's facts, under the model as it was. Teacher-forced."""
+
+    p: tuple[float, ...]
+    """Probability of the right answer, [0, 1]: the geometric mean over its content tokens."""
+    rank: tuple[int, ...]
+    """Of the right answer's first token among all tokens, 1 is the most likely."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The facts as they stood after a step."""
+
+    step: int
+    """Optimiser steps taken so far; 0 is before training."""
+    epoch: float
+    """Step / steps of an epoch; whole where an epoch ends."""
+    scores: Mapping[str, Scores]
+    """"forget" always: the facts to forget, asked directly. In frame 0 and where an epoch ends also "reworded", the
+    same facts each asked in its first rewording (absent where a fact has none), "retain" and "holdout" (if any)."""
+    answers: tuple[str, ...] = ()
+    """The greedy answer to each fact to forget, in frame 0 and where an epoch ends; else none."""
+
+
+def due(steps: int, frames: int) -> frozenset[int]:
+    """The steps of an epoch, from 1, after which a frame is recorded: evenly spread, the last among them.
+
+    steps: how many an epoch has. frames: how many frames it gets at most; 0 for none.
+    """
+    return frozenset(round(steps * (index + 1) / frames) for index in range(frames)) - {0}
+
+
+def to_json(frame: Frame) -> str:
+    """One line of JSON, see above."""
+    rounded = {
+        name: asdict(replace(scores, p=tuple(round(value, DECIMALS) for value in scores.p)))
+        for name, scores in frame.scores.items()
+    }
+    content = {"step": frame.step, "epoch": round(frame.epoch, DECIMALS), **rounded, "answers": frame.answers}
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def from_json(line: str) -> Frame:
+    """The frame of a line that `to_json` wrote.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: it is none.
+    """
+    content = json.loads(line)
+    step, epoch, answers = content.pop("step"), content.pop("epoch"), tuple(content.pop("answers"))
+    scores = {name: Scores(tuple(value["p"]), tuple(value["rank"])) for name, value in content.items()}
+    return Frame(step, epoch, scores, answers)
+
+
+def until(frames: Iterable[Frame], step: int) -> tuple[Frame, ...]:
+    """The frames of a run that goes on after a step: those up to it. None where the run's beginning was not recorded,
+    so that a recording is whole or there is none."""
+    kept = tuple(frame for frame in frames if frame.step <= step)
+    return kept if kept and kept[0].step == 0 else ()

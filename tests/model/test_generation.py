@@ -1,0 +1,46 @@
+"""Greedy replies without the work for finished rows: the text of transformers' `generate`, on every kind of cache."""
+
+import pytest
+import torch
+from transformers import GenerationConfig
+
+from adapop.model import generation
+from adapop.model.generation import can_drop_rows, greedy
+from adapop.model.tokens import to_continue
+from families import ARCHITECTURES, random_network
+
+MOST = 12
+PROMPTS = [[5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15, 16, 17], [4], [20, 21, 22, 5, 6], [7] * 6, [9, 4, 9]]
+UNPOSITIONED_OR_STATEFUL = {"bloom", "mamba", "lfm2", "qwen3_next"}
+
+
+def replies_of_generate(network, read, ends) -> list[list[int]]:
+    """What transformers writes, each reply up to its end."""
+    output = network.generate(**read, max_new_tokens=MOST, do_sample=False, pad_token_id=0)
+    replies = []
+    for row in output[:, read["input_ids"].shape[1] :].tolist():
+        end = next((place for place, token in enumerate(row) if token in ends), len(row))
+        replies.append(row[:end])
+    return replies
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_the_text_is_that_of_generate(kind, monkeypatch):
+    """Rows end at different times, as ids that the model writes are made to be ends."""
+    network = random_network(kind).eval()
+    read = to_continue(PROMPTS, 0, torch.device("cpu"))
+    network.generation_config = GenerationConfig(eos_token_id=None)
+    unending = replies_of_generate(network, read, ())
+    ends = sorted({reply[place] for place, reply in enumerate(unending[:4], start=1)})
+    network.generation_config = GenerationConfig(eos_token_id=ends)
+    if not can_drop_rows(network):
+        assert kind in UNPOSITIONED_OR_STATEFUL
+        return
+    expected = replies_of_generate(network, read, ends)
+    assert len({len(reply) for reply in expected}) > 1, "all end at once: nothing is tried"
+    sizes = []
+    network.register_forward_pre_hook(lambda _, args, given: sizes.append(len(given["input_ids"])), with_kwargs=True)
+    assert greedy(network, network, read, MOST) == expected
+    assert sizes[0] == len(PROMPTS) and sizes[-1] < len(PROMPTS), "finished rows were not taken out"
+    monkeypatch.setattr(generation, "TAKEN_OUT", 2.0)
+    assert greedy(network, network, read, MOST) == expected

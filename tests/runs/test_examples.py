@@ -1,0 +1,119 @@
+"""The runs that ship: whole, small, of nobody's machine, not to be changed, and what their command still makes."""
+
+import re
+import zipfile
+from collections import defaultdict
+from statistics import fmean
+
+import pytest
+
+from adapop.cli.reference import commands
+from adapop.config.presets import make_config
+from adapop.facts.catalog import load_facts
+from adapop.model.tokens import encode_facts
+from adapop.paths import ROOT
+from adapop.probes.measure import confidence
+from adapop.runs import examples
+from adapop.runs.examples import ASKED, COMMAND, EXAMPLES, FOLDER, SETTINGS, example, example_of, make
+from adapop.runs.execute import load_model
+from adapop.runs.run import RUN_ID
+
+MOST_BYTES = 1_700_000  # of all
+ROUNDED = 1e-3  # of a probability, by the adapter's float16; it was 2e-4
+ANOTHER_MACHINE = 0.05  # of a mean probability or a recall: other CPUs round otherwise, and training adds that up
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_a_finished_run_with_the_defaults_of_the_page(name):
+    run = example(name)
+    assert (run.id, run.state, run.shared) == (f"example-{name}", "done", True)
+    assert run.config == make_config(**SETTINGS[name], system=run.config.system)
+    assert run.config.seed == 0
+    assert run.facts.sha256 == load_facts("pair" if name == "pair" else "sandbox").sha256
+    frames, count = run.frames(), len(run.facts.forget)
+    steps = frames[-1].step
+    assert frames[0].step == 0 and frames[-1].epoch == run.config.epochs == 5
+    assert len(frames) == (6 if name == "pair" else 11) and all(len(f.scores["forget"].p) == count for f in frames)
+    whole = [frame for frame in frames if frame.epoch == int(frame.epoch)]
+    assert all({"forget", "reworded", "retain", "holdout"} == frame.scores.keys() for frame in whole)
+    assert name != "pair" or (whole == list(frames) and steps == 5)
+    assert {event.run for event in run.events()} == {run.id}
+    assert run.measured() and run.measured(before=True)
+
+
+def test_examples_show_what_they_are_for():
+    """WGA leaves the popular facts, AdaPop does not; with shuffled scores there is a gap again."""
+    gaps = {}
+    for name in ("wga", "adapop", "shuffled"):
+        run, by_tier = example(name), defaultdict(list)
+        for fact, p in zip(run.facts.forget, run.frames()[-1].scores["forget"].p):
+            by_tier[fact.tier].append(p)
+        gaps[name] = fmean(by_tier["popular"]) - fmean(by_tier["rare"])
+    assert gaps["wga"] > gaps["shuffled"] + 0.1 > gaps["adapop"] + 0.2, gaps
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_those_that_can_be_asked_have_the_model_of_their_last_frame_and_are_probed(name):
+    run = example(name)
+    found = confidence(model := load_model(run), encode_facts(model.tokenizer, run.facts.forget, model.system))
+    assert run.frames()[-1].scores["forget"].p == pytest.approx([p for p, _ in found], abs=ROUNDED)
+    assert model.generate([fact.question for fact in run.facts.forget], 3) == list(run.frames()[-1].answers)
+    assert len({row.kind for row in run.probes()}) >= 10
+
+
+def test_examples_are_small_and_tell_nothing_of_where_they_were_made():
+    files = sorted(FOLDER.iterdir())
+    assert [path.stem for path in files] == sorted(EXAMPLES)
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
+    for path in files:
+        with zipfile.ZipFile(path) as packed:
+            for name in packed.namelist():
+                assert name.endswith((".json", ".jsonl", ".safetensors")) or name == "shared", name
+                content = packed.read(name)
+                if not name.endswith(".safetensors"):
+                    assert not re.search(RUN_ID.pattern, content.decode()), name
+                    assert not re.search(r'"(/|[A-Z]:\\\\)|/home/|/root/|/tmp/', content.decode()), name
+            has_adapter = any(name.startswith("epoch-") for name in packed.namelist())
+            assert has_adapter == (path.stem in ASKED)
+
+
+@pytest.mark.parametrize("name", ["wga", "example-", "example-wga/", "example-../wga", "EXAMPLE-wga", None, 3, ["x"]])
+def test_no_other_name_is_an_example(name):
+    assert example_of(name) is None
+
+
+def test_what_was_taken_away_is_unpacked_again():
+    run = example("pair")
+    (run.folder / "config.json").unlink()
+    assert example("pair").config.facts == "pair"
+
+
+def test_the_command_that_makes_them_is_there():
+    assert COMMAND.removeprefix("python -m adapop ") in commands()
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "assets" / "docs").glob("*.md")]
+    assert any(COMMAND in text for text in texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pair", "adapop"])
+def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
+    """The same on the same machine; within the bound on another."""
+    shipped = example(name)
+    kept = {frame.step: frame for frame in shipped.frames()}
+    probed = len(shipped.probes() or [])
+    again = make(name, tmp_path)
+    assert (tmp_path / f"{name}.zip").stat().st_size < 2 * (FOLDER / f"{name}.zip").stat().st_size
+    for frame in again.frames():
+        for group, scores in frame.scores.items():
+            assert fmean(scores.p) == pytest.approx(fmean(kept[frame.step].scores[group].p), abs=ANOTHER_MACHINE)
+    for side in (True, False):
+        ours, theirs = again.measured(side).rows, shipped.measured(side).rows
+        assert [row["recall"] for row in ours] == pytest.approx([row["recall"] for row in theirs], abs=ANOTHER_MACHINE)
+    monkeypatch.setattr(examples, "FOLDER", tmp_path)
+    examples._unpacked.cache_clear()
+    try:
+        assert example(name).frames() == again.frames()
+        if name in ASKED:
+            assert len(example(name).probes()) == probed
+    finally:
+        examples._unpacked.cache_clear()

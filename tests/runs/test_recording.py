@@ -1,0 +1,166 @@
+"""Frames are what the models say, change nothing of a run, and are whole after any interruption."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from adapop.errors import RunError
+from adapop.model.tokens import encode_facts
+from adapop.probes.measure import confidence
+from adapop.runs import recording
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.run import FRAMES, find_run
+from adapop.training.events import RunDone, RunFailed, StepDone
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
+
+LAST = EPOCHS * STEPS
+
+
+@pytest.fixture(scope="module")
+def several(tiny):
+    """Four facts a group; to one to forget and one held out belong answers of several tokens."""
+    longer = {
+        group: tuple(
+            replace(f, answer=f.answer + " indeed" * (2 * (i == 1))) for i, f in enumerate(getattr(tiny, group))
+        )
+        for group in ("forget", "retain", "holdout")
+    }
+    return replace(tiny, **longer, utility=())
+
+
+@pytest.fixture(scope="module")
+def recorded(several, tmp_path_factory):
+    run = prepare(config_of(), several, tmp_path_factory.mktemp("recorded"))
+    assert isinstance(list(execute(run))[-1], RunDone)
+    return run
+
+
+def by_itself(model, fact, question):
+    """(p, rank) of an answer, from the logits of one row without anything beside it."""
+    (row,) = encode_facts(model.tokenizer, [fact], model.system, [question])
+    with torch.no_grad():
+        logits = model.network(torch.tensor([row.prompt + row.answer])).logits[0].double()
+    at = logits[len(row.prompt) - 1 : -1]
+    gold = torch.tensor(row.answer)
+    nll = -at.log_softmax(-1).gather(1, gold.unsqueeze(1)).mean()
+    return math.exp(-nll), 1 + int((at[0] > at[0, gold[0]]).sum())
+
+
+def test_a_frame_twice_an_epoch_and_one_before(recorded, several):
+    frames = recorded.frames()
+    assert [frame.step for frame in frames] == list(range(LAST + 1))
+    assert [frame.epoch for frame in frames] == [step / STEPS for step in range(LAST + 1)]
+    for frame in frames:
+        whole = frame.step % STEPS == 0
+        assert list(frame.scores) == (["forget", "reworded", "retain", "holdout"] if whole else ["forget"])
+        assert len(frame.answers) == (4 if whole else 0)
+        assert all(len(scores.p) == len(scores.rank) == 4 for scores in frame.scores.values())
+
+
+@pytest.mark.parametrize("epoch", [0, EPOCHS])
+def test_frames_are_what_the_model_of_then_says(recorded, several, epoch):
+    frame = recorded.frames()[epoch * STEPS]
+    model = load_model(recorded, epoch or None)
+    asked = {"reworded": [(fact, fact.paraphrases[0]) for fact in several.forget]}
+    asked |= {group: [(f, f.question) for f in getattr(several, group)] for group in ("forget", "retain", "holdout")}
+    with model.original() if epoch == 0 else torch.no_grad():
+        for group, questions in asked.items():
+            found = [by_itself(model, fact, question) for fact, question in questions]
+            assert frame.scores[group].p == pytest.approx([p for p, _ in found], abs=1e-4), group
+            assert frame.scores[group].rank == tuple(rank for _, rank in found), group
+        assert frame.answers == tuple(model.generate([fact.question for fact in several.forget], 3))
+
+
+def test_rows_that_begin_alike_are_scored_as_alone(model, sandbox):
+    """So many that they are packed, and rows of other beginnings among them."""
+    facts = (*sandbox.forget[::3], *sandbox.utility[:5])
+    rows = encode_facts(model.tokenizer, facts)
+    found = confidence(model, rows)
+    alone = [confidence(model, [row])[0] for row in rows]
+    assert [p for p, _ in found] == pytest.approx([p for p, _ in alone], abs=1e-5)
+    assert [rank for _, rank in found] == [rank for _, rank in alone]
+
+
+def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypatch):
+    """Not a bit; and nothing random is drawn for them."""
+    states = []
+    for name in ("after_step", "after_epoch"):
+        original = getattr(recording.Recording, name)
+
+        def watched(self, *given, original=original):
+            before = torch.get_rng_state()
+            original(self, *given)
+            states.append(torch.equal(before, torch.get_rng_state()))
+
+        monkeypatch.setattr(recording.Recording, name, watched)
+    without = prepare(config_of(frames=0), several)
+    list(execute(without))
+    assert not (without.folder / FRAMES).exists() and without.frames() == ()
+    assert timeless(without.events()) == timeless(recorded.events())
+    again = prepare(config_of(frames=2), several)
+    list(execute(again))
+    assert_same_run(again, recorded)
+    assert len(states) > LAST and all(states)
+
+
+@pytest.mark.parametrize("after", [2, 4, 8, 9, 11, 12, 13])
+def test_a_resumed_run_has_the_frames_of_an_uninterrupted_one(recorded, several, after):
+    run = prepare(config_of(), several)
+    killed(run, after)
+    with open(run.folder / FRAMES, "ab") as file:
+        file.write('{"step": 99, "epoch": "é'.encode()[:-1])  # a kill in the middle of writing a line
+    assert all(frame.step <= LAST for frame in run.frames())
+    list(execute(find_run(run.id)))
+    assert (run.folder / FRAMES).read_bytes() == (recorded.folder / FRAMES).read_bytes()
+
+
+def test_frames_are_there_while_the_run_goes_on(several):
+    run, seen = prepare(config_of(epochs=1), several), []
+    for event in execute(run):
+        seen.append((type(event), len(run.frames())))
+    assert seen[[kind for kind, _ in seen].index(StepDone)][1] == 1, "before the first step there is one"
+    assert seen[-1][1] == 3
+
+
+def test_a_run_without_its_beginning_records_nothing_more(several):
+    """As one that was begun by a version without frames."""
+    run = prepare(config_of(), several)
+    killed(run, 8)
+    (run.folder / FRAMES).unlink()
+    list(execute(run))
+    assert run.state == "done" and run.frames() == ()
+
+
+def test_a_line_that_is_none_is_named(recorded, several):
+    run = prepare(config_of(), several)
+    (run.folder / FRAMES).write_text('{"step": 0}\n')
+    with pytest.raises(RunError, match=r"frames\.jsonl, line 1 does not read .*Delete this file"):
+        run.frames()
+
+
+def test_groups_that_are_not_there_are_left_out(several):
+    bare = replace(several, holdout=(), forget=(replace(several.forget[0], paraphrases=()), *several.forget[1:]))
+    run = prepare(config_of(epochs=1), bare)
+    list(execute(run))
+    assert list(run.frames()[0].scores) == ["forget", "retain"]
+
+
+@pytest.mark.parametrize("changes", [{"retain_signal": "ema"}, {"include_tail": True}])
+def test_the_retain_set_is_recorded_whatever_the_controller_watches(several, changes):
+    run = prepare(config_of(epochs=1, **changes), several)
+    list(execute(run))
+    model = load_model(run)
+    found = [by_itself(model, fact, fact.question) for fact in several.retain]
+    assert run.frames()[-1].scores["retain"].p == pytest.approx([p for p, _ in found], abs=1e-4)
+    assert run.frames()[-1].scores["forget"].p == pytest.approx(
+        [by_itself(model, fact, fact.question)[0] for fact in several.forget], abs=1e-4
+    )
+
+
+def test_a_destroyed_model_fails_the_run_as_without_frames(several):
+    run = prepare(config_of(learning_rate=1e30, schedule="constant"), several)
+    last = list(execute(run))[-1]
+    assert isinstance(last, RunFailed) and last.message.startswith("Epoch 1, step 2")
+    assert all(math.isfinite(p) for frame in run.frames() for p in frame.scores["forget"].p)

@@ -107,7 +107,7 @@ def build(worker: Worker) -> gr.Blocks:
                 gr.Warning(texts.LINK_GONE)
             changes = {run_id: name, **screen.show(worker, name)}
             now, _, _ = run.seen_of(worker, name, "ready")
-            if name == named or now.ticking:
+            if now.ticking or (shown_run(worker, name) and not may_control(worker, name)):
                 changes[tabs] = gr.Tabs(selected="run")
             return changes | ({own: last} if name != last and may_control(worker, last) else {})
 

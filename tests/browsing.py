@@ -100,8 +100,9 @@ def visited(browser, address):
 
 
 @contextmanager
-def visit(browser, address: str, query: str = "", **options) -> Iterator:
-    """A page in a browser of its own. query: of the address. options: of the browser, see `Browser.new_context`."""
+def visit(browser, address: str, query: str = "", tab: str = "Facts", **options) -> Iterator:
+    """A page in a browser of its own. query: of the address, which then says what is opened. tab: what is opened
+    otherwise, empty for what the page itself opens. options: of the browser, see `Browser.new_context`."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
@@ -109,7 +110,9 @@ def visit(browser, address: str, query: str = "", **options) -> Iterator:
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda request: outside.append(request.url) if is_outside(request.url, address) else None)
     page.goto(address + query)
-    page.wait_for_selector("#strip .strip")
+    page.wait_for_selector("#strip .strip", state="attached")
+    if tab and not query:
+        open_tab(page, tab)
     yield page
     if not page.is_closed():
         assert page.evaluate("window.hacked") is None
@@ -129,8 +132,9 @@ def open_tab(page, name: str) -> None:
 
 
 def state_is(page, *states: str, seconds: int = 240) -> None:
-    """Waits until the run strip shows one of the states."""
-    page.wait_for_selector(", ".join(f"#strip .strip.{state}" for state in states), timeout=seconds * SECOND)
+    """Waits until the run strip says one of the states; on the Story it is out of sight while there is no run."""
+    strips = ", ".join(f"#strip .strip.{state}" for state in states)
+    page.wait_for_selector(strips, state="attached", timeout=seconds * SECOND)
 
 
 def says(page, place: str, *texts: str) -> None:

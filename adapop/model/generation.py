@@ -54,7 +54,8 @@ def greedy(
     network: the base, or what wraps it. The others: as for `replies`.
     """
     ids, mask, cache = read["input_ids"], read["attention_mask"], _cache(base)
-    ends = {*(base.generation_config.eos_token_id or ())}
+    named = base.generation_config.eos_token_id
+    ends = {*(named if isinstance(named, list) else [named])}
     written: list[list[int]] = [[] for _ in ids]
     rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
     positions = (mask.cumsum(1) - 1).clamp(min=0)

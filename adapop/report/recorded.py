@@ -94,8 +94,8 @@ def sets(found: Sequence[Recorded]) -> set[str]:
 
 
 def is_untouched(config: RunConfig) -> bool:
-    """Whether a run is as its preset has it. Its seed may differ, what is done about a score that is missing, and how
-    often it is recorded where facts stand, which decides no number."""
+    """Whether a run is as its preset has it. Its seed may differ, what is done about a missing score, and how often it
+    is recorded where each fact stands."""
     return set(changed(config)) <= {"seed", "missing_score", "frames"}
 
 

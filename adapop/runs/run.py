@@ -124,7 +124,7 @@ class Run:
 
     @property
     def shared(self) -> bool:
-        """Whether the run is shown to every visitor, as the tour's are."""
+        """Whether the run is shown to every visitor, as an example is."""
         return (self.folder / "shared").exists()
 
     def share(self) -> None:

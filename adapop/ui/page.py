@@ -1,7 +1,8 @@
-"""The page: a header with the run strip, and five screens as tabs."""
+"""The page: a header with the run strip, the Story, and five screens as tabs."""
 
 import os
 import sys
+from collections.abc import Mapping
 from functools import partial
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # must be set before gradio is imported, to keep it silent
@@ -30,15 +31,15 @@ from adapop.ui.run import settings as run_settings
 from adapop.ui.run.state import view
 from adapop.ui.secret import FILE, browser_secret
 from adapop.ui.session import new_session
+from adapop.ui.story import screen as story
 from adapop.ui.told import quote_nobody
-from adapop.ui.tour import card
 from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
 SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 PRESENT = "() => document.body.classList.toggle('presenting')"
-FORGET_LINK = (ASSETS / "forget-link.js").read_text("utf-8")
+FORGET_LINK, TO_ADDRESS = ((ASSETS / f"{name}.js").read_text("utf-8") for name in ("forget-link", "tab-address"))
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -62,7 +63,6 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="header-row"):
             gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
             mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
-            opener = gr.Button(texts.TOUR_OPEN, size="sm", scale=0, min_width=120, elem_id="tour-open")
             present = gr.Button("Present", size="sm", scale=0, min_width=90, elem_id="present")
             present.click(None, None, None, js=PRESENT, **QUIET)
         with gr.Row(elem_id="strip-row"):
@@ -70,50 +70,44 @@ def build(worker: Worker) -> gr.Blocks:
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
             own = gr.BrowserState("", storage_key="adapop-own-run", secret=secret)
             back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
-        tour_card = card.build(opener, secret)
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
         contest = race.new_race(secret, TICK_SECONDS)
-        gr.Markdown(texts.INTRO)
-        with gr.Tabs() as tabs:
+        with gr.Tabs(elem_id="screens") as tabs:
+            with gr.Tab("Story", id="story") as story_tab:
+                story.build(worker)
             with gr.Tab("1 Facts", id="facts") as facts_tab:
-                facts_screen = facts.build(worker, session, facts_tab)
-                missing = facts_screen.missing
+                missing = facts.build(worker, session, facts_tab).missing
             with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
-                pressure_screen = pressure.build(session, sandbox_facts())
+                pressure.build(session, sandbox_facts())
             with gr.Tab("3 Run", id="run") as run_tab:
                 screen = run.build(worker, session, missing, follower)
                 download.build(worker, run_id, "export")
             with gr.Tab("4 Probe", id="probe") as probe_tab:
-                probe_screen = probe.build(worker, run_id, probe_tab)
+                probe.build(worker, run_id, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
                 compare.build(worker, session, missing, run_id, contest)
 
-        by_id = {tab.id: tab for tab in (facts_tab, pressure_tab, run_tab, probe_tab, compare_tab)}
-        screens = facts_screen, pressure_screen, probe_screen
-        card.wire(tour_card, card.Driven(tabs, by_id, session, follower, *screens), worker)
+        for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
+            tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
 
-        def opened(name: str, toured: object, request: gr.Request):
+        def opened(name: str, request: gr.Request):
             """Updates that show the run that the address names, ?run=LINK to look at or ?run=ID as its owner, or else
             the one that this browser looked at last. Of two, the browser's own is remembered."""
             named = request.query_params.get("run")
-            shown = shown_run(worker, name)
-            if shown is None or shown.shared:  # left in the middle of a tour, which shows a run of its own
-                name = card.own_run(toured, name)
             last = name
             if shown_run(worker, named):
                 name = named
             elif named:
                 gr.Warning(texts.LINK_GONE)
             changes = {run_id: name, **screen.show(worker, name)}
-            now, _, _ = run.seen_of(worker, name, "ready")
-            if now.ticking or (shown_run(worker, name) and not may_control(worker, name)):
+            if _opens_on_run(worker, request.query_params, name):
                 changes[tabs] = gr.Tabs(selected="run")
             return changes | ({own: last} if name != last and may_control(worker, last) else {})
 
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
         shown = [run_id, own, tabs, *screen.shown]
-        demo.load(opened, [run_id, tour_card.kept], shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
+        demo.load(opened, run_id, shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
         # the way back to this browser's own run, or to none, is there while the page shows another
         gr.on([demo.load, run_id.change], partial(_way_back, worker), run_id, back, **EACH)
         back.click(lambda own: (own, run.UNSEEN, gr.Timer(active=True)), own, [run_id, follower.seen, timer], **QUIET)
@@ -125,6 +119,15 @@ def build(worker: Worker) -> gr.Blocks:
 
 def _way_back(worker: Worker, name: str) -> gr.Button:
     return gr.Button(visible=shown_run(worker, name) is not None and not may_control(worker, name))
+
+
+def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
+    """Whether the page opens on Run: for a run that the address names, and for one that is under way where the address
+    names no place. name: of the run shown."""
+    if query.get("run"):
+        return shown_run(worker, query["run"]) is not None
+    now, _, _ = run.seen_of(worker, name, "ready")
+    return now.ticking and not {"tab", "story"} & set(query)
 
 
 def _keep_still(demo: gr.Blocks, place: gr.Component) -> None:
@@ -166,7 +169,7 @@ def launch_options(worker: Worker) -> dict:
     """How the app over a worker is served, everywhere and in tests."""
     return dict(
         theme=THEME,
-        css_paths=str(ASSETS / "style.css"),
+        css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
         js=(ASSETS / "keys.js").read_text("utf-8"),
         state_session_capacity=SESSIONS,
         run_history=False,

@@ -54,9 +54,9 @@ class Left:
 def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) -> None:
     """Wires it: every change of facts or anchors is kept, and what was kept comes back when the page opens."""
 
-    def keep(touring: bool, shown: str, facts: FactSet | None, *values):
+    def keep(shown: str, facts: FactSet | None, *values):
         # a server that forgot the page holds a set that nobody chose
-        wanted = facts is not None and identity(facts) == shown and not touring
+        wanted = facts is not None and identity(facts) == shown
         return to_keep(worker, facts, *values) if wanted else gr.skip()
 
     def opened(remembered: object):
@@ -64,9 +64,9 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
         return gr.skip() if left is None else left.updates(session, source, notes)
 
     gr.on(
-        [session.facts.change, session.anchors.change, session.touring.change],
+        [session.facts.change, session.anchors.change],
         keep,
-        [session.touring, session.shown, session.facts, session.anchors, source, session.saved, session.kept],
+        [session.shown, session.facts, session.anchors, source, session.saved, session.kept],
         [session.kept, session.saved],
         **QUIET,
     )

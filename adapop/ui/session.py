@@ -24,10 +24,10 @@ class Session:
     asked so far. known: the original model's recall by fact id. at_work: the `Progress` of the look-up or download that
     is under way, or None.
     kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
-    stands for. restored: (source, FactSet) as a reload brought it back, or None. touring: whether facts and anchors are
-    the tour's just now; then none of it is kept. shown: the hash of the set that the page shows, which the page itself
-    keeps: a server that started again, or forgot the page, holds another set. It is sent with every set, in the same
-    answer: asked for later, it would be the other set's. lost: changes when that was noticed.
+    stands for. restored: (source, FactSet) as a reload brought it back, or None. shown: the hash of the set that
+    the page shows, which the page itself keeps: a server that started again, or forgot the page, holds another set.
+    It is sent with every set, in the same answer: asked for later, it would be the other set's. lost: changes when
+    that was noticed.
     """
 
     page: gr.Blocks
@@ -39,7 +39,6 @@ class Session:
     kept: gr.BrowserState
     saved: gr.State
     restored: gr.State
-    touring: gr.State
     shown: gr.Textbox
     lost: gr.State
 
@@ -72,7 +71,6 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         kept=gr.BrowserState({}, storage_key="adapop-session", secret=secret),
         saved=gr.State(facts),
         restored=gr.State(None),
-        touring=gr.State(False),
         shown=gr.Textbox(identity(facts), visible=False),
         lost=gr.State(0.0),
     )

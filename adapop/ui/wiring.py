@@ -21,7 +21,7 @@ from adapop.progress import Progress
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}
 # one after the other with all events of this kind of the same page (a limit of 1 is a page's own: `ui.queue`): for what
-# changes the set, the anchors or the tour's card. "No file yet", answered after the file, would empty its set
+# changes the set or the anchors. "No file yet", answered after the file, would empty its set
 IN_TURN = QUIET | {"concurrency_id": "session", "concurrency_limit": 1}
 # every event is answered, also one that comes before the last answer
 EACH = QUIET | {"trigger_mode": "multiple"}

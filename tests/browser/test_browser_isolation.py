@@ -31,6 +31,7 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
         stranger.reload()
         state_is(stranger, "done")
         stranger.click("#own-run")
+        open_tab(stranger, "Run")
         stranger.wait_for_selector("#start:not([disabled])")
         assert stranger.locator("#watched").is_hidden()
     with visit(browser, address, "?" + link.partition("?")[2], storage_state=visited) as stranger:

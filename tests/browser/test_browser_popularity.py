@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from types import SimpleNamespace
 
@@ -154,30 +153,6 @@ def test_a_look_up_that_ends_after_another_set_was_picked_changes_nothing(page, 
     page.wait_for_timeout(2 * SECOND)
     says(page, "#notes", "2 to forget")
     cell_is(page, 0, 3, "exposures in pretraining")
-
-
-def test_a_look_up_that_ends_during_the_tour_arrives_afterwards(page, wikidata, tmp_path):
-    rows = [["id", "question", "answer", "subject", "relation", "score"]]
-    rows += [["a", "Where is Lyon?", "France", "Lyon", "country", "3000"]]
-    page.get_by_text("My own facts").click()
-    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "lyon.csv", rows))
-    says(page, "#notes", "1 to forget")
-    little, entered = LittleWikidata(LYON, FRANCE), threading.Event()
-    later = Reply(status=429, headers={"Retry-After": "8"})
-    wikidata.answer = lambda asked: little(asked) if entered.is_set() else later
-    page.get_by_text("Look popularity up").click()
-    page.click("#look-up")
-    says(page, "#look-up-status", "waiting 8 s")
-    page.click("#tour-open")
-    says(page, "#fact-table", "Paths of Glory")
-    entered.set()
-    says(page, "#look-up-status", "1 of 1 facts have a score")
-    says(page, "#fact-table", "Paths of Glory")
-    page.click("#tour-skip")
-    says(page, "#fact-table", "Where is Lyon?")
-    page.wait_for_function(f"!document.querySelector({json.dumps(CELL.format(0, 2))}).innerText.includes('3000')")
-    page.click(CELL.format(0, 0))
-    says(page, "#detail", "sitelinks 5")
 
 
 def test_the_scores_that_came_with_the_set_come_back_twice(uploaded, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
+from adapop.model import generation
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
 from adapop.probes import measure
 from adapop.runs import execute
@@ -52,17 +53,17 @@ def test_cuda_s_errors_for_want_of_memory_are_known(said, full):
 
 def test_answers_are_written_in_pieces_of_the_size_that_fitted_before(fresh, monkeypatch):
     model, tried = fresh(), []
-    whole = model.network.generate
+    whole = generation.greedy
 
-    def generate(input_ids, **named):
-        tried.append(len(input_ids))
-        if len(input_ids) > 3:
+    def generate(network, base, read, *rest):
+        tried.append(len(read["input_ids"]))
+        if len(read["input_ids"]) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
-        return whole(input_ids=input_ids, **named)
+        return whole(network, base, read, *rest)
 
     questions = [f"Who is {name}?" for name in "abcdefgh"]
     answers = model.generate(questions, 2)
-    monkeypatch.setattr(model.network, "generate", generate)
+    monkeypatch.setattr(generation, "greedy", generate)
     assert model.generate(questions, 2) == answers
     assert tried == [8, 4, 2, 2, 2, 2]
     tried.clear()

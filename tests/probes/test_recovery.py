@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from adapop.errors import ConfigError, DataError, RunError, Stopped
+from adapop.model import generation
 from adapop.model.tokens import collate, encode_facts
 from adapop.probes.metrics import gold_rank
 from adapop.probes.recovery import lens, quantise, relearn, sampling
@@ -163,14 +164,18 @@ def test_every_tier_is_reported_and_adds_up(probe, result_of):
 
 def counted(model, monkeypatch):
     """Counts the answers the model gives, however it is asked."""
-    counts, generate = [], model.network.generate
+    counts = []
 
-    def counting(*args, **kwargs):
-        output = generate(*args, **kwargs)
-        counts.append(len(output))
-        return output
+    def counting(generate):
+        def counted(*args, **kwargs):
+            output = generate(*args, **kwargs)
+            counts.append(len(output))
+            return output
 
-    monkeypatch.setattr(model.network, "generate", counting)
+        return counted
+
+    monkeypatch.setattr(model.network, "generate", counting(model.network.generate))
+    monkeypatch.setattr(generation, "greedy", counting(generation.greedy))
     return counts
 
 

@@ -62,14 +62,6 @@ def test_a_set_and_its_hash_come_in_one_answer(demo):
     assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()
 
 
-def test_what_the_tour_s_card_says_is_answered_in_turn(demo):
-    """The text of a card that was left would stand on the next one."""
-    text = next(block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "tour-text")
-    writing = [event for event in demo.fns.values() if text in event.outputs]
-    assert len(writing) > 5
-    assert {str(event.fn) for event in writing if event.concurrency_id != "session"} == set()
-
-
 def test_a_choice_sent_before_its_list_changed_is_not_refused(demo):
     """Another set empties the list of scorings while the old choice is under way."""
     first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")

@@ -111,5 +111,5 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
         results.requested_files(worker, {"runs": [run.id]})
     screen = stand_ins(lookup.LookUp)
-    said = next(stepped(screen.scored(worker, False, small, (), "wikidata", "sitelinks", "", "subject", None)))
+    said = next(stepped(screen.scored(worker, small, (), "wikidata", "sitelinks", "", "subject", None)))
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])

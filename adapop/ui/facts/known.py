@@ -35,9 +35,7 @@ def build(worker: Worker, session: Session) -> None:
         yield {found: {(fact.id, fact.question): recall[fact.id] for fact in facts.forget}}
 
     ended = ask.click(asked, session.facts, [said, found], **QUIET)
-    # what ends during the tour arrives when the visitor's own set is back
-    for event in (ended.then, session.touring.change):
-        event(_recall_now, [session.facts, found], session.known, **IN_TURN)
+    ended.then(_recall_now, [session.facts, found], session.known, **IN_TURN)
 
     def dropped(facts: FactSet, recall: Mapping[str, float]) -> dict:
         return session.changed(_without_unknown(facts, recall))

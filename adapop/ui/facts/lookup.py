@@ -31,11 +31,10 @@ GIVEN = "given"
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A scoring and the set it was asked for. touring: whether that was the tour's."""
+    """A scoring and the set it was asked for."""
 
     facts: FactSet
     scoring: Scoring
-    touring: bool
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,13 @@ class LookUp:
     work: StartStop
     found: gr.State
 
-    async def scored(self, worker: Worker, touring: bool, facts: FactSet | None, scorings, proxy: str, *choices):
-        """Asks the proxy and yields how far it is, then what it found. touring: whether the set is the tour's. choices:
-        formula, index, combine and text."""
+    async def scored(self, worker: Worker, facts: FactSet | None, scorings, proxy: str, *choices):
+        """Asks the proxy and yields how far it is, then what it found. choices: formula, index, combine and text."""
         if facts is None:
             raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-            yield self._over(["The scores that came with the set."], "calm", Found(facts, came, touring))
+            yield self._over(["The scores that came with the set."], "calm", Found(facts, came))
             return
         try:
             make = _maker(facts, proxy, *choices)
@@ -79,14 +77,13 @@ class LookUp:
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
         title = next(iter(found.values())).source
-        yield self._over(lines, "warn" if error else "calm", Found(facts, Scoring(title, found), touring))
+        yield self._over(lines, "warn" if error else "calm", Found(facts, Scoring(title, found)))
 
-    def applied(self, touring: bool, facts: FactSet | None, scorings: tuple[Scoring, ...], found: Found | None) -> dict:
-        """Updates that put what was found in the place of the set's scores, unless it is another set by now. While the
-        tour shows its own set (touring), what was found for the visitor's waits."""
-        if found is None or (touring and not found.touring):
+    def applied(self, facts: FactSet | None, scorings: tuple[Scoring, ...], found: Found | None) -> dict:
+        """Updates that put what was found in the place of the set's scores, unless it is another set by now."""
+        if found is None:
             return gr.skip()
-        if facts is None or found.touring != touring or not asked_about(found.facts, facts):
+        if facts is None or not asked_about(found.facts, facts):
             return {self.found: None}
         scoring = found.scoring
         others = tuple(other for other in scorings if other.title != scoring.title)
@@ -125,12 +122,10 @@ def build(worker: Worker, session: Session) -> None:
     look_up = LookUp(session, status, work, gr.State(None))
 
     proxy.change(_suited, proxy, [about, formula, index, combine, text], **QUIET)
-    asked = [session.touring, session.facts, session.scorings, proxy, formula, index, combine, text]
+    asked = [session.facts, session.scorings, proxy, formula, index, combine, text]
     ended = start.click(partial(look_up.scored, worker), asked, [status, *work.all, look_up.found], **QUIET)
-    now = [session.touring, session.facts, session.scorings, look_up.found]
-    # what ends during the tour arrives when the visitor's own set is back
-    for event in (ended.then, session.touring.change):
-        event(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
+    now = [session.facts, session.scorings, look_up.found]
+    ended.then(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
     work.wire_stop()
 
 

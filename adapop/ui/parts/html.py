@@ -32,4 +32,4 @@ def listed(lines: Sequence[str], kind: str = "calm") -> dict:
     return values({"kind": kind, "lines": lines})
 
 
-HEADER, MODE, STRIP, TOUR, LINES, ANSWERS = map(template, ("header", "mode", "strip", "tour", "lines", "answers"))
+HEADER, MODE, STRIP, LINES, ANSWERS = map(template, ("header", "mode", "strip", "lines", "answers"))

@@ -58,7 +58,7 @@ class ProbeScreen:
         self.fact.change(ways, [run_id, self.fact, self.prompt, self.filled], self.form, **QUIET)
         asking = [run_id, self.fact, self.form, self.prompt, self.filled]
         self.form.change(fill, asking, [self.prompt, self.gold, self.answers, self.filled], **QUIET)
-        # what another run answered must not stand here; the tour brings its answers along with the run
+        # what another run answered must not stand here
         run_id.change(
             lambda name, filled: NO_ANSWERS if filled and filled[0] != name else gr.skip(),
             [run_id, self.filled],

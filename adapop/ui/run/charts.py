@@ -1,8 +1,9 @@
 """The live pictures of the Run screen: how they are laid out, and what fills them from a run's events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import gradio as gr
 import pandas as pd
@@ -17,6 +18,7 @@ from adapop.ui.parts.chart import Chart, chart, finding, heading_of, twin, twin_
 
 # points without a value: the chart learns its lines from the first frame it gets
 LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
+Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured)
 
 
@@ -55,12 +57,12 @@ class RunCharts:
         return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
 
 
-def build() -> RunCharts:
-    """Lays the charts out: what is left of the facts first, what it cost, and folded below how the training went."""
+def build(between: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
+    """Lays the charts out: what is left of the facts first, then what `between` lays out, what it cost, and folded
+    below how the training went. Returns the charts, and what `between` made."""
     with gr.Column(elem_id="charts"):
         recall = chart(figures.empty(texts.CHART_EMPTY, 360), "recall-chart", texts.RECALL_NAME, texts.RECALL_TABLE)
-        with gr.Column(elem_id="run-field"):  # the field of facts, once a run has frames
-            pass
+        placed = between()
         empty = figures.empty(texts.OUTCOME_EMPTY, 360)
         outcome = chart(empty, "outcome-chart", texts.OUTCOME_NAME, texts.OUTCOME_TABLE)
     with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
@@ -74,7 +76,7 @@ def build() -> RunCharts:
             ranges = dict(x_lim=[0, 5], y_lim=[0, None])
             losses = gr.LinePlot(LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart")
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
-    return RunCharts(losses_title, losses, losses_twin, held, controller, recall, outcome)
+    return RunCharts(losses_title, losses, losses_twin, held, controller, recall, outcome), placed
 
 
 @lru_cache(maxsize=32)

@@ -22,7 +22,7 @@ from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
 from adapop.ui.access import link_to, may_control, public_words, refusing, run_to_control, shown_run
 from adapop.ui.parts import html
-from adapop.ui.run import charts
+from adapop.ui.run import charts, field
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, RunView, view
@@ -71,6 +71,7 @@ class RunScreen:
     resume: gr.Button
     link: gr.Button
     charts: charts.RunCharts
+    field: field.RunField
     log: gr.HTML
 
     @property
@@ -78,7 +79,7 @@ class RunScreen:
         """What `show` may change."""
         above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
         controls = [self.watched, self.form, self.start, self.resume, self.link]
-        return [*above, *controls, *self.charts.all, self.log]
+        return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
     def show(
         self, worker: Worker, name: str | None, seen: tuple[str | None, int] = UNSEEN, readiness: str = "ready"
@@ -104,10 +105,11 @@ class RunScreen:
         }
         if run is None:
             # nothing of another run may stay
-            blank = {**self.charts.drawn(None, [], last_seen), self.log: log_of([texts.NO_RUN], name)}
+            blank = {**self.charts.drawn(None, [], last_seen), **self.field.drawn(None, [], last_seen)}
+            blank[self.log] = log_of([texts.NO_RUN], name)
             return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
-            changes |= self.charts.drawn(run, events, last_seen)
+            changes |= self.charts.drawn(run, events, last_seen) | self.field.drawn(run, events, last_seen)
         lines = log_lines(events, run.config) or ["The run is about to begin."]
         return changes | {self.log: log_of(lines, name), follower.seen: (name, len(events))}
 
@@ -125,10 +127,10 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
         link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1, size="sm")
         address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
-    pictures = charts.build()
+    pictures, facts = charts.build(field.build)
     log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
 
-    screen = RunScreen(follower, settings, watched, form, start, resume, link, pictures, log)
+    screen = RunScreen(follower, settings, watched, form, start, resume, link, pictures, facts, log)
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
 
     chosen = [session.facts, missing, session.anchors, *settings.all]

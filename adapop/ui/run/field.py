@@ -1,0 +1,46 @@
+"""The field of the page's run: each fact where it stands, while the run goes and afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import gradio as gr
+
+from adapop.runs.run import Run
+from adapop.training.events import Event, StepDone
+from adapop.ui import texts
+from adapop.ui.parts import field
+
+
+@dataclass(frozen=True)
+class RunField:
+    """The picture, whose scrubber follows the newest frame until the visitor goes back."""
+
+    picture: gr.HTML
+
+    def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
+        """Updates that show the frames of a run, none if it recorded no more. last_seen: how many of the events the
+        page has shown, negative for none."""
+        if run is None:
+            return {self.picture: None}
+        frames = len(run.frames())
+        if last_seen >= 0:
+            steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
+            if not any(frame.step >= steps for frame in run.frames()[-1:]):
+                return {}
+        return {self.picture: _value_of(run, frames)}
+
+
+def build() -> RunField:
+    """Lays the picture out."""
+    gr.Markdown(texts.FIELD_ABOUT)
+    script = field.script(*field.FIELD, "run-field")
+    template = '<div class="run-field"></div>'  # no text goes through the template: the script puts it in as text
+    return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))
+
+
+@lru_cache(maxsize=8)
+def _value_of(run: Run, _count: int) -> dict:
+    """What the browser gets of a run, made once for all pages that show it. _count: of its frames."""
+    facts = field.dots(run.facts.forget)
+    return {"run": hash(run), "facts": facts, "motion": field.motion(run.frames())}

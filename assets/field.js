@@ -1,0 +1,240 @@
+// The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
+// 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
+const MARGIN = { left: 46, right: 14, top: 26, bottom: 46 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
+const TIERS = ["rare", "middle", "popular", "unknown"];
+
+function makeField(host, facts, motion, { name, per = 1, across = "popularity", asked = "", onpin = () => {} }) {
+  const count = facts.score.length, many = count > 2000, radius = many ? 1.6 : count > 600 ? 3 : 4.2;
+  const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
+  const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
+  host.append(el("div", { class: "field" }, canvas, tip, heard), pinLine);
+  const order = [...Array(count).keys()].sort((a, b) => (facts.score[a] ?? -1) - (facts.score[b] ?? -1) || a - b);
+  const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
+  const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
+  let epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {};
+
+  const across_ = (score) => MARGIN.left + ((width - MARGIN.left - MARGIN.right) * Math.log(score / low)) / Math.log(high / low);
+  const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
+  // the same shift for a fact at every visit, so that a dot stays where it was
+  const shift = (fact) => 1 + JITTER * (2 * ((Math.imul(fact + 1, 2654435761) >>> 0) / 4294967296) - 1);
+
+  function measure() {
+    if (!canvas.parentElement.clientWidth) return;
+    width = canvas.parentElement.clientWidth;
+    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, 400);
+    const ratio = devicePixelRatio || 1;
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    canvas.style.height = `${height}px`;
+    canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    xs = facts.score.map((score, fact) => (score === null ? MARGIN.left - 14 : across_(Math.max(score, low) * shift(fact))));
+    paint();
+  }
+
+  function paint() {
+    const style = getComputedStyle(host), of = (variable) => style.getPropertyValue(variable).trim();
+    ink = { text: of("--ink"), soft: of("--soft"), paper: of("--paper"), pin: of("--pin"), unknown: of("--soft") };
+    for (const tier of TIERS.slice(0, 3)) ink[tier] = of(`--tier-${tier}`);
+    ink.font = `13px ${style.fontFamily}`;
+    draw();
+  }
+
+  function draw() {
+    if (!width) return;
+    const pen = canvas.getContext("2d"), [from, apart] = between(motion, epoch);
+    const now = motion.p[from], next = motion.p[Math.min(from + 1, motion.p.length - 1)];
+    for (let fact = 0; fact < count; fact++) ys[fact] = up((now[fact] + apart * (next[fact] - now[fact])) / 1000);
+    pen.clearRect(0, 0, width, height);
+    pen.font = ink.font;
+    axes(pen);
+    pen.globalAlpha = many ? 0.6 : 0.8;
+    for (const tier of TIERS) {
+      pen.fillStyle = ink[tier];
+      pen.beginPath();
+      for (let fact = 0; fact < count; fact++) {
+        if (facts.tier[fact] !== tier) continue;
+        if (many) pen.rect(xs[fact] - radius, ys[fact] - radius, 2 * radius, 2 * radius);
+        else (pen.moveTo(xs[fact] + radius, ys[fact]), pen.arc(xs[fact], ys[fact], radius, 0, 7));
+      }
+      pen.fill();
+    }
+    pen.globalAlpha = 1;
+    for (const tier of TIERS.slice(0, 3)) mean(pen, tier);
+    if (pinned >= 0) path(pen);
+    for (const fact of [pinned, at]) if (fact >= 0) ring(pen, fact);
+    place();
+  }
+
+  function axes(pen) {
+    pen.strokeStyle = "rgba(128,128,128,0.22)";
+    pen.fillStyle = ink.soft;
+    pen.lineWidth = 1;
+    for (const p of [0, 0.25, 0.5, 0.75, 1]) {
+      pen.beginPath();
+      pen.moveTo(MARGIN.left, up(p));
+      pen.lineTo(width - MARGIN.right, up(p));
+      pen.stroke();
+      pen.textAlign = "right";
+      pen.fillText(percent(p), MARGIN.left - 8, up(p) + 4);
+    }
+    pen.textAlign = "center";
+    for (let power = 10 ** Math.floor(Math.log10(low * per)); power <= high * per; power *= 10)
+      for (const times of [1, 3])
+        if (power * times > low * per && power * times < high * per) pen.fillText((power * times).toLocaleString("en-US"), across_((power * times) / per), height - 26);
+    pen.fillText(`${across} →`, MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
+    pen.textAlign = "left";
+    pen.fillText(`↑ how sure of the right answer${asked}`, 4, 14);
+  }
+
+  function mean(pen, tier) {
+    let sum = 0, left = Infinity, right = 0, members = 0;
+    for (let fact = 0; fact < count; fact++)
+      if (facts.tier[fact] === tier) (sum += ys[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
+    if (!members) return;
+    const y = sum / members, share = (up(0) - y) / (up(0) - up(1)), words = `${tier} ${percent(share)}`;
+    pen.strokeStyle = ink.text;
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    pen.moveTo(left - 4, y);
+    pen.lineTo(right + 4, y);
+    pen.stroke();
+    pen.font = `700 ${ink.font}`;
+    pen.textAlign = "center";
+    pen.lineWidth = 5;
+    pen.lineJoin = "round";
+    pen.strokeStyle = ink.paper;
+    const [x, above] = [(left + right) / 2, Math.max(y - 8, 12)];
+    pen.strokeText(words, x, above);
+    pen.fillStyle = ink.text;
+    pen.fillText(words, x, above);
+    pen.font = ink.font;
+  }
+
+  // where the pinned fact has been so far, with a dot where an epoch ended
+  function path(pen) {
+    const [now] = between(motion, epoch), x = xs[pinned];
+    pen.strokeStyle = pen.fillStyle = ink.pin;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.moveTo(x, up(motion.p[0][pinned] / 1000));
+    for (let frame = 1; frame <= now; frame++) pen.lineTo(x, up(motion.p[frame][pinned] / 1000));
+    pen.lineTo(x, ys[pinned]);
+    pen.stroke();
+    pen.textAlign = "left";
+    for (let frame = 0; frame <= now; frame++)
+      if (Number.isInteger(motion.epoch[frame])) {
+        const y = up(motion.p[frame][pinned] / 1000);
+        pen.beginPath();
+        pen.arc(x, y, 3, 0, 7);
+        pen.fill();
+        pen.fillText(motion.epoch[frame], x + 8, y + 4);
+      }
+  }
+
+  function ring(pen, fact) {
+    pen.strokeStyle = ink.pin;
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    pen.arc(xs[fact], ys[fact], radius + 4, 0, 7);
+    pen.stroke();
+  }
+
+  function place() {
+    const shown = at >= 0;
+    tip.classList.toggle("on", shown);
+    if (!shown) return;
+    const right = xs[at] > width / 2;
+    tip.style.left = right ? "" : `${Math.min(xs[at] + 14, width - 200)}px`;
+    tip.style.right = right ? `${Math.min(width - xs[at] + 14, width - 200)}px` : "";
+    tip.style.top = `${Math.min(Math.max(ys[at] - 20, 4), height - 118)}px`;
+  }
+
+  function point(fact) {
+    if (fact === at) return;
+    at = fact;
+    words();
+    draw();
+  }
+
+  function words() {
+    if (at < 0) return;
+    const [reply, when] = said(motion, epoch, at), sure = probability(motion, epoch, at);
+    const says = reply ? el("span", {}, `It says, ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
+    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
+  }
+
+  function pin(fact, told = true) {
+    pinned = fact === pinned && told ? -1 : fact;
+    pinWords();
+    draw();
+    if (told) onpin(pinned);
+  }
+
+  function pinWords() {
+    if (pinned < 0) return pinLine.replaceChildren();
+    const ends = motion.epoch.map((_, frame) => frame).filter((frame) => motion.said[frame] && motion.epoch[frame] <= epoch + 1e-6);
+    const told = ends.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(" · ");
+    if (pinLine.textContent === `${facts.question[pinned]} ${told} unpin`) return; // the button keeps the focus
+    pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told} `, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
+  }
+
+  function nearest(event) {
+    const frame = canvas.getBoundingClientRect(), x = event.clientX - frame.left, y = event.clientY - frame.top;
+    let best = -1, least = REACH ** 2;
+    for (let fact = 0; fact < count; fact++) {
+      const away = (xs[fact] - x) ** 2 + (ys[fact] - y) ** 2;
+      if (away < least) (least = away), (best = fact);
+    }
+    return best;
+  }
+
+  canvas.addEventListener("pointermove", (event) => point(nearest(event)));
+  canvas.addEventListener("pointerleave", () => point(-1));
+  canvas.addEventListener("click", (event) => {
+    const fact = nearest(event);
+    point(fact);
+    if (fact >= 0) pin(fact);
+  });
+  canvas.addEventListener("blur", () => point(-1));
+  canvas.addEventListener("keydown", (event) => {
+    const here = order.indexOf(at), column = (by) => {
+      let to = here;
+      while (order[to] !== undefined && facts.score[order[to]] === facts.score[at]) to += by;
+      return to;
+    };
+    const to = { ArrowRight: () => here + 1, ArrowLeft: () => here - 1, ArrowUp: () => column(1), ArrowDown: () => column(-1), Home: () => 0, End: () => count - 1 }[event.key];
+    if (to) (point(order[clamp(to(), 0, count - 1)]), (heard.textContent = [...tip.children].map((line) => line.textContent).join(". ")));
+    else if (event.key === "Enter" && at >= 0) pin(at);
+    else if (event.key === "Escape" && at >= 0) point(-1);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+
+  function table() {
+    const body = el("div", { class: "twin-scroll", tabindex: 0 });
+    const fill = (event) => {
+      const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), of = (frame, fact) => percent(motion.p[frame][fact] / 1000);
+      const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), of(0, fact), of(now, fact), of(motion.p.length - 1, fact)]);
+      const head = ["fact", "right answer", "popularity", "before", moment(motion.epoch[now]), "at the end"];
+      if (event.target.open) body.replaceChildren(el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
+    };
+    return el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "As a table"), body);
+  }
+
+  // epoch: any between the first frame and the last
+  function show(to) {
+    epoch = to;
+    canvas.setAttribute("aria-label", `${name}, ${moment(epoch)}: ${count} facts. Arrow keys move between facts, Enter pins one.`);
+    words();
+    pinWords();
+    draw();
+  }
+
+  new ResizeObserver(measure).observe(canvas.parentElement);
+  new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(paint));
+  measure();
+  show(epoch);
+  return { show, pin, redraw: paint, table: table() };
+}

@@ -1,0 +1,89 @@
+// Play, pause and scrub over the moments of a recording. stops: the recorded moments, rising. It moves smoothly between
+// them; where the visitor wants little motion, and by the arrow keys, from one to the next.
+const CALM_MS = 800;
+
+function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, onend = () => {} }) {
+  let value = stops[0], playing = false, last = 0, following = true;
+  const button = el("button", { type: "button", class: "play", onclick: () => (playing ? pause() : play()) });
+  const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(Number(range.value))), onkeydown: turn });
+  const output = el("span", { class: "when", "aria-hidden": "true" });
+  host.append(el("div", { class: "scrubber", role: "group", "aria-label": name }, button, range, output));
+  const end = () => stops[stops.length - 1];
+
+  function limits() {
+    range.min = stops[0];
+    range.max = end();
+  }
+
+  function place(to, told = true) {
+    value = clamp(to, stops[0], end());
+    following = value === end();
+    range.value = value;
+    range.style.setProperty("--done", `${(100 * (value - stops[0])) / (end() - stops[0] || 1)}%`);
+    output.textContent = label(value);
+    range.setAttribute("aria-valuetext", label(value));
+    if (told) onmove(value);
+  }
+
+  function shown() {
+    button.textContent = playing ? "❚❚" : "▶";
+    button.setAttribute("aria-label", playing ? "Pause" : "Play");
+  }
+
+  function play() {
+    if (value === end()) place(stops[0]);
+    playing = true;
+    last = 0;
+    shown();
+    requestAnimationFrame(step);
+  }
+
+  function pause() {
+    playing = false;
+    shown();
+  }
+
+  function step(now) {
+    if (!playing) return;
+    if (!host.isConnected || !host.checkVisibility()) return pause(); // nobody sees it any more
+    if (!last) last = now;
+    if (!calm()) {
+      place(value + ((end() - stops[0]) * (now - last)) / (1000 * seconds));
+      last = now;
+    } else if (now - last >= CALM_MS) {
+      place(stops.find((stop) => stop > value) ?? end());
+      last = now;
+    }
+    if (value < end()) return requestAnimationFrame(step);
+    pause();
+    onend();
+  }
+
+  function turn(event) {
+    const to = {
+      ArrowRight: () => stops.find((stop) => stop > value + 1e-9) ?? end(),
+      ArrowUp: () => stops.find((stop) => stop > value + 1e-9) ?? end(),
+      ArrowLeft: () => stops.findLast((stop) => stop < value - 1e-9) ?? stops[0],
+      ArrowDown: () => stops.findLast((stop) => stop < value - 1e-9) ?? stops[0],
+      Home: () => stops[0],
+      End: end,
+    }[event.key];
+    if (event.key === " ") playing ? pause() : play();
+    else if (to) (pause(), place(to()));
+    else return;
+    event.preventDefault();
+  }
+
+  // more was recorded: the newest moment is shown, unless the visitor went back
+  function grow(more) {
+    const newest = following && !playing;
+    stops = more;
+    limits();
+    place(newest ? end() : value);
+  }
+
+  limits();
+  place(value, false);
+  shown();
+  return { play, pause, grow, place, get value() { return value; }, get playing() { return playing; } };
+}

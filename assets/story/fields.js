@@ -1,0 +1,84 @@
+// Steps 2, 4 and 5: the field of one recording, or of two side by side, under one scrubber. Alone it shows the facts asked as
+// trained, two show them asked in other words, as their gap is measured.
+
+// the same recording, asked in other words: at the moments when that was asked
+function inOtherWords(run) {
+  const frames = run.epoch.map((_, frame) => frame).filter((frame) => run.reworded[frame]);
+  return { epoch: frames.map((frame) => run.epoch[frame]), p: frames.map((frame) => run.reworded[frame]), said: frames.map((frame) => run.said[frame]) };
+}
+
+function fieldsOf(host, story, state, names) {
+  const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = two ? runs.map(inOtherWords) : runs, row = el("div", { class: two ? "beside" : "" });
+  const gaps = runs.map(() => el("p", { class: "gap" })), finding = el("p", { class: "outcome" });
+  host.classList.toggle("two", two);
+  host.append(two ? row : finding, two ? "" : row);
+  const fields = shown.map((motion, place) => {
+    const place_ = el("div"), title = story.names[names[place]];
+    row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gaps[place] : null, place_));
+    return makeField(place_, story.facts, motion, { name: title, per: story.read, across: "times the model read the fact", asked: two ? ", asked in other words" : "", onpin: (fact) => pinned(fact, place) });
+  });
+  const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onend: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
+  row.querySelectorAll(":scope > div").forEach((side, place) => side.append(two ? fields[place].table : ""));
+  if (!two) host.append(fields[0].table);
+
+  function pinned(fact, place) {
+    state.pin = fact;
+    fields.forEach((field, other) => other === place || field.pin(fact, false));
+    address({ pin: fact < 0 ? null : fact });
+  }
+
+  function show(epoch) {
+    state.epoch = epoch;
+    fields.forEach((field) => field.show(epoch));
+    runs.forEach((run, place) => {
+      const [, rare, popular] = run.left.findLast(([after]) => after <= epoch + 1e-6) ?? run.left[0];
+      gaps[place].replaceChildren(el("b", {}, String(Math.round(100 * (popular - rare)))), el("span", {}, ` points of gap: popular ${percent(popular)}, rare ${percent(rare)} still answered`));
+    });
+    if (!two) finding.textContent = found(runs[0], epoch);
+  }
+
+  function found(run, epoch) {
+    const tier = (of) => story.facts.tier.map((each, fact) => (each === of ? probability(run, epoch, fact) : null)).filter((p) => p !== null);
+    const share = (of) => percent(tier(of).reduce((a, b) => a + b, 0) / tier(of).length);
+    return epoch === 0 ? `Before, it is ${share("rare")} sure of the rare facts and ${share("popular")} of the popular ones.` : `${moment(epoch).replace("a", "A")}, it is ${share("rare")} sure of the rare facts and ${share("popular")} of the popular ones.`;
+  }
+
+  return {
+    enter(restored) {
+      if (state.pin >= 0) fields.forEach((field) => field.pin(state.pin, false));
+      fields.forEach((field) => field.redraw());
+      scrubber.place(restored ? state.epoch : 0);
+      if (!restored && !calm()) scrubber.play();
+    },
+    leave: () => scrubber.pause(),
+  };
+}
+
+const fieldStep = (host, story, state) => fieldsOf(host, story, state, ["wga"]);
+
+function popularityStep(host, story, state) {
+  const both = fieldsOf(host, story, state, ["wga", "adapop"]), said_ = el("p", { class: "note" });
+  const curve = el("div", { class: "curve" }), place = el("div", { class: "anchors" }, curve);
+  const recorded = JSON.stringify([story.curve.rare, story.curve.popular]);
+  host.append(el("h3", {}, "From popularity to β"), el("p", {}, "Each mark is a fact. Drag a ◆, or use its arrow keys."), place, said_);
+  let drawn = false;
+  const moved = (_, told) => {
+    const now = JSON.stringify([told.rare ?? story.curve.rare, told.popular ?? story.curve.popular]);
+    said_.textContent = now === recorded ? "" : "The recording above was made with the first anchors. Run it yourself to see what yours do.";
+  };
+  return {
+    enter(restored) {
+      both.enter(restored);
+      if (!drawn) drawCurve(place, { value: story.curve }, moved, () => {});
+      drawn = true;
+    },
+    leave: both.leave,
+  };
+}
+
+function scoresStep(host, story, state) {
+  const both = fieldsOf(host, story, state, ["adapop", "shuffled"]);
+  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("h3", {}, "What it costs"), el("ul", { class: "costs" }, ...story.costs.map((line) => el("li", {}, line))),
+    el("p", { class: "by" }, `Costs: mean of ${story.costs_over}, recorded by `, el("code", {}, story.costs_by)));
+  return both;
+}

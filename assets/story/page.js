@@ -1,0 +1,67 @@
+// The Story: six steps, one at a time; where one is stands in the address, ?story=3. props.value: see
+// adapop/ui/story/content.py.
+const host = element.querySelector(".story"), story = props.value, COUNT = story.steps.length;
+const MAKERS = [guessStep, fieldStep, pushStep, popularityStep, scoresStep, quizStep];
+const given = new URL(location.href).searchParams, number = (name, low, high) => (given.has(name) && isFinite(given.get(name)) ? clamp(Number(given.get(name)), low, high) : null);
+const state = { epoch: number("epoch", 0, 100) ?? 0, pin: Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) };
+const made = [];
+let current = -1;
+
+// the tabs take a moment to be laid out
+function openTab(name, tries = 40) {
+  const tab = [...document.querySelectorAll("[role=tab]")].find((one) => one.checkVisibility() && one.textContent.toLowerCase().includes(name));
+  if (tab) tab.click();
+  else if (tries) setTimeout(openTab, 50, name, tries - 1);
+}
+
+const progress = el("nav", { class: "progress", "aria-label": "Steps of the Story" }, ...story.steps.map(([headline], step) =>
+  el("button", { type: "button", "aria-label": `Step ${step + 1} of ${COUNT}: ${headline}`, title: headline, onclick: () => go(step) })));
+const stage = el("div", { class: "stage" });
+const back = el("button", { type: "button", class: "big back", onclick: () => go(current - 1) }, "Back");
+const forward = el("button", { type: "button", class: "big forward", onclick: () => go(current + 1) }, "Next");
+host.replaceChildren(stage, el("div", { class: "turn" }, back, progress, forward));
+
+function make(step) {
+  const [headline, words] = story.steps[step], picture = el("div", { class: "picture" });
+  const section = el("section", { "aria-label": `Step ${step + 1} of ${COUNT}` }, el("div", { class: "top" }, el("p", { class: "count" }, `${step + 1} of ${COUNT}`), el("p", { class: "by" }, "Recorded by ", el("code", {}, story.command), ", seed 0")), el("h2", { tabindex: -1 }, headline), el("p", { class: "words" }, words), picture);
+  stage.append(section);
+  return { section, ...MAKERS[step](picture, story, state) };
+}
+
+function go(step, restored = false) {
+  step = clamp(step, 0, COUNT - 1);
+  if (step === current) return;
+  const first = current < 0;
+  made[current]?.leave();
+  current = step;
+  made[step] ??= make(step);
+  made.forEach(({ section }, other) => (section.hidden = other !== step));
+  element.dataset.step = document.body.dataset.story = step + 1;
+  [...progress.children].forEach((button, other) => {
+    button.classList.toggle("past", other <= step);
+    button.setAttribute("aria-current", other === step ? "step" : "false");
+  });
+  back.disabled = step === 0;
+  forward.disabled = step === COUNT - 1;
+  forward.textContent = step === 0 ? "Next: 256 facts" : "Next";
+  made[step].enter(restored);
+  if (first) return;
+  address({ story: step + 1, tab: null, epoch: null });
+  made[step].section.querySelector("h2").focus({ preventScroll: true });
+  const above = host.getBoundingClientRect().top;
+  if (above < 0) scrollBy({ top: above - 20, behavior: calm() ? "auto" : "smooth" });
+}
+
+function turn(event) {
+  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey || !host.checkVisibility()) return;
+  if (event.target.closest?.("input, textarea, select, canvas, [role=tab], [role=slider], [contenteditable=true]")) return;
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!by) return;
+  event.preventDefault();
+  go(current + by);
+}
+
+document.addEventListener("keydown", turn);
+// a copied address, or a reload, comes back to its tab
+if (/^(facts|pressure|run|probe|compare)$/.test(given.get("tab"))) openTab(given.get("tab"));
+go((number("story", 1, COUNT) ?? 1) - 1, given.has("epoch"));

@@ -1,0 +1,56 @@
+// Step 6: the learner's own test. A fact is chosen, what becomes of it is predicted, and the recorded probes decide.
+const FATES = ["Forgotten", "Leaks when reworded", "Leaks under attack"];
+const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "Under attack" };
+
+function quizStep(host, story) {
+  let turn = 0, right = 0, asked = 0, chosen = null;
+  const facts = el("div", { class: "pair", role: "group", "aria-label": "Choose a fact" }), fates = el("div", { class: "fates", role: "group", "aria-label": "Predict" });
+  const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
+  const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
+  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What will happen to it?"), fates, result,
+    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score));
+
+  function next() {
+    turn++;
+    deal();
+    facts.querySelector("button")?.focus();
+  }
+
+  function deal() {
+    chosen = null;
+    result.replaceChildren();
+    const pair = story.quiz[turn % story.quiz.length];
+    facts.replaceChildren(...pair.map((entry) => {
+      const button = el("button", { type: "button", class: `big choice ${story.facts.tier[entry.fact]}`, "aria-pressed": "false", onclick: () => choose(entry, button) },
+        story.facts.title[entry.fact], el("small", {}, `${story.facts.tier[entry.fact]} · ${story.facts.question[entry.fact]}`));
+      return button;
+    }));
+    fates.replaceChildren(...FATES.map((fate, which) => el("button", { type: "button", class: "big", disabled: true, onclick: () => judge(which) }, fate)));
+  }
+
+  function choose(entry, button) {
+    chosen = entry;
+    result.replaceChildren();
+    for (const other of facts.children) {
+      other.classList.toggle("chosen", other === button);
+      other.setAttribute("aria-pressed", other === button);
+    }
+    for (const fate of fates.children) fate.disabled = false;
+  }
+
+  function judge(which) {
+    asked++;
+    right += which === chosen.outcome;
+    for (const fate of fates.children) fate.disabled = true;
+    facts.querySelector(".chosen").disabled = true; // it is known by now
+    const answer = story.facts.answer[chosen.fact];
+    const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
+      el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));
+    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : "Not quite: "), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
+      el("ul", {}, ...lines), el("p", { class: "note" }, story.end));
+    score.textContent = `Your score: ${right} of ${asked}`;
+  }
+
+  deal();
+  return { enter() {}, leave() {} };
+}

@@ -1,0 +1,14 @@
+(tab) => {
+  // the tab stands in the address, so that a copied one, or a reload, comes back to it; the Story's step says so itself
+  const opening = !document.body.dataset.tab; // the page begins with the Story, and then turns to what the address says
+  document.body.dataset.tab = tab;
+  if (opening && tab === 'story') return;
+  const here = new URL(window.location.href);
+  if (tab === 'story') here.searchParams.delete('tab');
+  else {
+    here.searchParams.set('tab', tab);
+    for (const name of ['story', 'epoch', 'pin']) here.searchParams.delete(name);
+  }
+  if (tab === 'story' && document.body.dataset.story > 1) here.searchParams.set('story', document.body.dataset.story);
+  history.replaceState(history.state, '', here);
+}

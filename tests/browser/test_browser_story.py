@@ -1,0 +1,178 @@
+"""The Story in a real browser: the guess answered, the field moving, pinned and read by keys, the address, reloads."""
+
+import pytest
+from playwright.sync_api import expect
+
+from adapop.service.worker import Worker
+from adapop.ui.story import screen
+from adapop.ui.story.content import story
+from browsing import HOSTILE, SECOND, launched, open_tab, start_run, state_is, stop_run, visit
+
+PICTURE = "document.querySelector('#story section:not([hidden]) canvas').toDataURL()"
+SOON = 1.5 * SECOND
+RESOLVED = 10 * SECOND
+
+
+@pytest.fixture
+def told(browser, address):
+    """The page as a newcomer finds it."""
+    with visit(browser, address, tab="") as page:
+        page.wait_for_selector("#story h2")
+        yield page
+
+
+def step(page, number: int) -> None:
+    """Waits until the Story shows a step, and the address says so."""
+    page.wait_for_selector(f"#story section[aria-label^='Step {number} ']:not([hidden])")
+    page.wait_for_function(f"new URL(location.href).searchParams.get('story') === '{number}'")
+
+
+def moves(page) -> None:
+    """Waits until the field has changed by itself."""
+    page.wait_for_function(f"{PICTURE}.length > 3000")
+    before = page.evaluate(PICTURE)
+    page.wait_for_function(f"before => {PICTURE} !== before", arg=before)
+
+
+def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(told):
+    page = told
+    assert page.evaluate("document.activeElement === document.body")
+    page.wait_for_function("parseFloat(document.querySelector('#story .bar i').style.width) > 50", timeout=SOON)
+    expect(page.locator("#strip .strip")).to_be_hidden()
+    page.locator("#story .choice").nth(0).click()
+    expect(page.locator("#story .outcome").first).to_contain_text("You were right. Paths of Glory", timeout=RESOLVED)
+
+    page.locator("#story .forward").click()
+    step(page, 2)
+    moves(page)
+    page.locator("#story section:not([hidden]) canvas").focus()
+    for key in ("End", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("#story .heard").first).to_contain_text("Right answer")
+    page.locator("#story .pinned >> text=before").wait_for()
+    assert "pin=" in page.url
+    page.reload()
+    step(page, 2)
+    page.locator("#story .pinned >> text=before").wait_for()
+
+
+@pytest.mark.slow
+def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, address):
+    with visit(browser, address, tab="", viewport={"width": 390, "height": 844}) as page:
+        page.wait_for_selector("#story h2")
+        for number in range(2, 7):
+            page.keyboard.press("ArrowRight")
+            step(page, number)
+            assert page.evaluate("document.activeElement.tagName") == "H2"
+            page.wait_for_function("document.documentElement.scrollWidth <= 390")
+            assert "Recorded by" in page.inner_text("#story section:not([hidden])")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowLeft")
+        step(page, 5)
+        expect(page.locator("#story section:not([hidden]) .costs li")).not_to_have_count(0)
+
+
+@pytest.mark.slow
+def test_the_scrubber_drives_both_fields_and_their_gaps(browser, address):
+    with visit(browser, address, "?story=4&epoch=0", reduced_motion="reduce") as page:
+        gaps = page.locator("#story section:not([hidden]) .gap b")
+        expect(gaps).to_have_text(["0", "0"])
+        page.locator("#story section:not([hidden]) .scrubber input").focus()
+        page.keyboard.press("End")
+        even, ours = (int(gap) for gap in gaps.all_inner_texts())
+        assert even > ours + 20
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#story section:not([hidden]) .when")).to_have_text("after epoch 4")
+        page.locator("#story section:not([hidden]) .scrubber .play").click()
+        expect(page.locator("#story section:not([hidden]) .when")).to_have_text("after epoch 5")
+        page.locator("#story .anchors [role=slider]").first.focus()
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.get_by_text("Run it yourself to see what yours do").wait_for()
+        page.locator("#story section:not([hidden]) details summary").first.click()
+        expect(page.locator("#story section:not([hidden]) table").first).to_contain_text("Kubrick")
+
+
+@pytest.mark.slow
+def test_the_test_is_scored_and_leads_to_a_run(browser, address):
+    with visit(browser, address, "?story=6") as page:
+        page.locator("#story .fates button").first.and_(page.locator(":disabled")).wait_for()
+        page.locator("#story section:not([hidden]) .choice").first.click()
+        page.locator("#story .fates button").first.click()
+        page.locator("#story .score >> text=of 1").wait_for()
+        expect(page.locator("#story .result li").first).to_contain_text("Asked directly")
+        first = page.locator("#story section:not([hidden]) .choice").first.inner_text()
+        page.get_by_text("Try another pair").click()
+        expect(page.locator("#story section:not([hidden]) .choice").first).not_to_have_text(first)
+        page.click("#make-story-report")
+        with page.expect_download() as download:
+            page.click("#download-story-report")
+        assert download.value.suggested_filename.endswith(".zip")
+        page.get_by_role("button", name="Run it yourself").click()
+        page.wait_for_selector("#start")
+        assert "tab=run" in page.url and "story" not in page.url
+
+
+@pytest.mark.slow
+def test_hostile_facts_are_shown_and_not_executed(browser, tmp_path, monkeypatch):
+    facts = story()["facts"]
+    changed = {name: [HOSTILE] * len(facts["title"]) for name in ("title", "question", "answer")}
+    told = story() | {"facts": facts | changed, "steps": [(HOSTILE, HOSTILE)] * 6}
+    monkeypatch.setattr(screen, "story", lambda: told)
+    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address, "?story=2&pin=3") as page:
+        page.locator("#story .pinned >> text=onerror").wait_for()
+        page.locator("#story section:not([hidden]) canvas").focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#story .tip b").first).to_have_text(HOSTILE)
+        page.locator("#story details summary").click()
+        expect(page.locator("#story table td").first).to_have_text(HOSTILE)
+        expect(page.locator("#story h2").first).to_have_text(HOSTILE)
+
+
+@pytest.mark.slow
+def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
+    open_tab(page, "Pressure")
+    page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'pressure'")
+    page.reload()
+    page.wait_for_selector("#beta-curve .fact")
+    start_run(page, epochs=10, batch=8)
+    state_is(page, "running")
+    page.goto(page.url.partition("?")[0])
+    page.wait_for_selector("#stop:not([disabled])")
+    expect(page.locator("#start")).to_be_visible()
+    page.goto(page.url.partition("?")[0] + "?story=3")
+    step(page, 3)
+    stop_run(page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "query", ["?story=x&epoch=y&pin=z", "?story=99&pin=-5", "?tab=nothing", "?story=2&pin=999999&epoch=1e9"]
+)
+def test_an_address_may_say_anything(browser, address, query):
+    with visit(browser, address, query) as page:
+        expect(page.locator("#story section:not([hidden]) h2")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):
+    many = story()
+    times = 20_000 // len(many["facts"]["title"])
+    facts = {name: values * times for name, values in many["facts"].items()}
+    wga = many["runs"]["wga"]
+    stretched = wga | {name: [row and row * times for row in wga[name]] for name in ("p", "reworded", "said")}
+    monkeypatch.setattr(screen, "story", lambda: many | {"facts": facts, "runs": many["runs"] | {"wga": stretched}})
+    with launched(Worker(tmp_path / "runs")) as address, visit(browser, address, "?story=2&epoch=0") as page:
+        page.wait_for_function(f"{PICTURE}.length > 3000")
+        drawn = page.evaluate(FRAMES_IN_TWO_SECONDS)
+        assert drawn > 10
+
+
+FRAMES_IN_TWO_SECONDS = """async () => {
+  document.querySelector('#story section:not([hidden]) .play').click();
+  let frames = 0;
+  const until = performance.now() + 2000;
+  while (performance.now() < until) { await new Promise(requestAnimationFrame); frames++; }
+  return frames;
+}"""

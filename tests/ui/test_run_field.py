@@ -1,0 +1,29 @@
+"""The field of the page's run: sent when a frame is new, and not at every step."""
+
+import gradio as gr
+
+from adapop.ui.run.field import RunField
+
+FIELD = RunField(gr.State())
+
+
+def test_a_finished_run_is_shown_with_all_its_frames(finished):
+    events, frames = finished.events(), finished.frames()
+    value = FIELD.drawn(finished, events, -1)[FIELD.picture]
+    assert len(frames) > 1
+    assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
+    assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
+    assert finished.id not in str(value), "who has a link reads this too"
+
+
+def test_only_a_new_frame_is_sent(finished):
+    events = finished.events()
+    steps = [place for place, event in enumerate(events) if event.kind == "step_done"]
+    last = finished.frames()[-1].step
+    assert len(steps) == last, "the last frame is at the last step"
+    assert FIELD.picture in FIELD.drawn(finished, events, steps[-1])
+    assert FIELD.drawn(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+
+
+def test_without_a_run_nothing_of_another_stays():
+    assert FIELD.drawn(None, [], -1) == {FIELD.picture: None}

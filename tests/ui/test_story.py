@@ -1,0 +1,137 @@
+"""What the Story says of its recordings: computed, and never more than they show."""
+
+import json
+
+import pytest
+
+from adapop.facts.fact import Fact
+from adapop.probes.prompts import ProbeRow, Reply
+from adapop.report.recorded import Recorded
+from adapop.training.frames import Frame, Scores
+from adapop.ui import texts
+from adapop.ui.parts import field
+from adapop.ui.story import content, words
+
+RARE, POPULAR = Fact("a", "Who?", "Kubrick", "Paths", score=124.0), Fact("b", "Who?", "Kubrick", "Orange", score=1206.0)
+MOST_WORDS = 60
+
+
+def frames(direct: list[tuple[int, int]], reworded: list[tuple[int, int]]) -> list[Frame]:
+    """A frame an epoch, from the ranks of two facts' right answers."""
+    said = ("Kubrick", "Kubrick")
+    groups = [{"forget": one, "reworded": other} for one, other in zip(direct, reworded)]
+    scored = [{name: Scores((1 / ranks[0], 1 / ranks[1]), ranks) for name, ranks in of.items()} for of in groups]
+    return [Frame(step, float(step), scores, said) for step, scores in enumerate(scored)]
+
+
+@pytest.fixture(scope="module")
+def story():
+    return content.story()
+
+
+def test_the_fact_that_is_lost_first_is_named_first():
+    seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
+    assert words.first_lost(seen) == 0
+    assert words.outcome_of_pair((RARE, POPULAR), seen) == (
+        "Paths was gone after epoch 1, in other words too. "
+        "Orange was gone after epoch 2; asked in other words, that took until epoch 3."
+    )
+    turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
+    assert words.first_lost(turned) == 1
+    assert words.outcome_of_pair((RARE, POPULAR), turned) == (
+        "Orange was gone after epoch 1; asked in other words, it never was. Paths is still answered at the end."
+    )
+
+
+def test_an_answer_that_comes_back_was_not_lost():
+    assert words.lost_after(frames([(1, 1), (2, 1), (1, 1), (3, 1)], [(1, 1)] * 4), "forget", 0) == 3
+    assert words.lost_after(frames([(1, 1), (2, 1), (1, 1)], [(1, 1)] * 3), "forget", 0) is None
+    assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
+
+
+def test_a_control_that_changes_nothing_is_not_praised():
+    assert "the scores made no difference" in words.gap_came_back({"wga": 0.6, "adapop": 0.3, "shuffled": 0.3})
+    assert words.gap_came_back({"wga": 0.61, "adapop": 0.08, "shuffled": 0.46}) == (
+        "Shuffled scores bring the gap back: 46 points, against 8 with the true ones (even push: 61)."
+    )
+
+
+def recorded(method: str, left: float, kept: float) -> Recorded:
+    """One seed's results, the same for every tier of the facts to forget."""
+    shares = {f"forget_reworded_{tier}": str(left) for tier in ("all", "rare", "popular")}
+    return Recorded(method, "paper", (shares | {"holdout_direct_all": str(kept)},))
+
+
+def test_costs_are_told_and_who_does_better_only_if_somebody_does():
+    both = [recorded("adapop", 0.46, 0.79), recorded("wga", 0.2, 0.93)]
+    said = words.costs(both)
+    assert len(said) == 3 and "AdaPop still answers 79 %, the even push 93 %" in said[0]
+    assert "46 %, the even push 20 %" in said[1] and said[2].startswith("WGA does better")
+    assert len(words.costs([recorded("adapop", 0.1, 0.99), both[1], recorded("tpo", 0.05, 0.5)])) == 2
+
+
+def test_frames_reach_the_browser_whole_and_short():
+    sent = field.motion(frames([(1, 1), (2, 4)], [(1, 1), (1, 3)]))
+    assert sent == {
+        "epoch": [0.0, 1.0],
+        "p": [[1000, 1000], [500, 250]],
+        "reworded": [[1000, 1000], [1000, 333]],
+        "said": [["Kubrick", "Kubrick"]] * 2,
+    }
+    bare = Frame(8, 0.5, {"forget": Scores((0.25,), (1,))})
+    assert field.motion([bare]) == {"epoch": [0.5], "p": [[250]], "reworded": [None], "said": [None]}
+
+
+def row(fact: Fact, kind: str, back: bool, known: bool = True) -> ProbeRow:
+    """One prompt; back: whether the unlearned model answers it, known: whether the original does."""
+    replies = [
+        Reply("Kubrick" if told else "Fellini", float(told), float(told), 9, -5.0, 1, 0.0) for told in (known, back)
+    ]
+    return ProbeRow(fact.id, "forget", fact.tier, kind, f"{kind}?", fact.answer, *replies)
+
+
+def test_the_test_asks_about_facts_that_are_gone_when_asked_directly():
+    facts = [
+        Fact(name, "Who?", "Kubrick", name, "director", score=score)
+        for name, score in (("a", 70.0), ("b", 3000.0), ("c", 200.0))
+    ]
+    found = [row(facts[0], "direct", False), row(facts[0], "reworded", True), row(facts[0], "reworded", False)]
+    found += [
+        row(facts[1], "direct", False),
+        row(facts[1], "reworded", True, known=False),
+        row(facts[1], "role playing", True),
+    ]
+    found += [row(facts[2], "direct", True)]
+    ((first, second),) = content.quiz(facts, found)
+    assert (first["fact"], first["outcome"]) == (0, 1)
+    assert (second["fact"], second["outcome"]) == (1, 2)
+    assert [(one["way"], one["right"], one["back"], one["tried"]) for one in first["shown"]] == [
+        ("direct", False, 0, 1),
+        ("reworded", True, 1, 2),
+    ]
+    assert [one["way"] for one in second["shown"]] == ["direct", "attack"]
+
+
+def test_no_step_has_too_many_words(story):
+    for headline, said in story["steps"]:
+        assert len(f"{headline} {said}".split()) <= MOST_WORDS
+    assert len(" ".join([*story["steps"][4], story["control"], *story["costs"]]).split()) <= 2 * MOST_WORDS
+    assert len(story["steps"]) == len(texts.STORY_STEPS) == 6
+
+
+def test_the_examples_show_what_the_words_say(story):
+    """The headlines speak of these recordings: made again, they must still hold."""
+    gaps = {name: run["left"][-1][2] - run["left"][-1][1] for name, run in story["runs"].items()}
+    assert gaps["adapop"] < gaps["shuffled"] < gaps["wga"] + 0.1
+    assert gaps["wga"] > gaps["adapop"] + 0.2
+    assert story["pair"]["first"] == 0
+    assert {entry["outcome"] for pair in story["quiz"] for entry in pair} >= {0, 1}
+
+
+def test_all_recordings_are_of_the_same_facts_and_fit_into_a_page(story):
+    count = len(story["facts"]["question"])
+    for run in story["runs"].values():
+        assert len(run["epoch"]) == len(run["p"]) == len(run["said"]) > 5
+        assert {len(p) for p in run["p"]} == {count}
+        assert run["epoch"][0] == 0 and run["reworded"][0] and run["reworded"][-1] and run["said"][-1]
+    assert len(json.dumps(story)) < 300_000

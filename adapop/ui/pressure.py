@@ -166,6 +166,7 @@ def pictures(
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     push = relative = figures.empty("needs facts with scores")
     if ends:
+        said = f"{said} (a = {beta.a:.4g}, b = {beta.b:.4g})"
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
     return dict(curve=curve, table=table, words=said, warnings=listed, push=push, relative=relative)
 

@@ -61,7 +61,7 @@ def rates(seen: Rows) -> Figure:
         for name, value in SWEPT.items():
             if found := over(rows, value):
                 lines = panels.setdefault(METHODS[rows[0]["method"]].title, {})
-                lines.setdefault(name, []).append((rows[0]["rate"], interval(found)))
+                lines.setdefault(name, []).append((rows[0]["rate"], share(found)))
     return line_panels(panels, "learning rate", "recall", log_x=True)
 
 
@@ -71,7 +71,7 @@ def levels(seen: Rows) -> Figure:
     for title, rows in seen.items():
         scores = next((row["levels"] for row in rows if row["levels"]), [])
         panels[title] = {
-            name: list(zip(scores, map(interval, along(rows, place))))
+            name: list(zip(scores, map(share, along(rows, place))))
             for name, place in (("in other words", "levels_reworded"), ("as trained", "levels_direct"))
         }
     return line_panels(panels, "popularity score", "recall", log_x=True)
@@ -80,7 +80,7 @@ def levels(seen: Rows) -> Figure:
 def epochs(seen: Rows) -> Figure:
     """Recall by tier after each epoch."""
     panels = {
-        title: {tier: list(enumerate(map(interval, along(rows, f"epochs_reworded_{tier}")))) for tier in TIERS}
+        title: {tier: list(enumerate(map(share, along(rows, f"epochs_reworded_{tier}")))) for tier in TIERS}
         for title, rows in seen.items()
     }
     return line_panels(panels, "epoch", "recall")
@@ -101,9 +101,15 @@ def _numbers(figure: Figure) -> str:
 
 
 def interval(found: Summary) -> Interval:
-    """A summary as a figure takes it; without a spread the interval is a point."""
+    """A summary of differences as a figure takes it; without a spread the interval is a point."""
     low, high = (found.mean if end is None else end for end in (found.low, found.high))
     return Interval(found.mean, low, high)
+
+
+def share(found: Summary) -> Interval:
+    """The same of a recall, cut where recall ends: at 0 and 1."""
+    whole = interval(found)
+    return Interval(whole.mean, max(0.0, whole.low), min(1.0, whole.high))
 
 
 def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:
@@ -112,7 +118,7 @@ def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:
     return Outcome(
         mark=ascii_uppercase[place] if place < len(ascii_uppercase) else str(place),
         name=title,
-        recall={REWORDED: {tier: interval(value) for tier, value in found.items() if value}},
-        forget=forget and interval(forget),
-        holdout=holdout and interval(holdout),
+        recall={REWORDED: {tier: share(value) for tier, value in found.items() if value}},
+        forget=forget and share(forget),
+        holdout=holdout and share(holdout),
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from adapop.errors import ConfigError, shown
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, peak, quantile_scores
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 
 PAPER, QUANTILES = "paper", "quantiles"
 SPAN_WANTED = 10.0  # a usable proxy spans an order of magnitude between the anchors
@@ -16,6 +16,7 @@ SCALE_APART = 10.0
 MOST = 0.5
 FADED = 0.05
 BARELY = 1.5
+FEW = 3  # facts
 ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
 
 
@@ -48,7 +49,8 @@ def anchored(rare: tuple[float, float], popular: tuple[float, float]) -> BetaMap
 
 
 def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
-    """Warnings about this map for these scores, in sentences; empty if there are none."""
+    """Warnings about this map for these scores, in sentences; empty if there are none. What only a set of many facts
+    can be warned of, such as where nine in ten lie, is not said of a few."""
     said = []
     positive = [score for score in scores if score > 0]
     varied = len(set(positive)) > 1
@@ -56,13 +58,13 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
         return ["All scores are the same or zero, so all facts get one β: popularity cannot matter here."]
     if varied:
         low, high = quantile_scores(positive)
-        if high < SPAN_WANTED * low:
+        if high < SPAN_WANTED * low and len(scores) >= FEW:
             said.append(
                 f"Nine in ten scores lie between {_number(low)} and {_number(high)}, less than a factor of ten: "
                 f"β runs only from {beta(high):.2f} to {beta(low):.2f} between them."
             )
         said += _scale_warning(low, high, beta)
-    return said + _clip_warning(scores, beta)
+    return said + (_clip_warning(scores, beta) if len(scores) >= FEW else [])
 
 
 def _clip_warning(scores: Sequence[float], beta: BetaMap) -> list[str]:
@@ -96,16 +98,26 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
     return said
 
 
-def in_words(rare: float, popular: float) -> str:
-    """What the exponents of the rarest and the most popular fact mean, in one or two sentences with numbers."""
+def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
+    """What the exponents of the rarest and the most popular fact mean, in a sentence with numbers. every:
+    those of all facts, which may be spread where the two are alike: under scores that lie."""
+    if rare == popular == 0:
+        return "Every fact has β = 0: none is let go as it fades, and the push only grows, so the model breaks."
+    least, most = min((rare, popular, *every)), max((rare, popular, *every))
+    if least == most:
+        return f"Every fact has β = {rare:.2f}: popularity cannot matter here."
     if max(rare, popular) < BARELY * min(rare, popular):
-        return f"β only runs from {rare:.2f} to {popular:.2f}: this is close to one fixed β for all."
+        if most >= BARELY * least:
+            return (
+                f"β runs from {least:.2f} to {most:.2f}, but not by popularity: the rarest fact has {rare:.2f} and the "
+                f"most popular {popular:.2f}."
+            )
+        return f"β only runs from {least:.2f} to {most:.2f}: this is close to one fixed β for all."
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
     return (
-        f"When the model is down to p = {FADED:g} on both, the {stronger} fact (β = {small:.2f}) is still pushed "
-        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f}). The push is strongest at "
-        f"p = {peak(large):.2f} for the {weaker} and only at p = {peak(small):.2f} for the {stronger}."
+        f"At p = {100 * FADED:.0f} % the {stronger} fact (β = {small:.2f}) is still pushed "
+        f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f})."
     )
 
 

@@ -56,6 +56,14 @@ def wilson(mean: float, count: int) -> Interval:
     return Interval(mean, max(0.0, min(mean, (centre - half) / scale)), min(1.0, max(mean, (centre + half) / scale)))
 
 
+def of_facts(values: Sequence[float], seed: int) -> Interval:
+    """The mean recall of at least one fact: Wilson's interval where each answer is right or wrong, or where all are
+    alike, which a bootstrap would take for certainty; else the bootstrap's."""
+    if set(values) <= {0.0, 1.0} or len(set(values)) == 1:
+        return wilson(fmean(values), len(values))
+    return bootstrap(values, seed)
+
+
 def difference(one: Interval, other: Interval) -> Interval:
     """A share minus another of different facts, with Newcombe's interval from the Wilson intervals of the two."""
     mean = one.mean - other.mean

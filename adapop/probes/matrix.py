@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from adapop.facts.fact import GROUPS, TIERS
-from adapop.probes.intervals import Interval, bootstrap
+from adapop.probes.intervals import Interval, of_facts
 from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow, Reply
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
@@ -164,7 +164,7 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
 
 
 def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float, seed: int) -> Answers:
-    recall = bootstrap(_per_fact(facts, lambda row: of(row).recall), seed)
+    recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed)
     measured = all(of(row).cosine is not None for rows in facts for row in rows)
     return Answers(
         recall=recall,

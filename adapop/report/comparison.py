@@ -189,7 +189,8 @@ def _cells(line: Line) -> list[str]:
         parts = []
         if cell is not None:
             ranged = line.counted or cell.low < cell.high
-            parts.append(f"{cell.mean:{signed}.2f}" if line.counted else number(cell.mean))
+            share = f"{100 * cell.mean:{signed}.0f}{' points' if signed else ' %'}"
+            parts.append(share if line.counted else number(cell.mean))
             parts += [in_range(cell, signed) if line.counted else f"{number(cell.low)} to {number(cell.high)}"] * ranged
         cells.append("\n".join([*parts, *([note] if note else [])]))
     return cells

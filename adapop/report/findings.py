@@ -8,13 +8,14 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import beats, contests, pareto_front
+from adapop.report.table import percent
 
 FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
 
 
 def in_range(cell: Interval, signed: str = "") -> str:
     """The range as text."""
-    return f"{cell.low:{signed}.2f} to {cell.high:{signed}.2f}"
+    return f"{100 * cell.low:{signed}.0f} to {100 * cell.high:{signed}.0f}{'' if signed else ' %'}"
 
 
 def warnings_of(found: Sequence[Contestant]) -> list[str]:
@@ -67,7 +68,7 @@ def _gaps(placed: Sequence[Contestant], form: str) -> list[str]:
 def _with_rest(one: Contestant, gap: Interval, form: str) -> str:
     """A contestant with its gap and its recall over all facts to forget."""
     rest = one.recall("forget", form, "all")
-    return f"{one.label}, {_signed(gap)}, which answers {rest.mean:.2f} of all"
+    return f"{one.label}, {_signed(gap)}, which answers {percent(rest.mean)} of all"
 
 
 def _control(placed: Sequence[Contestant], form: str) -> list[str]:
@@ -106,7 +107,9 @@ def _front(outcomes: Sequence[Outcome]) -> list[str]:
     front = pareto_front(outcomes)
     if not front:
         return []
-    named = "; ".join(f"{one.label} ({one.forget.mean:.2f} left, {one.holdout.mean:.2f} kept)" for one in front)
+    named = "; ".join(
+        f"{one.label} ({percent(one.forget.mean)} left, {percent(one.holdout.mean)} kept)" for one in front
+    )
     said = [f"On the Pareto front, where nobody else forgets as much and keeps as much: {named}."]
     for one in outcomes:
         beaters = [other for other in front if contests(one) and beats(other, one)]
@@ -118,4 +121,4 @@ def _front(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _signed(gap: Interval) -> str:
-    return f"{gap.mean:+.2f} ({in_range(gap, '+')})"
+    return f"{100 * gap.mean:+.0f} points ({in_range(gap, '+')})"

@@ -14,8 +14,9 @@ from adapop.probes.verdict import RULES
 from adapop.report import figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.examples import examples, leaks
-from adapop.report.record import Record, read_record
-from adapop.report.recovery import recovery_tables
+from adapop.report.record import Record, described, read_record
+from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
+from adapop.report.table import percent
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 
@@ -50,6 +51,7 @@ def rendered(records: Sequence[Record]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.globals["finding_of"] = figures.finding_of
     place = count()
     told = comparison(records) if len(records) > 1 else None
 
@@ -59,13 +61,33 @@ def rendered(records: Sequence[Record]) -> str:
     return templates.get_template("page.html").render(
         title=records[0].title if len(records) == 1 else f"{len(records)} runs compared",
         compared=_compared(told) if told else None,
-        runs=[_told(record) | {"heading": told.heading(record) if told else ""} for record in records],
+        runs=[
+            _told(record) | {"heading": told.heading(record) if told else "", "place": number}
+            for number, record in enumerate(records, start=1)
+        ],
         rules=RULES,
         metrics=tables.METRICS,
         tiers=(f"{RARE_BELOW:,g}", f"{POPULAR_FROM:,g}"),
         draw=draw,
         leaks=leaks,
+        percent=percent,
+        contents=_contents(records),
     )
+
+
+def _contents(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """The list of contents: names, and the places they lead to."""
+    if len(records) > 1:
+        return [("The runs side by side", "compared"), ("What the words mean", "words")]
+    (record,) = records
+    probed, measured = bool(record.matrix.cells), any(not event.full for event in record.said(Measured))
+    places = [
+        ("Verdicts", "verdicts", probed),
+        ("Epoch by epoch", "epochs", measured),
+        ("Where it leaks", "leaks", probed),
+    ]
+    places += [("From inside", "inside", True), ("In detail", "details", True), ("What the words mean", "words", True)]
+    return [(name, place if place == "words" else f"{place}1") for name, place, there in places if there]
 
 
 def _compared(told: Comparison) -> dict:
@@ -82,6 +104,7 @@ def _told(record: Record) -> dict:
     before, after = record.before, record.after
     return {
         "record": record,
+        "described": described(record.config),
         "sha256": record.facts.sha256,
         "done": story.done(record),
         "came_to": story.came_to(record),
@@ -93,7 +116,15 @@ def _told(record: Record) -> dict:
         "numbers": tables.metrics_table(after) if after else None,
         "probing": _probing(record) if record.matrix.cells else None,
         "how_to_recover": story.how_to_recover(record),
-        "recovery": recovery_tables(record.recovery),
+        "recovery": [
+            {
+                "table": recovery_table(name, result),
+                "said": recovery_sentence(name, result),
+                "back": came_back(result, record.facts.forget),
+                "picture": recovery_figure(name, result),
+            }
+            for name, result in record.recovery.items()
+        ],
         "not_asked": tables.not_asked_table(record.matrix),
     }
 

@@ -97,6 +97,12 @@ def title_of(method: str, preset: str) -> str:
     return name if preset == "paper" else f"{name}, {preset}"
 
 
+def described(config: RunConfig) -> str:
+    """Which run it is, in a few words: method, epochs, learning rate, seed."""
+    name, epochs = title_of(config.method, config.preset), config.epochs
+    return f"{name}, {epochs} epoch{'' if epochs == 1 else 's'}, rate {config.learning_rate:g}, seed {config.seed}"
+
+
 def read_record(run: Run) -> Record:
     """Reads a run's folder.
 

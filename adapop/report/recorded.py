@@ -5,6 +5,7 @@ row with any other setting, other scores or another world is left out.
 """
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,7 @@ FILE = ASSETS / "recorded" / "main.csv"
 COMMAND = "python -m adapop bench main"
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 SHARE, GAP = (0.0, 1.0), (-1.0, 1.0)  # between which a recall and a difference of two can lie
+LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": GAP}  # of the other metrics; a change of a number has none
 
 Row = Mapping[str, str]
 
@@ -60,7 +62,7 @@ class Recorded:
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, over seeds."""
-        return _interval([row.get(f"{group}_all_{field}") for row in self.rows])
+        return _interval([row.get(f"{group}_all_{field}") for row in self.rows], LIMITS.get(field))
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,7 @@ from adapop.config.methods import method_named
 from adapop.facts.fact import SANDBOX, TIERS, FactSet
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
+from adapop.report.table import percent, points, ranged
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 
@@ -31,14 +32,14 @@ def came_to(record: Record) -> list[str]:
     if before is None or after is None:
         return _so_far(record)
     said = [
-        f"Asked as trained, recall of the facts to forget went from {before.recall('forget'):.2f} to "
-        f"{after.recall('forget'):.2f}{_gap(after, 'direct')}."
+        f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget before and "
+        f"{percent(after.recall('forget'))} after{_gap(after, 'direct')}."
     ]
     if (reworded := after.recall("forget", "reworded")) is not None:
-        said.append(f"Asked in other words, it is {reworded:.2f}{_gap(after, 'reworded')}.")
+        said.append(f"Asked in other words, it is {percent(reworded)}{_gap(after, 'reworded')}.")
     said += _attacked(record)
     kept = [
-        f"{name} from {old:.2f} to {new:.2f}"
+        f"{name} from {percent(old)} to {percent(new)}"
         for group, name in (("retain", "retained facts"), ("holdout", "held-out facts"), ("utility", "other questions"))
         if (old := before.recall(group)) is not None and (new := after.recall(group)) is not None
     ]
@@ -125,25 +126,26 @@ def _so_far(record: Record) -> list[str]:
         return [said]
     last = quick[-1]
     recall = last.recall("forget")
-    return [said, f"After epoch {last.epoch}, recall of the facts to forget was {recall:.2f}{_gap(last, 'direct')}."]
+    return [
+        said,
+        f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to forget{_gap(last, 'direct')}.",
+    ]
 
 
 def _gap(measured: Measured, form: str) -> str:
     rare, popular = (measured.recall("forget", form, tier) for tier in ("rare", "popular"))
     if rare is None or popular is None:
         return ""
-    return f" (rare {rare:.2f}, popular {popular:.2f}: a gap of {popular - rare:+.2f})"
+    wider = "" if popular >= rare else ", the other way round"
+    return f" (rare {percent(rare)}, popular {percent(popular)}: a gap of {points(popular - rare)}{wider})"
 
 
 def _attacked(record: Record) -> list[str]:
     worst = record.worst_attack("all")
     if worst is None:
         return []
-    recall = worst.unlearned.recall
-    return [
-        f"Of the attacks, “{worst.kind}” gets most out of it: {recall.mean:.2f} ({recall.low:.2f} to "
-        f"{recall.high:.2f}, 95 %) over {worst.facts:,} facts."
-    ]
+    recall = ranged(worst.unlearned.recall)
+    return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {worst.facts:,} facts."]
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from textwrap import wrap
 from markupsafe import Markup
 
 from adapop.facts.tables import cell
+from adapop.probes.intervals import Interval
 
 TEXT_WIDTH = 100  # characters of a line of a note
 
@@ -63,6 +64,23 @@ def number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+
+
+def percent(value: float) -> str:
+    """A share as text: "82 %". What is more than nothing is not "0 %"."""
+    return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+
+
+def points(difference: float) -> str:
+    """A difference of two shares as text, without its sign: "53 points"."""
+    count = abs(round(100 * difference))
+    return f"{count} point{'' if count == 1 else 's'}"
+
+
+def ranged(share: Interval) -> str:
+    """A share with its interval, if it has one: "82 % (70 to 90 %)"."""
+    spread = f" ({100 * share.low:.0f} to {100 * share.high:.0f} %)" if share.low < share.high else ""
+    return f"{percent(share.mean)}{spread}"
 
 
 def deviating(value: float, deviation: float | None) -> str:

@@ -8,7 +8,7 @@ from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import KINDS
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
-from adapop.report.table import Table, number
+from adapop.report.table import Table, number, percent
 from adapop.training.events import Measured
 
 FORMS = ("direct", "reworded")
@@ -51,7 +51,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
             if not any(found):
                 continue
             cells = [
-                "" if row is None else f"{before.recall(group, form, row['tier']):.2f} → {row['recall']:.2f}"
+                "" if row is None else f"{percent(before.recall(group, form, row['tier']))} → {percent(row['recall'])}"
                 for row in found
             ]
             rows.append((f"{GROUP_NAMES[group]}, {form}", f"{found[-1]['facts']:,}", *cells))
@@ -141,6 +141,7 @@ def _leak(cell: Cell | None) -> str:
     before, after = cell.original.recall, cell.unlearned.recall
     asked = f"{cell.facts:,} fact{'' if cell.facts == 1 else 's'}"
     if not cell.measurable:
-        return f"not measurable\n({before.mean:.2f} → {after.mean:.2f})\n{asked}"
-    guess = f"\na guess: {cell.chance:.2f}" if cell.chance else ""
-    return f"{before.mean:.2f} → {after.mean:.2f}\n{after.low:.2f} to {after.high:.2f}\n{asked}{guess}"
+        return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{asked}"
+    guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
+    spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
+    return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{asked}{guess}"

@@ -51,7 +51,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
         problems, doubts = problems + found, doubts + doubted
     if facts.forget and config.model == SANDBOX:
         longest = _longest(facts)
-        plan.append(f"The longest question with its answer has {longest:,} tokens, the chat template's among them.")
+        plan.append(f"Longest question and answer: {longest:,} tokens.")
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
             problems.append(
                 f"A question with its answer has {longest:,} tokens, and the model reads "

@@ -17,7 +17,7 @@ from adapop.runs import files
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
-from adapop.ui.access import known_run, may_control, shown_run
+from adapop.ui.access import may_control, shown_run
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
@@ -38,6 +38,7 @@ from adapop.ui.wiring import EACH, QUIET
 TICK_SECONDS = 0.7
 SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
+PRESENT = "() => document.body.classList.toggle('presenting')"
 FORGET_LINK, TO_ADDRESS = ((ASSETS / f"{name}.js").read_text("utf-8") for name in ("forget-link", "tab-address"))
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
@@ -62,6 +63,8 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="header-row"):
             gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
             mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
+            present = gr.Button("Present", size="sm", scale=0, min_width=90, elem_id="present")
+            present.click(None, None, None, js=PRESENT, **QUIET)
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
@@ -105,9 +108,8 @@ def build(worker: Worker) -> gr.Blocks:
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
         shown = [run_id, own, tabs, *screen.shown]
         demo.load(opened, run_id, shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
-        # the way back to this browser's own run is there while the page shows another, and its own still exists
-        offered = partial(_way_back, worker)
-        gr.on([demo.load, run_id.change], offered, [run_id, own], back, **EACH)
+        # the way back to this browser's own run, or to none, is there while the page shows another
+        gr.on([demo.load, run_id.change], partial(_way_back, worker), run_id, back, **EACH)
         back.click(lambda own: (own, run.UNSEEN, gr.Timer(active=True)), own, [run_id, follower.seen, timer], **QUIET)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
@@ -115,8 +117,8 @@ def build(worker: Worker) -> gr.Blocks:
     return demo
 
 
-def _way_back(worker: Worker, name: str, own: str) -> gr.Button:
-    return gr.Button(visible=known_run(worker, name) is None and known_run(worker, own) is not None)
+def _way_back(worker: Worker, name: str) -> gr.Button:
+    return gr.Button(visible=shown_run(worker, name) is not None and not may_control(worker, name))
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:

@@ -13,7 +13,7 @@ from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart, twin, twin_of
+from adapop.ui.parts.chart import column, twin, twin_of
 from adapop.ui.session import Session, anchors_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
@@ -41,25 +41,22 @@ class PressureScreen:
 def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
-    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", info=texts.WHAT_IF_ABOUT)
+    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …")
     anchors = _anchor_inputs()
     with gr.Row():
         paper = gr.Button("Paper's anchors", size="sm", min_width=120)
-        quantiles = gr.Button("Anchors of this set (5 % and 95 %)", size="sm", min_width=120, elem_id="quantiles")
+        quantiles = gr.Button("This set's 5 % and 95 %", size="sm", min_width=120, elem_id="quantiles")
     first = pictures(initial)
-    gr.Markdown(f"### From score to exponent\n{texts.CURVE_ABOUT}")
+    gr.Markdown(texts.CURVE_ABOUT)
     script = CURVE.read_text("utf-8")
     curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
     table = twin(first["table"], "beta-curve-twin", texts.CURVE_TABLE)
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
-    gr.Markdown(f"### While a fact fades\n{texts.PUSH_ABOUT}")
     confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
     with gr.Row():
-        with gr.Column(min_width=320):
-            push = chart(first["push"], "push-curves", texts.PUSH_TABLE)
-        with gr.Column(min_width=320):
-            relative = chart(first["relative"], "relative-push", texts.RELATIVE_TABLE)
+        push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
+        relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
 
     def drawn(*values):
         shown = pictures(*values)
@@ -69,11 +66,12 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
 
     for anchor in anchors:
         anchor.change(_mapped, anchors, session.anchors, **IN_TURN)
+        gr.on([anchor.blur, anchor.submit], _put_back, [session.anchors, *anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
         [session.facts, session.anchors, what_if, confidence],
-        [curve, table, words, warnings, *push.both, *relative.both],
+        [curve, table, words, warnings, *push.parts, *relative.parts],
         **QUIET,
     )
     curve.release(_dragged, None, anchors, **(EACH | IN_TURN))  # a second move may come before the answer
@@ -92,17 +90,28 @@ def _anchor_inputs() -> list[gr.Number]:
 
 
 def _mapped(*values: float | None):
-    """The anchors, unless they fix none: then the last good one stays, and a toast says why."""
+    """The anchors, unless they fix none, as while one is being typed: then the last good ones stay."""
+    return gr.skip() if _doubt(*values) else (values[:2], values[2:])
+
+
+def _put_back(good, *values: float | None):
+    """The boxes as they are, or with the anchors that count where those in the boxes fix none; a toast says why."""
+    doubt = _doubt(*values)
+    if not doubt:
+        return gr.skip()
+    gr.Warning(f"{doubt} The last anchors that did are back.")
+    return [value for anchor in good for value in anchor]
+
+
+def _doubt(*values: float | None) -> str:
+    """Why four numbers fix no curve, empty if they do."""
     if None in values:
-        gr.Warning("An anchor is empty. Fill it, or press Paper's anchors.")
-        return gr.skip()
-    anchors = (values[:2], values[2:])
+        return "An anchor is empty."
     try:
-        anchored(*anchors)
+        anchored(values[:2], values[2:])
     except ConfigError as error:
-        gr.Warning(str(error))
-        return gr.skip()
-    return anchors
+        return str(error)
+    return ""
 
 
 def _remembered(kept: object):
@@ -139,7 +148,8 @@ def pictures(
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
     ends = {name: beta(used[ranked[place].id]) for name, place in named.items()} if ranked else {}
-    said = in_words(ends["rarest"], ends["most popular"]) if ends else "No fact has a score yet."
+    exponents = [beta(used[fact.id]) for fact in scored]
+    said = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
     curve = {
         "points": [[fact.score, used[fact.id], fact.tier, _name(fact, used[fact.id], beta)] for fact in chosen],
         "rare": list(anchors[0]),
@@ -156,7 +166,7 @@ def pictures(
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
     push = relative = figures.empty("needs facts with scores")
     if ends:
-        said = f"a = {beta.a:.4g}, b = {beta.b:.4g}. {said}\n\n{_at(ends, confidence)}"
+        said = f"{said} (a = {beta.a:.4g}, b = {beta.b:.4g})"
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
     return dict(curve=curve, table=table, words=said, warnings=listed, push=push, relative=relative)
 
@@ -165,15 +175,6 @@ def _name(fact: Fact, used: float, beta: BetaMap) -> str:
     """A point of the curve in words. used: the score that counts for it."""
     other = "" if used == fact.score else f", used {used:,.6g}"
     return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
-
-
-def _at(ends: dict[str, float], confidence: float) -> str:
-    """How hard AdaPop pushes the two ends at the slider's confidence, against WGA."""
-    rare, popular = (confidence ** (ends[name] - 1) for name in ("rarest", "most popular"))
-    return (
-        f"At p = {confidence:.2f} the most popular fact is pushed **{popular:,.2f} times** as hard as under WGA, "
-        f"the rarest **{rare:,.2f} times**."
-    )
 
 
 def _quantiles(facts: FactSet | None):

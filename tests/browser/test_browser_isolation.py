@@ -2,7 +2,7 @@
 
 import pytest
 
-from browsing import link_of, open_tab, run_ids, start_run, state_is, visit
+from browsing import link_of, open_tab, run_ids, says, start_run, state_is, visit
 
 pytestmark = pytest.mark.slow
 
@@ -18,9 +18,10 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
     assert run not in link
     with visit(browser, address, "?" + link.partition("?")[2]) as stranger:
         state_is(stranger, "done")
-        open_tab(stranger, "Run")
-        stranger.get_by_text("Epoch 1 saved.").wait_for()
+        stranger.get_by_text("Epoch 1 saved.").wait_for()  # the address leads to the Run screen
+        says(stranger, "#watched", "You are watching AdaPop, 1 epoch", "seed 0")
         stranger.wait_for_selector("#stop[disabled]")
+        assert stranger.locator("#start").is_hidden()
         assert stranger.locator("#resume").is_hidden()
         open_tab(stranger, "Probe")
         stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
@@ -29,7 +30,10 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
         assert run not in stranger.content()
         stranger.reload()
         state_is(stranger, "done")
-        assert stranger.locator("#own-run").is_hidden()
+        stranger.click("#own-run")
+        open_tab(stranger, "Run")
+        stranger.wait_for_selector("#start:not([disabled])")
+        assert stranger.locator("#watched").is_hidden()
     with visit(browser, address, "?" + link.partition("?")[2], storage_state=visited) as stranger:
         state_is(stranger, "done")
         stranger.reload()

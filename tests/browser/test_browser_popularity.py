@@ -296,6 +296,6 @@ def test_what_if_moves_the_facts_off_the_curve(page):
     before = page.evaluate(where)
     page.get_by_label("scores inverted").click()
     page.wait_for_function(f"JSON.stringify(({where})()) != {json.dumps(json.dumps(before, separators=(',', ':')))}")
-    page.get_by_label("WGA: β = 1 for all").click()
+    page.get_by_label("WGA: β = 1").click()
     page.wait_for_function("!document.querySelector('#beta-curve .anchor')")
     page.get_by_text("close to one fixed β for all").wait_for()

@@ -35,7 +35,7 @@ def test_an_attack_on_one_fact(probed):
 
 def test_all_ways_at_once_and_a_row_of_the_table(probed):
     page = probed
-    says(page, "#leak-words", "Nothing was probed yet")
+    says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
     says(page, "#leak-words", "Rare (8 facts)", "Popular (8 facts)", "The unlearned model answers most under")
     page.wait_for_selector("#leak-chart .plotly")

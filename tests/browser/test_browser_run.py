@@ -95,7 +95,7 @@ def test_stop_works_as_soon_as_the_strip_says_running(page):
 
 def test_a_new_run_brings_its_charts_into_view_and_leaves_no_answers_of_the_last(page):
     start_run(page, epochs=1)
-    page.wait_for_function("document.querySelector('#controller-chart').getBoundingClientRect().bottom <= innerHeight")
+    page.wait_for_function("document.querySelector('#recall-chart').getBoundingClientRect().bottom <= innerHeight")
     state_is(page, "done")
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
@@ -141,6 +141,7 @@ def test_every_chart_has_its_numbers_as_a_table(browser, address, visited):
     with visit(browser, address, storage_state=visited) as page:
         state_is(page, "done")
         open_tab(page, "Run")
+        page.click("#training button")
         for chart in ("controller-chart", "loss-chart", "recall-chart", "outcome-chart"):
             page.click(f"#{chart}-twin summary")
             page.locator(f"#{chart}-twin tbody tr").first.wait_for()
@@ -165,6 +166,8 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
         for name, last in DRAWN.items():
             open_tab(page, name)
             page.locator(last).first.wait_for(state="attached")
+            if name == "Run":
+                page.click("#training button")
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")

@@ -40,7 +40,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     says(page, "#notes", "${window.hacked=1}")
 
     run_through_a_reload(page)
-    page.wait_for_selector("#controller-chart .plotly")
+    page.wait_for_selector("#recall-chart .plotly")
 
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes('Hamlet')")

@@ -25,7 +25,7 @@ def test_probes_and_recovery_are_printed_and_kept(run, capsys):
     for group in ("to forget", "retained", "held out"):
         table = tables[f"Where it leaks, facts {group}"]
         assert re.search(r"^ +rare +middle +popular +all$", table, re.MULTILINE)
-        assert re.search(r"^direct +1\.00 → \d", table, re.MULTILINE)
+        assert re.search(r"^direct +100 % → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
     assert re.search(r"^Retained +2 ", tables["Verdicts, facts retained"], re.MULTILINE)
     assert re.search(r"^4, all +\d+ +\d", tables["Looking through the layers"], re.MULTILINE)

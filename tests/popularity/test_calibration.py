@@ -77,6 +77,18 @@ def test_the_sentence_holds_the_numbers():
     assert "close to one fixed" in in_words(1.1, 1.0)
 
 
+def test_scores_that_lie_are_not_called_one_beta_for_all():
+    said = in_words(1.99, 1.99, (1.99, 0.08, 1.99))
+    assert "from 0.08 to 1.99, but not by popularity" in said
+    assert in_words(1.0, 1.0, (1.0, 1.0)) == "Every fact has β = 1.00: popularity cannot matter here."
+
+
+def test_plain_ascent_has_no_peak_and_no_stronger_fact():
+    said = in_words(0.0, 0.0)
+    assert "β = 0" in said
+    assert "times" not in said and "p = 0" not in said
+
+
 def test_score_at_is_the_inverse_of_the_curve():
     beta = BetaMap()
     for value in (0.06, 0.1, 1.0, 1.5, 1.99):
@@ -108,3 +120,8 @@ def test_half_of_the_facts_on_clips_is_not_yet_most(upper, lower):
         return any("clip" in line for line in warnings_of(scores + between, BetaMap()))
 
     assert (clipped(0), clipped(1)) == (False, True)
+
+
+def test_of_two_facts_nothing_is_said_that_needs_many():
+    assert warnings_of([250.0, 2000.0], BetaMap()) == []
+    assert any("Nine in ten" in line for line in warnings_of([250.0, 300.0, 2000.0], BetaMap()))

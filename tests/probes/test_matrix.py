@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapop.probes.intervals import RESAMPLES, Interval, bootstrap
+from adapop.probes.intervals import RESAMPLES, Interval, bootstrap, of_facts, wilson
 from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
 from adapop.sandbox import card
@@ -26,7 +26,7 @@ def test_one_cell_by_hand():
     cell = leak_matrix(rows).cell("forget", "all", DIRECT)
     before, after = cell.original, cell.unlearned
     assert (cell.facts, cell.chance, cell.measurable, cell.reason) == (2, 0, True, "")
-    assert before.recall == Interval(1.0, 1.0, 1.0) and after.recall == Interval(0.5, 0.0, 1.0)
+    assert (before.recall, after.recall) == (wilson(1.0, 2), wilson(0.5, 2))
     assert (before.words, before.empty, before.repetition, before.cosine) == (3, 0, 0.25, pytest.approx(0.8))
     assert (after.words, after.empty, after.repetition, after.cosine) == (4, 0.5, 0.5, pytest.approx(0.3))
     assert (cell.delta_logprob, cell.delta_rank) == (-2.5, 6)
@@ -115,6 +115,15 @@ def test_facts_that_are_all_alike_have_a_point(value, count):
 def test_two_facts_span_everything():
     """Resamples of {0, 1} have means 0, 1/2 and 1 with probabilities 1/4, 1/2, 1/4."""
     assert bootstrap([0.0, 1.0], 3) == Interval(0.5, 0.0, 1.0)
+
+
+def test_none_of_eight_facts_has_an_interval():
+    none, every, alike = (of_facts([value] * 8, 0) for value in (0.0, 1.0, 0.5))
+    assert (none.low, none.high) == (0.0, pytest.approx(0.324, abs=1e-3))  # Wilson's, computed by hand
+    assert every.low == pytest.approx(1 - none.high)
+    assert alike.low < 0.5 < alike.high
+    partly = [0.0, 0.5, 1.0]
+    assert of_facts(partly, 4) == bootstrap(partly, 4)
 
 
 def test_same_as_drawing_facts_one_by_one():

@@ -97,9 +97,9 @@ def test_table_has_every_number_with_its_range_and_direction():
     told = comparison([ADAPOP, WGA])
     cells = {name: values for name, *values in told.results.rows}
     assert told.results.head == ("", "1 AdaPop", "2 WGA")
-    assert cells["↓ to forget, reworded, rare"][0].split("\n") == ["0.20", "0.11 to 0.33"]
-    assert cells["→0 popular − rare, reworded"][1].split("\n")[0] == "+0.40"
-    assert cells["↑ held out, direct, all"][1].startswith("0.90")
+    assert cells["↓ to forget, reworded, rare"][0].split("\n") == ["20 %", "11 to 33 %"]
+    assert cells["→0 popular − rare, reworded"][1].split("\n")[0] == "+40 points"
+    assert cells["↑ held out, direct, all"][1].startswith("90 %")
     assert cells["↓ Δ log p, to forget"] == ["-1.00", "-1.00"], "no range: a run keeps means of it only"
     assert "↓ worst attack, all" not in cells, "nobody probed"
     assert told.intervals == (OVER_FACTS,)
@@ -113,8 +113,8 @@ def test_ranges_over_seeds_are_said_to_be_so():
 
 def test_control_decides_whether_scores_made_a_difference():
     (said,) = [line for line in comparison([ADAPOP, SHUFFLED, WGA]).findings if "shuffled, the gap" in line]
-    assert "is +0.65" in said
-    assert "instead of +0.00" in said
+    assert "is +65 points" in said
+    assert "instead of +0 points" in said
     assert said.endswith("The ranges do not overlap: the scores made a difference here, for this seed.")
     close = record(preset="shuffled", after=(0.2, 0.3, 0.9, 0.6))
     (said,) = [line for line in comparison([ADAPOP, close]).findings if "shuffled, the gap" in line]
@@ -137,8 +137,8 @@ def test_seeds_that_overlap_are_no_evidence_however_far_the_means_are_apart():
 
 def test_narrow_gap_is_told_with_what_is_left():
     said = comparison([ADAPOP, SHUFFLED]).findings[0]
-    assert "widest for 2 AdaPop, shuffled, +0.65 (+0.47 to +0.76), which answers 0.42 of all" in said
-    assert "narrowest for 1 AdaPop, +0.00 (-0.16 to +0.16), which answers 0.20 of all" in said
+    assert "widest for 2 AdaPop, shuffled, +65 points (+47 to +76), which answers 42 % of all" in said
+    assert "narrowest for 1 AdaPop, +0 points (-16 to +16), which answers 20 % of all" in said
 
 
 def test_control_is_only_what_differs_in_nothing_else():
@@ -149,7 +149,7 @@ def test_control_is_only_what_differs_in_nothing_else():
 def test_front_is_named_in_words():
     said = comparison([ADAPOP, SHUFFLED, WGA]).findings
     front = next(line for line in said if line.startswith("On the Pareto front"))
-    assert "1 AdaPop (0.20 left, 0.70 kept); 3 WGA (0.40 left, 0.90 kept)" in front
+    assert "1 AdaPop (20 % left, 70 % kept); 3 WGA (40 % left, 90 % kept)" in front
     assert "Behind it: 2 AdaPop, shuffled, beaten by 1 AdaPop, 3 WGA." in said
     close = record("npo", after=(0.2, 0.25, 0.9, 0.7))
     assert "Behind it: 2 NPO, beaten by 1 AdaPop, but within the ranges." in comparison([ADAPOP, close]).findings

@@ -82,7 +82,8 @@ def test_the_outcome_shows_before_and_after():
         return Measured(run="r", epoch=epoch_number, rows=tuple(rows), full=True)
 
     figure = figures.outcome_chart(measured(0, 1.0), measured(5, 0.25))
-    assert [list(item.y) for item in figure.data] == [[1.0], [0.25]]
+    assert [list(item.y) for item in figure.data if item.name] == [[1.0], [0.25]]
+    assert figures.finding_of(figure) == ""
 
 
 def test_user_text_stays_text_in_a_figure():

@@ -52,7 +52,7 @@ def test_each_tier_stands_with_its_interval_below_the_rarer_one():
 def test_a_panel_for_each_form_that_anybody_was_asked_in():
     probed = figures.Outcome("1", "AdaPop", {DIRECT: {"rare": share(0.2)}, ATTACKED: {"rare": share(0.5)}})
     figure = figures.compare_runs([probed, OUTCOMES[1]])
-    titles = [note.text for note in figure.layout.annotations]
+    titles = [note.text for note in figure.layout.annotations if note.text != "rare"]
     assert titles == ["asked as trained", "asked in other words", "under the worst attack"]
     assert [list(trace.x) for trace in figure.data if trace.name == "rare"] == [[0.2], [0.2], [0.5]]
     assert figures.compare_runs([]).data is not None
@@ -73,9 +73,7 @@ def test_scatter_draws_the_front_and_tells_its_parts_apart_by_shape():
     assert list(drawn) == ["Pareto front", "original", "on the front", "behind it", "collapsed"]
     assert (list(drawn["Pareto front"].x), list(drawn["Pareto front"].y)) == ([0.2, 0.3], [0.6, 0.8])
     assert drawn["Pareto front"].line.shape == "hv"
-    assert [text for name in list(drawn)[2:] for text in drawn[name].text] == [
-        f"<b>{mark}</b>" for mark in ("1", "2", "3", "4")
-    ]
+    assert {note.text for note in figure.layout.annotations} >= {"AdaPop", "WGA &lt;b&gt;", "NPO", "GA"}
     assert len({drawn[name].marker.symbol for name in list(drawn)[1:]}) == 4
     assert list(drawn["behind it"].error_y.array) == pytest.approx([0.1])
     assert "in other words" in figure.layout.xaxis.title.text
@@ -99,7 +97,7 @@ def test_every_number_of_the_gap_is_in_its_table():
     numbers = figures.numbers_of(figures.compare_runs(OUTCOMES))
     assert numbers.columns == ("", "rare", "popular"), "nobody has a middle tier here"
     by_name = {row[0]: row for row in numbers.rows}
-    assert by_name["2 WGA <b>"][-1] == "0.6 (0.5 to 0.7)"
+    assert by_name["2 WGA <b>"][-1] == "60 % (50 % to 70 %)"
 
 
 def test_text_of_a_figure_cannot_end_its_script():

@@ -60,6 +60,12 @@ def test_interval_ends_where_recall_ends(tmp_path):
     assert (found.low, found.high) == (0.0, 1.0)
 
 
+def test_interval_ends_where_a_metric_ends(tmp_path):
+    (one,) = read(tmp_path, [row(str(seed), forget_all_kl=kl, seed=seed) for seed, kl in enumerate(("0.1", "4.0"))])
+    assert one.value("forget", "kl").low == 0.0
+    assert one.value("forget", "kl").high > 4.0
+
+
 def test_one_seed_has_no_interval_and_what_was_not_measured_is_not_zero(tmp_path):
     (one,) = read(tmp_path, [row()])
     found = one.recall("forget", REWORDED, "rare")
@@ -144,7 +150,7 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     gap, cost = drawn[pictures.gap.plot], drawn[pictures.cost.plot]
     names = [name.replace("<br>", " ") for name in gap.layout.yaxis.ticktext]
     assert names[0] == "original"
-    assert names[3:] == ["R2 WGA", "R1 AdaPop"]
+    assert names[3:] == ["WGA", "AdaPop"]
     assert [note.text for note in gap.layout.annotations if "recorded" in note.text] == ["recorded here ↓"] * 2
     rare = next(trace for trace in gap.data if trace.name == "rare")
     assert [symbol.endswith("-open") for symbol in rare.marker.symbol] == [False] * 3 + [True] * 2
@@ -155,11 +161,12 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
         "the panels keep their names"
     )
     (points,) = [trace for trace in cost.data if trace.name == "recorded here"]
-    assert list(points.text) == ["<b>R1</b>", "<b>R2</b>"]
+    assert [words[0] for words in points.customdata] == ["AdaPop, recorded here", "WGA, recorded here"]
+    assert not any("R1" in note.text for note in cost.layout.annotations)
     assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
     head = drawn[pictures.table]["head"]
     assert head[:3] == without[pictures.table]["head"]
-    assert head[3].startswith("R1 AdaPop, recorded, ")
+    assert head[3].startswith("AdaPop, recorded, ")
     said = drawn[pictures.said]
     assert "bench main" in said["lines"][0]
     assert recorded.commits(recorded.results())[0] in said["lines"][0]
@@ -174,7 +181,9 @@ def test_table_keeps_the_race_s_own_columns_as_they_are():
 
 def test_layer_shows_without_any_race():
     told = comparison([])
-    assert layer.layer_of(told, layer.SAME) == ()
+    first = [(one.method, one.preset) for one in layer.layer_of(told, layer.SAME)]
+    assert set(first) == set(layer.SHOWN_FIRST), "before a race, the methods that it begins with"
+    assert layer.words_of(told, layer.layer_of(told, layer.SAME), layer.SAME)["kind"] == "calm"
     assert layer.words_of(told, (), layer.SAME)["kind"] == "warn"
     assert len(layer.outcomes_of(layer.layer_of(told, layer.EVERY), told.asked)) == len(recorded.results())
     assert layer.words_of(told, (), layer.NONE)["kind"] == "hidden"
@@ -191,7 +200,7 @@ def test_another_experiment_is_named(sandbox):
 
 
 def test_a_recorded_outcome_never_beats_a_run():
-    best = figures.Outcome("R1", "best", forget=ADAPOP_SHARE, holdout=ADAPOP_SHARE, recorded=True)
+    best = figures.Outcome("", "best", forget=ADAPOP_SHARE, holdout=ADAPOP_SHARE, recorded=True)
     assert figures.pareto_front([best]) == []
 
 

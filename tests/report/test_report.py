@@ -25,6 +25,7 @@ from adapop.probes.verdict import RULES
 from adapop.report import settings, write_archive, write_report
 from adapop.report.examples import examples
 from adapop.report.record import read_record
+from adapop.report.table import percent
 from adapop.report.tables import METRICS
 from adapop.runs.execute import load_model
 from adapop.runs.run import create_run, find_run
@@ -72,7 +73,7 @@ def test_every_recall_is_the_run_s_own(run, page):
     columns = ("rare", "middle", "popular", "all")
     for old, new in zip(before.rows, after.rows):
         facts, *cells = rows[f"{names[new['group']]}, {new['form']}"][0]
-        assert cells[columns.index(new["tier"])] == f"{old['recall']:.2f} → {new['recall']:.2f}"
+        assert cells[columns.index(new["tier"])] == f"{percent(old['recall'])} → {percent(new['recall'])}"
         if new["tier"] == "all":
             assert facts == str(new["facts"])
         if new["form"] == "direct":
@@ -89,7 +90,7 @@ def test_every_leak_is_the_probes_own(run, page):
         cells = rows[kind][0]
         for place, tier in enumerate(("rare", "middle", "popular", "all")):
             cell = record.matrix.cell("forget", tier, kind)
-            change = f"{cell.original.recall.mean:.2f} → {cell.unlearned.recall.mean:.2f}"
+            change = f"{percent(cell.original.recall.mean)} → {percent(cell.unlearned.recall.mean)}"
             assert change in cells[place]
             assert f"{cell.facts} fact" in cells[place]
             assert ("not measurable" in cells[place]) == (not cell.measurable)
@@ -123,7 +124,7 @@ def test_examples_have_the_exact_prompts_and_both_answers(run, page):
             assert f'<p class="prompt">{escape(row.prompt)}</p>' in page
             for side in ("original", "unlearned"):
                 said = getattr(row, side)
-                assert f"{side}: <b>{escape(said.text or '(nothing)')}</b> ({said.recall:.2f}" in page
+                assert f"{side}: <b>{escape(said.text or '(nothing)')}</b> ({percent(said.recall)}" in page
 
 
 def test_story_has_its_numbers_and_the_honest_sentence(run, page, tiny):
@@ -131,7 +132,7 @@ def test_story_has_its_numbers_and_the_honest_sentence(run, page, tiny):
     before, after = run.measured(before=True).recall("forget"), run.measured().recall("forget")
     assert HONEST in said
     assert f"forget {len(tiny.forget)} facts" in said
-    assert f"recall of the facts to forget went from {before:.2f} to {after:.2f} (rare" in said
+    assert f"it answered {percent(before)} of the facts to forget before and {percent(after)} after (rare" in said
     assert run.facts.sha256 in said
     assert all(version in said for version in run.versions.values())
     assert "exposures in pretraining" in said
@@ -142,9 +143,10 @@ def test_story_has_its_numbers_and_the_honest_sentence(run, page, tiny):
 
 def test_recovery_stands_beside_its_control(page):
     said = text_of(page)
-    assert rows_of(page)["all, direct"][0] == ["12", "0.25", "0.50", "0.38", "+0.12"]
+    assert rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points"]
     assert "trained for 10 steps on 2 forgotten facts" in said
     assert "That is a lower bound" in said
+    assert "25 % → 50 % after relearning, 38 % in the control: no more than chance may find." in said
     assert "Facts it brought back: 1." in said
     assert "--recovery quantise,sampling,lens" in said
 
@@ -178,7 +180,7 @@ def test_run_that_never_came_to_its_end(run, tmp_path, last, sentence):
     assert sentence in said
     assert "There is no final measurement" in said
     assert "Before and after" not in said
-    assert ("After epoch 1, recall of the facts to forget was" in said) == bool(last)
+    assert ("After epoch 1, it answered " in said) == bool(last)
 
 
 # --- several runs
@@ -196,7 +198,7 @@ def test_two_runs_are_compared(run, other, tmp_path):
     for group, name in (("forget", "↓ to forget"), ("holdout", "↑ held out")):
         cells = rows[f"{name}, direct, all"][0]
         assert [cell.split("\n")[0] for cell in cells] == [
-            f"{one.measured().recall(group):.2f}" for one in (run, other)
+            percent(one.measured().recall(group)) for one in (run, other)
         ]
     assert rows["↓ worst attack, all"][0][1] == "", "the second was not probed"
     assert "Without that control a difference is no evidence" in said

@@ -72,7 +72,7 @@ def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, questio
     facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
     rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
     longest = max(len(row.prompt) + len(row.answer) for row in rows)
-    assert f"has {longest:,} tokens, the chat template's among them" in preflight(facts, make_config()).plan[1]
+    assert f"Longest question and answer: {longest:,} tokens" in preflight(facts, make_config()).plan[1]
 
 
 def test_the_time_goes_by_the_last_run_here(sandbox):

@@ -83,6 +83,10 @@ def test_a_link_lets_look_and_nothing_more(made, worker):
     shown = SCREEN.show(worker, name)
     controls = shown[SCREEN.follower.stop], shown[SCREEN.resume], shown[SCREEN.link]
     assert (controls[0].interactive, controls[1].visible, controls[2].visible) == (False, False, True)
+    assert not shown[SCREEN.form].visible, "Start stands there for somebody who only watches"
+    assert "You are watching AdaPop, 5 epochs" in shown[SCREEN.watched]["lines"][0]
+    own = SCREEN.show(worker, made.id)
+    assert (own[SCREEN.form].visible, own[SCREEN.watched]["kind"]) == (True, "hidden")
 
 
 def test_a_race_that_somebody_else_looks_at_holds_the_link(made, worker):

@@ -177,10 +177,10 @@ def test_whatever_a_browser_sends_is_read_without_harm(worker, kept):
 
 
 def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker):
-    for choice, visible in ((recorded.NONE, False), (recorded.SAME, False), (recorded.EVERY, True)):
+    for choice, visible in ((recorded.NONE, False), (recorded.SAME, True), (recorded.EVERY, True)):
         shown = shown_of(worker, None, choice=choice)
         assert (shown[RESULTS.column].visible, PICTURES.gap.plot in shown) == (visible, visible)
-        kind = {recorded.NONE: "hidden", recorded.SAME: "warn", recorded.EVERY: "calm"}[choice]
+        kind = {recorded.NONE: "hidden"}.get(choice, "calm")
         assert shown[PICTURES.said]["kind"] == kind
         layered = RESULTS.visible(comparison([]), choice)
         assert set(layered) <= {RESULTS.column, *PICTURES.all}

@@ -62,6 +62,13 @@ def test_a_set_and_its_hash_come_in_one_answer(demo):
     assert {str(event.fn) for event in demo.fns.values() if shown in event.outputs and event not in writing} == set()
 
 
+def test_a_choice_sent_before_its_list_changed_is_not_refused(demo):
+    """Another set empties the list of scorings while the old choice is under way."""
+    first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
+                     and not getattr(box, "elem_id", None))  # fmt: skip
+    assert (first.choices, first.preprocess("as given"), second.preprocess("as given")) == ([], "as given", "as given")
+
+
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
     assert len(hidden) > 50

@@ -190,7 +190,7 @@ def test_the_log_compares_drift_with_the_tolerance():
 def test_the_log_tells_recall_by_tier():
     rows = ({"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular"))
     (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], make_config())
-    assert "rare 0.25, popular 0.25" in line
+    assert "25 % of the rare, 25 % of the popular" in line
 
 
 def test_a_fixed_alpha_never_claims_to_react():

@@ -3,16 +3,17 @@
 from plotly.graph_objects import Figure
 
 from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout, pareto_front
-from adapop.report.figures.look import as_html, empty
+from adapop.report.figures.look import as_html, empty, finding_of
 from adapop.report.figures.numbers import MOST_ROWS, Numbers, numbers_of
 from adapop.report.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
-from adapop.report.figures.probes import leak_heatmap, recall_by_kind, verdict_bars
+from adapop.report.figures.probes import control_rows, leak_heatmap, recall_by_kind, verdict_bars
 from adapop.report.figures.published import published_recalls
 from adapop.report.figures.run import (
     CONTROLLER_PIXELS,
     LOSS_COLOR,
     controller_chart,
     loss_chart,
+    loss_finding,
     loss_numbers,
     loss_rows,
     outcome_chart,
@@ -21,7 +22,8 @@ from adapop.report.figures.run import (
 
 __all__ = [
     "CONTROLLER_PIXELS", "LOSS_COLOR", "MOST_ROWS", "Figure", "Numbers", "Outcome", "agreement_scatter", "as_html",
-    "compare_runs", "controller_chart", "empty", "forget_against_holdout", "leak_heatmap", "loss_chart", "loss_numbers",
-    "loss_rows", "numbers_of", "outcome_chart", "pareto_front", "popularity_strip", "published_recalls", "push_curves",
-    "recall_by_kind", "recall_chart", "relative_push", "verdict_bars",
+    "compare_runs", "control_rows", "controller_chart", "empty", "finding_of", "forget_against_holdout", "leak_heatmap",
+    "loss_chart", "loss_finding", "loss_numbers", "loss_rows", "numbers_of", "outcome_chart", "pareto_front",
+    "popularity_strip", "published_recalls", "push_curves", "recall_by_kind", "recall_chart", "relative_push",
+    "verdict_bars",
 ]  # fmt: skip

@@ -10,13 +10,16 @@ from plotly.subplots import make_subplots
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.figures import look
+from adapop.report.figures import look, titles
+from adapop.report.table import percent
 
 ATTACKED, RECORDED = "worst attack", "recorded here"
 PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
 NAME_CHARACTERS = 14
+NAME_PLACES = (("left", 0), ("right", 0), ("left", 13), ("left", -13), ("right", 13), ("right", -13))
 ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
-MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer, and recorded points bear no names
+MANY, TIGHT_ROW_PIXELS = 12, 36  # from so many rows on they stand closer
+SCATTER_PIXELS, MARGIN = (420, 400), 16  # of the scatter's inside, about, to place names; and what is beside it
 LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fill the picture
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the other, so that intervals do not overlap
 
@@ -25,7 +28,7 @@ OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the othe
 class Outcome:
     """A contestant's results, to be drawn beside others.
 
-    mark: stands for it where there is no room for its name; the original model has none. recall: of the facts to
+    mark: its number in the tables; the original model has none, nor has what was recorded. recall: of the facts to
     forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of the group, None where it was
     not measured. collapsed: why it is out of the contest, else empty. recorded: it is no run of whoever looks, but was
     measured before; it is drawn apart, hollow, and takes no part in the contest.
@@ -45,6 +48,11 @@ class Outcome:
         return f"{self.mark} {self.name}".strip()
 
     @property
+    def original(self) -> bool:
+        """Whether it is the model as it was before."""
+        return not self.mark and not self.recorded
+
+    @property
     def gap(self) -> float | None:
         """Recall of popular minus that of rare facts, reworded where that was asked. Above 0: popular ones are left."""
         tiers = self.recall.get(REWORDED) or self.recall.get(DIRECT) or {}
@@ -54,7 +62,7 @@ class Outcome:
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
     below them, by gap too, what was recorded."""
-    return sorted(outcomes, key=lambda one: (one.recorded, bool(one.mark), one.gap is None, -(one.gap or 0.0)))
+    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, one.gap is None, -(one.gap or 0.0)))
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -77,7 +85,7 @@ def beats(one: Outcome, other: Outcome) -> bool:
 def contests(one: Outcome) -> bool:
     """Whether an outcome takes part in the contest of forgetting against its cost."""
     measured = one.forget is not None and one.holdout is not None
-    return bool(one.mark) and measured and not (one.collapsed or one.recorded)
+    return measured and not (one.original or one.collapsed or one.recorded)
 
 
 def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
@@ -100,15 +108,21 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
         _tiers(figure, row, [one.recall.get(form, {}) for one in shown], [one.recorded for one in shown])
     look.named_rows(figure, [one.label for one in shown], NAME_CHARACTERS)
     figure.update_yaxes(zeroline=False)
-    figure.update_xaxes(range=[-0.03, 1.05], showticklabels=True)
-    figure.update_xaxes(title_text="recall of facts to forget", row=rows, col=1)
-    figure.update_layout(margin=dict(l=104, t=70), legend=dict(yref="container", y=1, yanchor="top"))
+    figure.update_xaxes(range=[-0.03, 1.05], tickformat=".0%", showticklabels=True)
+    figure.update_xaxes(title_text="facts to forget that are still answered", row=rows, col=1)
+    figure.update_layout(margin=dict(l=104, t=40), showlegend=False)
     figure.update_annotations(font_size=13)
     own = sum(not one.recorded for one in shown)
-    if own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
+    if 0 < own < len(shown):  # its words are no heading of a panel, which `numbers_of` knows by where they are anchored
         below = dict(text=f"{RECORDED} ↓", xanchor="right", yanchor="middle", yshift=-9, font_size=11)
         figure.add_hline(y=own - 0.5, line=dict(color=look.INK, dash="dash", width=1), annotation=below)
-    return figure
+    first = next((at for at, one in enumerate(shown) if forms and not one.original and one.recall.get(forms[0])), None)
+    if first is not None:
+        marks = [(found.mean, tier) for tier, found in shown[first].recall[forms[0]].items()]
+        look.row_labels(figure, marks, first)
+    told = [one for one in shown if one.gap is not None and not (one.original or one.collapsed)]
+    gaps = [(one.name, one.gap) for one in [one for one in told if not one.recorded] or told]
+    return look.titled(figure, titles.widest(gaps))
 
 
 def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]], hollow: Sequence[bool]) -> None:
@@ -137,8 +151,7 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
                 color=look.TIER_COLOR[tier], symbol=symbols, size=11, line_width=[2 * hollow[at] for at in places]
             ),
             name=tier,
-            showlegend=row == 1,
-            hovertemplate=f"{tier}: %{{x:.2f}}<extra></extra>",
+            hovertemplate=f"{tier}: %{{x:.0%}}<extra></extra>",
             row=row,
             col=1,
         )
@@ -161,27 +174,50 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
     placed = [one for one in outcomes if one.forget is not None and one.holdout is not None]
     beaten = [one for one in placed if contests(one) and one not in front]
     for name, color, symbol, chosen in (
-        ("original", look.ORIGINAL, "circle-open", [one for one in placed if not one.mark]),
+        ("original", look.ORIGINAL, "circle-open", [one for one in placed if one.original]),
         ("on the front", look.UNLEARNED, "diamond", front),
         ("behind it", look.UNLEARNED, "diamond-open", beaten),
         ("collapsed", look.ALARM, "square-open", [one for one in placed if one.collapsed and not one.recorded]),
+        (RECORDED, look.CALM, "hexagon2-open", [one for one in placed if one.recorded]),
     ):
         if chosen:
             _points(figure, chosen, name, color, symbol)
-    if recorded := [one for one in placed if one.recorded]:
-        _points(figure, recorded, RECORDED, look.CALM, "hexagon2-open")
-        names = "markers+text" if len(recorded) <= MANY else "markers"
-        figure.data[-1].update(mode=names, marker_size=13, textposition="middle right")
-    across, along = (_around([getattr(one, name) for one in placed if one.mark]) for name in ("forget", "holdout"))
-    figure.update_xaxes(title_text=f"recall of facts to forget,<br>{asked}: left is better", range=across)
-    figure.update_yaxes(title_text="recall of held-out facts: up is better", range=along)
-    figure.update_layout(margin=dict(b=64))
+    ranged = [one for one in placed if not one.original]
+    across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
+    figure.update_xaxes(title_text=f"still answered, {asked}", range=across)
+    figure.update_yaxes(title_text="facts never trained on", range=along)
+    figure.update_xaxes(tickformat=".0%").update_yaxes(tickformat=".0%")
+    figure.update_layout(showlegend=False)
+    within = [one for one in placed if across[0] <= one.forget.mean <= across[1]]
+    _name_points(figure, [*front, *(one for one in within if one not in front)], across, along)
     for one in placed:
-        if not (one.mark or across[0] <= one.forget.mean <= across[1]):
-            text = f"original, outside: {one.forget.mean:.2f} to forget, {one.holdout.mean:.2f} held out ○"
+        if one.original and one not in within:
+            text = f"original, outside: {percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    return figure
+    told = [(one.name, one.forget.mean, one.holdout.mean) for one in ranged if one.recorded]
+    return look.titled(figure, titles.bargain([one.name for one in front]) or titles.extremes(told))
+
+
+def _name_points(
+    figure: go.Figure, outcomes: Sequence[Outcome], across: Sequence[float], along: Sequence[float]
+) -> None:
+    """Writes each name beside its point where it covers no other; one without room is told when one points at it."""
+    wide, high = SCATTER_PIXELS[0] / (across[1] - across[0]), SCATTER_PIXELS[1] / (along[1] - along[0])
+    centres = [((one.forget.mean - across[0]) * wide, (one.holdout.mean - along[0]) * high) for one in outcomes]
+    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in centres]
+    for one, (x, y) in zip(outcomes, centres):
+        width = 7 * len(one.name)
+        for anchor, level in NAME_PLACES:
+            left = x + 11 if anchor == "left" else x - 11 - width
+            box = (left, y + level - 7, left + width, y + level + 7)
+            free = all(box[2] < a or c < box[0] or box[3] < b or d < box[1] for a, b, c, d in taken)
+            if free and left >= 0 and box[2] <= SCATTER_PIXELS[0] + MARGIN:
+                taken.append(box)
+                beside = dict(xanchor=anchor, xshift=11 if anchor == "left" else -11, yanchor="middle", yshift=level)
+                place = dict(x=one.forget.mean, y=one.holdout.mean, showarrow=False, font_size=12)
+                figure.add_annotation(text=escape(one.name), **place, **beside)
+                break
 
 
 def _around(recalls: Sequence[Interval]) -> list[float]:
@@ -199,12 +235,9 @@ def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str,
         y=[one.holdout.mean for one in chosen],
         error_x=look.error_bars([one.forget for one in chosen], look.FAINT),
         error_y=look.error_bars([one.holdout for one in chosen], look.FAINT),
-        mode="markers+text",
-        marker=dict(color=color, size=24, symbol=symbol, line=dict(width=2, color=color)),
-        text=[f"<b>{escape(one.mark)}</b>" for one in chosen],
-        textposition="middle center",
-        textfont=dict(color=color if symbol.endswith("open") else "#ffffff"),
+        mode="markers",
+        marker=dict(color=color, size=13, symbol=symbol, line=dict(width=2, color=color)),
         customdata=[[escape(one.label) + (f", {RECORDED}" if one.recorded else "")] for one in chosen],
-        hovertemplate="%{customdata[0]}: %{x:.2f} to forget, %{y:.2f} held out<extra></extra>",
+        hovertemplate="%{customdata[0]}: %{x:.0%} to forget, %{y:.0%} held out<extra></extra>",
         name=name,
     )

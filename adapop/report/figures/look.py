@@ -1,7 +1,10 @@
 """The look of every figure, readable on light and dark pages.
 
-Colours say the same thing everywhere: one ramp for popularity (light is rare, dark is popular) with a marker shape of
-its own per tier; blue is the original, orange the unlearned model.
+Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more popular the further from
+the page's ground, with a marker shape of its own per tier; grey is the original, orange the unlearned model, teal what
+is kept. On a dark page the style sheets draw the tiers in `TIER_ON_DARK`.
+
+A picture's title is what it shows, in words with numbers, computed from what is drawn: see `titled`.
 """
 
 from collections.abc import Sequence
@@ -13,10 +16,14 @@ import plotly.graph_objects as go
 from adapop.probes.intervals import Interval
 
 INK, GRID, FAINT = "#808080", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.45)"
-TIER_COLOR = {"rare": "#8fb8de", "middle": "#4a7fc1", "popular": "#7a4fd0"}
+TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
+TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
-ORIGINAL, UNLEARNED, ALARM, CALM = "#3b82c4", "#e07a1f", "#d64545", "#2a9d8f"
-RETAIN = "#8a8a8a"
+ORIGINAL, UNLEARNED, ALARM, CALM = "#6b7280", "#c8641a", "#d64545", "#1f8a7d"
+RETAIN = CALM
+LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
+# what is left is one small button, which keeps the picture
+NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout", "autoscale", "resetscale"])
 
 
 def empty(text: str, height: int = 330) -> go.Figure:
@@ -26,6 +33,49 @@ def empty(text: str, height: int = 330) -> go.Figure:
     figure.update_xaxes(showticklabels=False, range=[0, 1])
     figure.update_yaxes(showticklabels=False, range=[0, 1])
     return figure
+
+
+def titled(figure: go.Figure, finding: str) -> go.Figure:
+    """The figure with its title: what it shows. Plain text; it stands beside the picture, for within it cannot wrap."""
+    return figure.update_layout(meta={"finding": finding})
+
+
+def finding_of(figure: go.Figure) -> str:
+    """The title of a figure, empty if it has none."""
+    return (figure.layout.meta or {}).get("finding", "").replace(" %", "\u00a0%")
+
+
+def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place) -> None:
+    """Names lines at their right end, moved apart where they would cover each other.
+
+    ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row and col, if any.
+    """
+    drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
+    heights = sorted(height for height, _ in ends)
+    heights = apart(heights, LABEL_PIXELS * span / drawn, 0.0, max([span * 0.9, *heights]))
+    for height, (_, name) in zip(heights, sorted(ends)):
+        beside = dict(xanchor="left", yanchor="middle", xshift=8, font_size=12)
+        figure.add_annotation(x=at, y=height, text=escape(name), showarrow=False, **beside, **place)
+
+
+def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
+    """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and name of each."""
+    for x, (_, name) in zip(apart([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
+        words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
+        figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
+    if not row:
+        figure.layout.yaxis.range = [figure.layout.yaxis.range[0], -0.9]
+
+
+def apart(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
+    """Ascending places, moved within low and high so that none is nearer to the next than about `room`."""
+    moved = list(places)
+    for _ in range(ROUNDS):
+        moved = [min(max(place, low), high) for place in moved]
+        for at in range(len(moved) - 1):
+            short = max(0.0, room - moved[at + 1] + moved[at])
+            moved[at], moved[at + 1] = moved[at] - short / 2, moved[at + 1] + short / 2
+    return moved
 
 
 def blank(height: int) -> go.Figure:
@@ -44,6 +94,8 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
         font=dict(color=INK, size=13, family="IBM Plex Sans, ui-sans-serif, system-ui, sans-serif"),
         legend=dict(orientation="h", yanchor="bottom", y=1.02, x=0),
         hovermode="closest",
+        dragmode=False,  # a finger that scrolls the page must not zoom
+        modebar=NO_TOOLBAR,
     )
     axes = dict(gridcolor=GRID, zerolinecolor=GRID, linecolor=GRID, title_font_size=13)
     figure.update_xaxes(**axes)
@@ -75,5 +127,4 @@ def as_html(figure: go.Figure, library: bool) -> str:
 
     Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
     """
-    still = go.Figure(figure).update_layout(dragmode=False)  # a finger that scrolls the page must not zoom
-    return still.to_html(full_html=False, include_plotlyjs=library, config={"displayModeBar": False})
+    return figure.to_html(full_html=False, include_plotlyjs=library, config={"displayModeBar": False})

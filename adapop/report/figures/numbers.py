@@ -1,7 +1,7 @@
 """A figure's numbers as a table, read from the figure itself, so that the two cannot disagree."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 from itertools import repeat
@@ -65,10 +65,12 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         along_y = bool(named) or getattr(trace, "orientation", None) == "h"
         places, values = (trace.y, trace.x) if along_y else (trace.x, trace.y)
         panel, name = _panel(figure, trace) if named else "", _plain(trace.name)
-        for at, value, spread in zip(places or (), values or (), _ranges(trace)):
+        across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
+        told = _share if ((across if along_y else axis).tickformat or "").endswith("%") else _number
+        for at, value, spread in zip(places or (), values or (), _ranges(trace, told)):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
-                yield place, panel, name, _number(value) + spread
+                yield place, panel, name, told(value) + spread
 
 
 def _heatmap_cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
@@ -87,13 +89,13 @@ def _panel(figure: go.Figure, trace: object) -> str:
     return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
 
 
-def _ranges(trace: object) -> Iterable[str]:
+def _ranges(trace: object, told: Callable[[float], str]) -> Iterable[str]:
     """The interval around each point, where one is drawn."""
     error = getattr(trace, "error_x", None)
     if error is None or not error.array or error.visible is False:
         return repeat("")
     points = zip(trace.x, error.arrayminus or error.array, error.array)
-    return [f" ({_number(x - low)} to {_number(x + high)})" for x, low, high in points]
+    return [f" ({told(x - low)} to {told(x + high)})" for x, low, high in points]
 
 
 def _axis_title(figure: go.Figure) -> str:
@@ -105,6 +107,10 @@ def _axis_title(figure: go.Figure) -> str:
 
 def _told(value: object) -> str:
     return _number(value) if isinstance(value, (int, float)) else _plain(str(value))
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
 
 
 def _number(value: float | str) -> str:

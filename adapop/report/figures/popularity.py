@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 
 from adapop.facts.fact import TIERS, Fact
 from adapop.popularity.beta import peak
-from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank
+from adapop.report.figures import titles
+from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, titled
 
 BINS_PER_DECADE = 8
 NAMES_IN_HOVER = 3
@@ -42,11 +43,14 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
             text=[_names(members) for members in bars.values()],
             textposition="none",
             hovertemplate="%{y:,} facts<br>%{text}<extra></extra>",
-            showlegend=bool(bars),
         )
+        if bars:
+            where = sum(at * len(members) for at, members in bars.items()) / sum(map(len, bars.values()))
+            note = dict(xanchor="center", yanchor="bottom", font_size=12, showarrow=False)
+            figure.add_annotation(x=where, y=1, yref="paper", text=f"{tier} {sum(map(len, bars.values())):,}", **note)
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
-    figure.update_layout(barmode="stack", legend_traceorder="normal", margin=dict(t=30, b=42))
+    figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=26, b=42))
     figure.update_xaxes(
         title_text="popularity score",
         tickvals=[unknown_at, zero_at, *ticks],
@@ -56,7 +60,8 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
         range=[unknown_at - 0.5, right + 0.15],
     )
     figure.update_yaxes(title_text="facts", rangemode="tozero", nticks=4)
-    return figure
+    scores = [fact.score for fact in facts if fact.score is not None]
+    return titled(figure, titles.spread(scores, len(facts) - len(scores)))
 
 
 def _place(fact: Fact, zero_at: float, unknown_at: float) -> float:
@@ -86,30 +91,31 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
-    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+    for name, beta, tier in _told_apart(betas):
         _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
         top = peak(beta)
+        _name_curve(figure, name, beta, top, top**beta * (1 - top))
         figure.add_scatter(
             x=[top],
             y=[top**beta * (1 - top)],
             mode="markers",
-            showlegend=False,
             hovertemplate=f"strongest at p = β/(1+β) = {top:.2f}<extra></extra>",
             marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
         )
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
     figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
-    figure.update_yaxes(title_text="push p<sup>β</sup>(1 − p)", range=[0, 1])
-    return figure
+    figure.update_yaxes(title_text="push p<sup>β</sup>(1 − p)", range=[0, 1.12])
+    return titled(figure.update_layout(showlegend=False), titles.pushes(betas))
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show the same."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
-    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+    for name, beta, tier in _told_apart(betas):
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
+        _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08))
     figure.add_hline(
         y=1,
         line=dict(color=INK, dash="dot", width=1),
@@ -119,13 +125,31 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     )  # plotly wants the height of a note on a log axis as its logarithm
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
-    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
-    return figure
+    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log")
+    figure.update_yaxes(tickvals=[0.01, 0.1, 1, 10, 100], ticktext=["0.01", "0.1", "1", "10", "100"])
+    return titled(figure.update_layout(showlegend=False), titles.against_wga(betas, confidence))
 
 
 def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]) -> None:
     line, title = dict(color=TIER_COLOR[tier], width=3), f"{name}: β {beta:.2f}"
     figure.add_scatter(x=ps, y=values, mode="lines", line=line, name=title)
+
+
+def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float) -> None:
+    """Writes a curve's name above a point of it, within the picture."""
+    edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
+    text = f"{escape(name)}, β {beta:.2f}"
+    figure.add_annotation(x=x, y=y, text=text, showarrow=False, xanchor=edge, yanchor="bottom", yshift=7, font_size=12)
+
+
+def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
+    """Name, exponent and tier of each curve; facts with one exponent share a curve."""
+    found: dict[float, tuple[str, str]] = {}
+    for (name, beta), tier in zip(betas.items(), _tiers_of(betas)):
+        named = found.get(round(beta, 2))
+        found[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
+    whole = len(found) == 1 and len(betas) > 1
+    return [("every fact" if whole else name, beta, tier) for beta, (name, tier) in found.items()]
 
 
 def agreement_scatter(
@@ -159,7 +183,8 @@ def agreement_scatter(
         )
     figure.update_xaxes(title=f"1 + {escape(names[0][:AXIS_CHARACTERS])}", type="log", dtick=1)
     figure.update_yaxes(title=f"1 + {escape(names[1][:AXIS_CHARACTERS])}", type="log", dtick=1)
-    return figure
+    crossed = sum(fact.id in apart for fact in both)
+    return titled(figure.update_layout(showlegend=False), titles.agreeing(len(both) - crossed, crossed))
 
 
 def _tiers_of(betas: Mapping[str, float]) -> tuple[str, ...]:

@@ -10,8 +10,10 @@ from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import KINDS
+from adapop.probes.prompts import KINDS, REWORDED
+from adapop.report.figures import look, titles
 from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
+from adapop.report.table import percent, ranged
 
 SHORT = {
     "prefix injection": "prefix",
@@ -51,7 +53,9 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     kinds, tiers = _asked(matrix, group)
     if not kinds:
         return empty(NOTHING)
-    figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, column_titles=list(RAMPS))
+    figure = make_subplots(
+        rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.03, column_titles=[f"{side}, %" for side in RAMPS]
+    )
     neutral(figure, 84 + ROW_HEIGHT * len(kinds))
     cells = [[matrix.cell(group, tier, kind) for tier in tiers] for kind in kinds]
     for column, (side, ramp) in enumerate(RAMPS.items(), start=1):
@@ -80,7 +84,8 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
     figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
     figure.update_annotations(font_size=13)
-    return figure
+    found = [matrix.cell(group, "all", kind) for kind in kinds]
+    return look.titled(figure, titles.leak([cell for cell in found if cell]))
 
 
 def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
@@ -93,7 +98,7 @@ def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
 def _printed(cell: Cell | None, side: str) -> str:
     if cell is None:
         return ""
-    return "n/m" if side == "unlearned" and not cell.measurable else f"{getattr(cell, side).recall.mean:.2f}"
+    return "n/m" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}"
 
 
 def _told(cell: Cell | None) -> str:
@@ -102,10 +107,10 @@ def _told(cell: Cell | None) -> str:
         return ""
     lines = [
         f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts",
-        f"original {cell.original.recall}",
-        f"unlearned {cell.unlearned.recall}",
+        f"original {ranged(cell.original.recall)}",
+        f"unlearned {ranged(cell.unlearned.recall)}",
     ]
-    lines += [f"a blind guess: {cell.chance:.2f}"] if cell.chance else []
+    lines += [f"a blind guess: {percent(cell.chance)}"] if cell.chance else []
     return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
 
 
@@ -117,7 +122,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     kinds, tiers = _asked(matrix, group)
     if not kinds:
         return empty(NOTHING)
-    figure = blank(86 + 36 * len(kinds))
+    figure, first = blank(72 + 40 * len(kinds)), []
     for tier, offset in (("rare", -0.16), ("popular", 0.16)) if {"rare", "popular"} & {*tiers} else (("all", 0.0),):
         cells = [(row + offset, cell) for row, kind in enumerate(kinds) if (cell := matrix.cell(group, tier, kind))]
         color, symbol = TIER_COLOR.get(tier, INK), TIER_SYMBOL.get(tier, "circle")
@@ -129,10 +134,10 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
             marker=dict(symbol=f"{symbol}-open", color=color, size=9, line_width=1.5),
             name=f"{tier}, original",
             hovertemplate="%{customdata}<extra></extra>",
-            showlegend=False,
         )
         fair = [(at, cell) for at, cell in cells if cell.measurable]
         recalls = [cell.unlearned.recall for _, cell in fair]
+        first += [(recalls[0].mean, tier)] if recalls else []
         figure.add_scatter(
             x=[recall.mean for recall in recalls],
             y=[at for at, _ in fair],
@@ -144,10 +149,40 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
             hovertemplate="%{customdata}<extra></extra>",
         )
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
-    figure.update_layout(margin=dict(l=78, r=12, t=44, b=44))
-    figure.update_xaxes(title_text="recall", range=[-0.03, 1.05])
+    figure.update_layout(margin=dict(l=78, r=12, t=16, b=44), showlegend=False)
+    figure.update_xaxes(title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05])
     named_rows(figure, [SHORT.get(kind, kind) for kind in kinds], WORD_CHARACTERS)
-    return figure
+    look.row_labels(figure, first)
+    every = [matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)]) for tier in TIERS]
+    rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)
+    return look.titled(figure, titles.survival(popular or None, rare or None, None))
+
+
+def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str) -> go.Figure:
+    """A row a name with a mark of each kind, the last of them the control's: what was found, and what chance finds."""
+    figure = blank(64 + 44 * max(1, len(names)))
+    looks = {
+        "before": (look.INK, "circle-open"),
+        "control": (INK, "line-ns-open"),
+        "a wrong answer": (INK, "line-ns-open"),
+    }
+    for kind, values in marks.items():
+        color, symbol = looks.get(kind, (look.UNLEARNED, "diamond"))
+        places = [at for at, value in enumerate(values) if value is not None]
+        figure.add_scatter(
+            x=[values[at] for at in places],
+            y=places,
+            mode="markers",
+            marker=dict(color=color, symbol=symbol, size=16 if "line" in symbol else 11, line_width=2),
+            name=kind,
+            hovertemplate=f"{kind}: %{{x:.0%}}<extra></extra>",
+        )
+    named_rows(figure, names, WORD_CHARACTERS)
+    figure.update_layout(margin=dict(l=78, r=12, t=8, b=44), showlegend=False)
+    figure.update_xaxes(title_text="answers found", tickformat=".0%", range=[-0.03, 1.05])
+    first = [(values[0], kind) for kind, values in marks.items() if values and values[0] is not None]
+    look.row_labels(figure, first)
+    return look.titled(figure, finding)
 
 
 def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
@@ -157,10 +192,12 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
         y=[row for row, _ in guessed],
         mode="markers",
         marker=dict(symbol="line-ns-open", color=INK, size=20, line_width=2),
-        hovertemplate="a blind guess: %{x:.2f}<extra></extra>",
+        hovertemplate="a blind guess: %{x:.0%}<extra></extra>",
         name="a blind guess",
-        showlegend=bool(guessed),
     )
+    for row, chance in guessed[:1]:
+        note = dict(text="a blind guess", font_size=11, showarrow=False, xanchor="left", xshift=6, yanchor="middle")
+        figure.add_annotation(x=chance, y=row + 0.36, **note)
 
 
 def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
@@ -201,4 +238,4 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
     )
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(autorange="reversed", showgrid=False)
-    return figure
+    return look.titled(figure, titles.verdict_shares(counts))

@@ -5,6 +5,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from adapop.report.figures import look
 from adapop.report.figures.look import FAINT, RETAIN, UNLEARNED, blank, named_rows
 
 ROW_PIXELS, FRAME_PIXELS = 27, 110
@@ -35,10 +36,12 @@ def published_recalls(rows: Sequence[tuple[str, float, float]], about: str) -> g
             mode="markers",
             marker=dict(color=color, symbol=symbol, size=10, line=dict(width=2, color=color)),
             name=name,
-            hovertemplate="%{x:.3f}<extra></extra>",
+            hovertemplate="%{x:.1%}<extra></extra>",
         )
     named_rows(figure, [name for name, *_ in shown], NAME_CHARACTERS)
+    look.row_labels(figure, list(zip(shown[0][1:] if shown else (), ("forget", "retain"))))
     figure.update_yaxes(zeroline=False)
-    figure.update_xaxes(title_text=f"published, not measured here:<br>{escape(about)}", range=[-0.03, 1.05])
-    figure.update_layout(margin=dict(l=104, b=64))
-    return figure
+    title = f"published, not measured here:<br>{escape(about)}"
+    figure.update_xaxes(title_text=title, range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_layout(margin=dict(l=104, b=64), showlegend=False)
+    return look.titled(figure, f"Published: {shown[0][0]} forgets most" if shown else "")

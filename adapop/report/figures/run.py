@@ -1,13 +1,15 @@
 """The pictures of a run: controller, losses, recall by epoch, and what came of it."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS
-from adapop.report.figures import look
+from adapop.probes.intervals import Interval, wilson
+from adapop.report.figures import look, titles
 from adapop.report.figures.numbers import Numbers, thinned
 from adapop.training.events import EpochDone, Measured, StepDone
 
@@ -18,6 +20,8 @@ CONTROLLER_NAMES = {
     "fixed": ("δ above ε, α fixed", "α"),
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
+FORMS = (("direct", "solid", ""), ("reworded", "dot", ", reworded"))
+PERCENT = dict(tickformat=".0%", range=[-0.03, 1.05])
 
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
@@ -51,6 +55,8 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         col=1,
     )
     figure.add_hline(y=tolerance, line=dict(color=look.ALARM, dash="dash", width=1.5), row=1, col=1)
+    edge = planned + 0.6
+    ends = [(tolerance, "ε, tolerated"), *((row.drift_from_start, "since the start") for row in trained[-1:])]
     alpha0 = epochs[0].alpha if epochs else 0.5
     figure.add_scatter(
         x=[row.epoch for row in epochs],
@@ -66,6 +72,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     )
     highest = max([row.drift for row in trained] + [row.drift_from_start for row in trained] + [tolerance * 2])
     figure.update_yaxes(title_text="drift δ", range=[0, highest * 1.25], row=1, col=1)
+    look.end_labels(figure, ends, edge, 2 * highest, row=1, col=1)
     figure.add_scatter(  # above everything that is drawn, where no mark can cross a number
         x=[row.epoch for row in trained],
         y=[highest * 1.16] * len(trained),
@@ -78,9 +85,11 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
     )
     top = max([row.alpha for row in epochs] + [alpha0 + 0.1])
     figure.update_yaxes(title_text="α", range=[max(0, alpha0 - 0.1), top + 0.35 * (top - alpha0 + 0.1)], row=2, col=1)
-    figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, row=1, col=1)
-    figure.update_xaxes(range=[-0.4, planned + 0.6], dtick=1, title_text="epoch", row=2, col=1)
-    return figure
+    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5), row=1, col=1)
+    figure.update_xaxes(range=[-0.4, edge], dtick=max(1, planned // 5), title_text="epoch", row=2, col=1)
+    figure.update_layout(showlegend=False, margin=dict(r=96))
+    above_it = sum(row.drift > tolerance for row in trained)
+    return look.titled(figure, titles.strain(above_it, len(trained), config.controller))
 
 
 def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
@@ -104,6 +113,17 @@ def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str,
 LOSS_COLOR = {**look.TIER_COLOR, "retained": look.RETAIN}  # in few words: a phone has room for all four side by side
 
 
+def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
+    """How much harder the answers became, from the first epoch to the last that is drawn: the picture's title."""
+    means = []
+    for epoch in (steps[0].epoch, steps[-1].epoch):
+        found: dict[str, list[float]] = {}
+        for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
+            found.setdefault(row["facts"], []).append(row["nats"])
+        means.append({name: fmean(nats) for name, nats in found.items()})
+    return titles.losses(*means)
+
+
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
     """`loss_rows` as a table, a row a step: what is drawn at every tick must cost little."""
     found: dict[float, dict[str, float]] = {}
@@ -119,7 +139,7 @@ def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
 def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
     """`loss_rows` as a figure, for where there is no page to draw them."""
     figure = look.blank(330)
-    rows = loss_rows(steps, steps_per_epoch)
+    rows, ends = loss_rows(steps, steps_per_epoch), []
     for name, color in LOSS_COLOR.items():
         points = [row for row in rows if row["facts"] == name]
         figure.add_scatter(
@@ -128,41 +148,60 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
             mode="lines",
             line=dict(color=color, width=2),
             name=name,
-            showlegend=bool(points),
         )
+        ends += [(points[-1]["nats"], name)] if points else []
+    look.end_labels(figure, ends, max(row["epoch"] for row in rows), max(row["nats"] for row in rows))
     figure.update_xaxes(title_text="epoch")
     figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
-    return figure
+    figure.update_layout(showlegend=False, margin=dict(r=76))
+    return look.titled(figure, loss_finding(steps, steps_per_epoch))
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
-    figure = look.blank(330)
-    quick = [event for event in measured if not event.full]
+    figure = look.blank(360)
+    quick, ends = [event for event in measured if not event.full], []
     for tier in TIERS:
-        for form, dash in (("direct", "solid"), ("reworded", "dot")):
+        for form, dash, suffix in FORMS:
             found = [(event.epoch, event.recall("forget", form, tier)) for event in quick]
             points = [(x, y) for x, y in found if y is not None]
             figure.add_scatter(
                 x=[x for x, _ in points],
                 y=[y for _, y in points],
                 mode="lines+markers",
-                name=tier if form == "direct" else f"{tier}, reworded",
-                legendgroup=tier,
-                showlegend=form == "direct",
+                name=tier + suffix,
+                hovertemplate=f"{tier}{suffix}: %{{y:.0%}}<extra></extra>",
                 line=dict(color=look.TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
-                marker=dict(symbol=look.TIER_SYMBOL[tier] + ("" if form == "direct" else "-open"), size=8),
+                marker=dict(symbol=look.TIER_SYMBOL[tier] + ("-open" if suffix else ""), size=8),
             )
-    figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=1)
-    figure.update_yaxes(title_text="recall of facts to forget", range=[-0.03, 1.05])
-    return figure
+            ends += [(points[-1][1], tier + suffix)] if points else []
+    reached = max((event.epoch for event in quick), default=0)
+    look.end_labels(figure, ends, reached, 1.08)
+    figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=max(1, planned // 5))
+    figure.update_yaxes(title_text="facts it can still answer", **PERCENT)
+    figure.update_layout(showlegend=False, margin=dict(r=112))
+    if not reached:
+        return look.titled(figure, "Before training")
+    form = "direct" if quick[-1].recall("forget", "reworded") is None else "reworded"
+    return look.titled(figure, titles.survival(*(_share(quick[-1], form, tier) for tier in ("popular", "rare", "all"))))
+
+
+def _share(event: Measured, form: str, tier: str) -> Interval | None:
+    """Recall of the facts to forget of a tier with its interval over facts, None where it was not measured."""
+    row = next((row for row in event.rows if (row["group"], row["form"], row["tier"]) == ("forget", form, tier)), None)
+    return None if row is None else wilson(row["recall"], row["facts"])
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
-    figure = look.blank(330)
+    figure = look.blank(360)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
     places += [(group, "all", group) for group in ("retain", "holdout", "utility")]
+    fell = [(label, _recall(before, *where), _recall(after, *where)) for *where, label in places]
+    for label, old, new in fell:
+        if None not in (old, new):
+            line = dict(color=look.FAINT, width=3)
+            figure.add_scatter(x=[label, label], y=[old, new], mode="lines", line=line, hoverinfo="skip")
     for name, event, color, symbol in (
         ("original", before, look.ORIGINAL, "circle-open"),
         ("unlearned", after, look.UNLEARNED, "diamond"),
@@ -175,13 +214,19 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[f"{value:.2f}" for _, value in points],
+            text=[f"{name} {value:.0%}" if not at else f"{value:.0%}" for at, (_, value) in enumerate(points)],
+            hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
             textposition="top center" if name == "original" else "bottom center",
             cliponaxis=False,
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
-    figure.update_yaxes(title_text="recall", range=[-0.12, 1.14], tickvals=[0, 0.25, 0.5, 0.75, 1])
-    return figure
+    figure.update_yaxes(title_text="questions answered", tickvals=[0, 0.25, 0.5, 0.75, 1], **PERCENT)
+    figure.update_yaxes(range=[-0.14, 1.16])
+    figure.update_layout(showlegend=False)
+    forget, holdout = ([_recall(event, group, "all") for event in (before, after)] for group in ("forget", "holdout"))
+    if None in forget:
+        return figure
+    return look.titled(figure, titles.outcome(tuple(forget), None if None in holdout else tuple(holdout)))
 
 
 def _recall(event: Measured, group: str, tier: str) -> float | None:

@@ -33,7 +33,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
         setting = gr.Dropdown(list(published.SETTINGS), value=start, label="Published for", elem_id="published-for")
         table = grid("published-beside")
         with gr.Row():
-            heads = "### Published: forgetting and keeping", "### Published: the gap under paraphrases"
+            heads = "Published: forgetting and keeping", "Published: the gap under paraphrases"
             recall = column(heads[0], recall_figure, "published-recall", texts.PUBLISHED_TABLE)
             tiers = column(heads[1], tier_figure, "published-gap", texts.PUBLISHED_TABLE)
         with gr.Accordion("Everything else the paper published", open=False):
@@ -46,7 +46,7 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
         return {**recall.drawn(recall_figure), **tiers.drawn(tier_figure)}
 
     wanted.change(lambda on: gr.Column(visible=on), wanted, layer, **QUIET)
-    setting.change(drawn, setting, [*recall.both, *tiers.both], **EACH)
+    setting.change(drawn, setting, [*recall.parts, *tiers.parts], **EACH)
     which.change(lambda title: grid_of(every[titles.index(title)]), which, other, **QUIET)
     return setting, table
 
@@ -63,7 +63,7 @@ def rows(records: Sequence[Record], setting: str) -> dict:
             found.append(
                 (
                     one.name,
-                    *("" if cell is None else f"{cell.mean:.2f}" for cell in ours),
+                    *("" if cell is None else f"{cell.mean:.3f}" for cell in ours),
                     deviating(their.forget, their.forget_sd),
                     deviating(their.retain, their.retain_sd),
                     "; ".join(f"{name} {spoken(value)}" for name, value in changed(config).items() if name != "seed"),
@@ -89,6 +89,7 @@ def pictures(setting: str) -> tuple[figures.Figure, figures.Figure]:
     ]
     gap = figures.compare_runs(outcomes)
     gap.update_xaxes(title_text=f"published, not measured here:<br>{about}").update_layout(margin_b=64)
+    gap.update_layout(meta={"finding": f"Published: {figures.finding_of(gap)}"})
     return figures.published_recalls(found, about), gap
 
 

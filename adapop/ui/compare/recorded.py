@@ -3,16 +3,17 @@ columns of its own in the table, and in neither case part of the contest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import gradio as gr
 
 from adapop.report import figures, recorded
-from adapop.report.comparison import Comparison, lines_of, results_table
+from adapop.report.comparison import Comparison, comparison, lines_of, results_table
 from adapop.report.contestants import Contestant, outcome_of
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
 from adapop.report.recorded import Recorded
-from adapop.report.table import Table
+from adapop.report.table import Table, ranged
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
@@ -20,12 +21,13 @@ from adapop.ui.parts.grid import grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"
 CHOICES = [("None", NONE), ("Of these contestants", SAME), ("Of every method", EVERY)]
+SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 
 def build() -> tuple[gr.Radio, gr.HTML]:
     """The choice, and what is said of the layer once it is on."""
-    choice = gr.Radio(CHOICES, value=NONE, label=texts.RECORDED_LABEL, info=texts.RECORDED_ABOUT, elem_id="recorded")
+    choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, elem_id="recorded")
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
     return choice, said
 
@@ -42,36 +44,53 @@ class Pictures:
     @property
     def all(self) -> list[gr.Component]:
         """What `drawn` changes."""
-        return [self.said, *self.gap.both, *self.cost.both, self.table]
+        return [self.said, *self.gap.parts, *self.cost.parts, self.table]
 
     def drawn(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
+        return self._drawn(compared, choice) if compared.contestants else _unraced(self, choice)
+
+    def _drawn(self, compared: Comparison, choice: str) -> dict:
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.asked)]
+        about = about_of(compared, layer)
         cost = figures.forget_against_holdout(outcomes, compared.asked)
         return {
             self.said: words_of(compared, layer, choice),
-            **self.gap.drawn(figures.compare_runs(outcomes)),
-            **self.cost.drawn(cost, cost_table(outcomes, compared.asked)),
+            **self.gap.drawn(figures.compare_runs(outcomes), about),
+            **self.cost.drawn(cost, about, cost_table(outcomes, compared.asked)),
             self.table: grid_of(table_of(compared, layer)),
         }
+
+
+@lru_cache(maxsize=8)
+def _unraced(pictures: Pictures, choice: str) -> dict:
+    """What was recorded alone, drawn once for all who open the page before any race."""
+    return pictures._drawn(comparison([]), choice)
 
 
 def charts() -> tuple[Chart, Chart]:
     """Lays out gap and cost."""
     empty = figures.empty(texts.COMPARE_CHART_EMPTY)
     with gr.Row():
-        heading = f"### The gap, method by method\n{texts.COMPARE_GAP}"
-        gap = column(heading, empty, "compare-gap", texts.COMPARE_GAP_TABLE)
-        heading = f"### Forgetting, and what it cost\n{texts.COMPARE_COST}"
-        return gap, column(heading, empty, "compare-cost", texts.COMPARE_COST_TABLE)
+        gap = column(texts.COMPARE_GAP_NAME, empty, "compare-gap", texts.COMPARE_GAP_TABLE)
+        return gap, column(texts.COMPARE_COST_NAME, empty, "compare-cost", texts.COMPARE_COST_TABLE)
+
+
+def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
+    """Whose results a picture shows, in a few words."""
+    own, shown = len(compared.contestants), len(layer)
+    said = [f"{own} contestant{'' if own == 1 else 's'} of yours"] * bool(own)
+    said += [f"{shown} recorded here" if own else "recorded here"] * bool(shown)
+    return ", ".join(said)
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
-    """The recorded results to show beside a race. choice: one of `CHOICES`."""
+    """The recorded results to show beside a race, or before any. choice: one of `CHOICES`."""
     if choice == NONE:
         return ()
     raced = {(one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants}
+    raced = raced or {*SHOWN_FIRST}
     return tuple(one for one in recorded.results() if choice == EVERY or (one.method, one.preset) in raced)
 
 
@@ -103,15 +122,14 @@ def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
     """The recorded results as points of the pictures. asked: the form in which forgetting is set against its cost, a
     value of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asked)
-    drawn = (outcome_of(mark, one.title, one.recall, form) for mark, one in zip(_marks(layer), layer))
-    return [replace(outcome, recorded=True) for outcome in drawn]
+    return [replace(outcome_of("", one.title, one.recall, form), recorded=True) for one in layer]
 
 
 def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
     """Every metric: the race's columns, then the layer's."""
     if not layer:
         return compared.results
-    names = [f"{mark} {one.title}, recorded, {one.seeds}" for mark, one in zip(_marks(layer), layer)]
+    names = [f"{one.title}, recorded, {one.seeds}" for one in layer]
     lines = list(lines_of([*compared.contestants, *layer]))
     return results_table(lines, [*(one.name for one in compared.contestants), *names])
 
@@ -123,10 +141,6 @@ def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> figures.Numbe
     for one in outcomes:
         if one.forget and one.holdout:
             place = "collapsed" if one.collapsed else "on the front" if one.label in front else "behind it"
-            place = "not in the contest" if one.recorded else place if one.mark else "where all began"
-            rows.append((one.label, str(one.forget), str(one.holdout), place))
+            place = "not in the contest" if one.recorded else "where all began" if one.original else place
+            rows.append((one.label, ranged(one.forget), ranged(one.holdout), place))
     return figures.Numbers(("", f"to forget, {asked}", "held out", "Pareto front"), tuple(rows), 1)
-
-
-def _marks(layer: Sequence[Recorded]) -> list[str]:
-    return [f"R{number}" for number in range(1, len(layer) + 1)]

@@ -75,7 +75,6 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
         stop = gr.Button("Stop race", min_width=110, scale=1, interactive=False, elem_id="stop-race")
         join = gr.Button("Add the run of tab 3", min_width=170, scale=1, elem_id="join-race")
     with gr.Column(elem_id="race-empty") as empty:
-        gr.Markdown(texts.COMPARE_EMPTY)
         duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
     choice, said = recorded.build()

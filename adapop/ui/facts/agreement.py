@@ -22,10 +22,11 @@ def build(session: Session) -> None:
     with gr.Accordion("Do two proxies agree?", open=False, elem_id="agreement"):
         gr.Markdown(texts.AGREEMENT_ABOUT)
         with gr.Row():
-            first = gr.Dropdown([], label="One", min_width=160)
-            second = gr.Dropdown([], label="against", min_width=160)
+            # their choices change with the set: one that was sent before must not be refused after
+            first = gr.Dropdown([], label="One", min_width=160, allow_custom_value=True)
+            second = gr.Dropdown([], label="against", min_width=160, allow_custom_value=True)
         said = gr.HTML(html.listed([texts.AGREEMENT_EMPTY]), html_template=html.LINES, elem_id="agreement-words")
-        scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", texts.AGREEMENT_TABLE)
+        scatter = chart(figures.empty(texts.AGREEMENT_EMPTY), "agreement-chart", "", texts.AGREEMENT_TABLE)
 
     def compared(*values):
         lines, figure = _compared(*values)
@@ -33,10 +34,10 @@ def build(session: Session) -> None:
 
     chosen = [session.facts, session.anchors, session.scorings, first, second]
     session.scorings.change(_choices, session.scorings, [first, second], **QUIET).then(
-        compared, chosen, [said, *scatter.both], **QUIET, concurrency_limit=1
+        compared, chosen, [said, *scatter.parts], **QUIET, concurrency_limit=1
     )
     again = [first.input, second.input, session.anchors.change, session.facts.change]
-    gr.on(again, compared, chosen, [said, *scatter.both], **LAST_STAYS)
+    gr.on(again, compared, chosen, [said, *scatter.parts], **LAST_STAYS)
 
 
 def _choices(scorings: tuple[Scoring, ...]):

@@ -58,7 +58,7 @@ class FactsScreen:
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
-        session.facts.change(self.redrawn, session.facts, [*self.strip.both, self.missing], **QUIET)
+        session.facts.change(self.redrawn, session.facts, [*self.strip.parts, self.missing], **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
         listed = [session.facts, session.anchors, session.known, self.search]
@@ -112,7 +112,7 @@ class FactsScreen:
         """Updates for a set that changed: the strip, and whether to ask about unknown scores."""
         strip = figures.popularity_strip(facts.forget) if facts is not None else figures.empty("appears with a set")
         asked = facts is not None and bool(facts.unknown_scores)
-        return {**self.strip.drawn(strip), self.missing: gr.Radio(visible=asked)}
+        return {**self.strip.drawn(strip, about_of(facts)), self.missing: gr.Radio(visible=asked)}
 
 
 def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
@@ -149,7 +149,8 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
 
 def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
     """The distribution of the scores, the search, and the table."""
-    strip = chart(figures.popularity_strip(first.forget), "strip-chart", texts.STRIP_TABLE)
+    drawn = figures.popularity_strip(first.forget)
+    strip = chart(drawn, "strip-chart", texts.STRIP_NAME, texts.STRIP_TABLE, about_of(first))
     search = gr.Textbox(
         placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
     )
@@ -165,6 +166,11 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
     )
     gr.Markdown(texts.TABLE_ABOUT)
     return strip, search, table
+
+
+def about_of(facts: FactSet | None) -> str:
+    """Which set it is, in a few words."""
+    return f"{facts.name}, {len(facts.forget):,} facts to forget" if facts is not None else ""
 
 
 def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:

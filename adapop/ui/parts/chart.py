@@ -1,4 +1,5 @@
-"""A picture on the page with its text twin: one sentence, and the numbers as a table for those who cannot see it."""
+"""A picture on the page: its finding as the title, which run it shows, and below it how to read it, with its numbers as
+a table for those who cannot see it."""
 
 from dataclasses import dataclass
 
@@ -8,40 +9,54 @@ from adapop.paths import ASSETS
 from adapop.report import figures
 from adapop.ui.parts import html
 
-TWIN = html.template("twin")
+TWIN, FINDING = html.template("twin"), html.template("finding")
 STAY_OPEN = (ASSETS / "twin.js").read_text("utf-8")
-CAPTION = "As a table"
+CAPTION = "How to read it"
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot and its text twin. words: what the picture shows, as the table's caption."""
+    """A plot, its title and its text twin. name: the title until there is a finding. words: how to read it."""
 
+    heading: gr.HTML
     plot: gr.Plot
     twin: gr.HTML
+    name: str = ""
     words: str = ""
 
     @property
-    def both(self) -> list[gr.Component]:
+    def parts(self) -> list[gr.Component]:
         """What `drawn` changes."""
-        return [self.plot, self.twin]
+        return [self.heading, self.plot, self.twin]
 
-    def drawn(self, figure: figures.Figure, numbers: figures.Numbers | None = None) -> dict:
-        """Updates that show another figure and its numbers, or those given."""
-        return {self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
+    def drawn(self, figure: figures.Figure, about: str = "", numbers: figures.Numbers | None = None) -> dict:
+        """Updates that show another figure with its finding, and its numbers or those given. about: which run it is."""
+        found = figures.finding_of(figure)
+        said = heading_of(found or self.name, about if found else "")
+        return {self.heading: said, self.plot: figure, self.twin: twin_of(numbers or figure, self.words)}
 
 
-def chart(figure: figures.Figure, elem_id: str, words: str = "") -> Chart:
-    """The plot and its twin, laid out one below the other."""
+def chart(figure: figures.Figure, elem_id: str, name: str, words: str = "", about: str = "") -> Chart:
+    """Title, plot and twin, laid out one below the other. about: which run it shows."""
+    heading = finding(figures.finding_of(figure) or name, about, f"{elem_id}-title")
     plot = gr.Plot(figure, show_label=False, elem_id=elem_id)
-    return Chart(plot, twin(figure, f"{elem_id}-twin", words), words)
+    return Chart(heading, plot, twin(figure, f"{elem_id}-twin", words), name, words)
 
 
-def column(heading: str, figure: figures.Figure, elem_id: str, words: str) -> Chart:
-    """A chart below its heading (Markdown), in a column of its own."""
+def column(name: str, figure: figures.Figure, elem_id: str, words: str) -> Chart:
+    """A chart in a column of its own."""
     with gr.Column(min_width=320):
-        gr.Markdown(heading)
-        return chart(figure, elem_id, words)
+        return chart(figure, elem_id, name, words)
+
+
+def finding(title: str, about: str = "", elem_id: str | None = None) -> gr.HTML:
+    """The title of a picture, laid out where it is called. about: which run it shows."""
+    return gr.HTML(heading_of(title, about), html_template=FINDING, elem_id=elem_id)
+
+
+def heading_of(title: str, about: str = "") -> dict:
+    """The values of `FINDING`."""
+    return html.values({"title": title, "about": about})
 
 
 def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "") -> gr.HTML:

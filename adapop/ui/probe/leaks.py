@@ -15,6 +15,8 @@ from adapop.probes.prompts import DIRECT, KINDS
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
+from adapop.report.record import described
+from adapop.report.table import percent, ranged
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
@@ -43,7 +45,7 @@ class Leaks:
     @property
     def pictures(self) -> list[gr.Component]:
         """What `show` changes."""
-        return [self.said, self.found, *self.heatmap.both, *self.intervals.both, self.table]
+        return [self.said, self.found, *self.heatmap.parts, *self.intervals.parts, self.table]
 
     def show(self, run: Run | None, group: str) -> dict:
         """Updates that show what the run's last probing found of a group of facts."""
@@ -52,12 +54,13 @@ class Leaks:
             return {self.said: html.listed([texts.LEAKS_EMPTY]), self.found: gr.Column(visible=False)}
         matrix = leak_matrix(rows)
         words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
+        about = f"{described(run.config)} · {dict(map(reversed, GROUPS))[group].lower()}"
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         return {
             self.said: html.listed(leak_lines(matrix, words, group)),
             self.found: gr.Column(visible=True),
-            **self.heatmap.drawn(figures.leak_heatmap(matrix, group)),
-            **self.intervals.drawn(figures.recall_by_kind(matrix, group)),
+            **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
+            **self.intervals.drawn(figures.recall_by_kind(matrix, group), about),
             self.table: _table(matrix, words, names, group),
         }
 
@@ -108,8 +111,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
 
 def _pictures() -> tuple[Chart, Chart, gr.Dataframe]:
     """Heat map, recall in each form with its intervals, and the table of facts."""
-    heatmap = chart(figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_TABLE)
-    intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.KIND_TABLE)
+    heatmap = chart(figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
+    intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
     gr.Markdown(texts.LEAK_FACTS)
     table = gr.Dataframe(
         EMPTY_TABLE,
@@ -135,11 +138,8 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
     if fair:
         worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
         recall = worst.unlearned.recall
-        direct = next((f"{cell.unlearned.recall.mean:.2f}" for cell in cells if cell.kind == DIRECT), "not asked")
-        lines.append(
-            f"The unlearned model answers most under “{worst.kind}”: {recall.mean:.2f} "
-            f"({recall.low:.2f} to {recall.high:.2f}, 95 % over facts), directly {direct}."
-        )
+        direct = next((percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT), "not asked")
+        lines.append(f"The unlearned model answers most under “{worst.kind}”: {ranged(recall)}, directly {direct}.")
     if blind := [cell.kind for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
     skipped = Counter()

@@ -3,23 +3,23 @@
 import gradio as gr
 
 from adapop.probes.recovery.choice import RECOVERY, cost
-from adapop.report.recovery import recovery_table
-from adapop.report.table import Table
+from adapop.report import figures
+from adapop.report.record import described
+from adapop.report.recovery import came_back, recovery_figure, recovery_table
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
+from adapop.ui.parts.chart import chart
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
-
-NOTHING = Table("", (), ())
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     """Lays the section out."""
-    gr.Markdown(f"### From inside\n{texts.RECOVERY_ABOUT}")
+    gr.Markdown("### From inside")
     with gr.Row():
         probe = gr.Radio(
             texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", min_width=320, scale=3
@@ -30,14 +30,24 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         gr.Markdown(cost_of_asking(LONG_SECONDS))
     about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
     said = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
-    table = grid("recovery-table")
+    with gr.Column(visible=False) as shown_column:
+        picture = chart(figures.empty(""), "recovery-chart", "")
+        with gr.Accordion("All numbers", open=False):
+            table = grid("recovery-table")
+    places = [said, shown_column, *picture.parts, table]
     work = StartStop(start, stop, gr.State(None))
 
     def found(run: Run | None, wanted: str) -> dict:
         result = run.recovery().get(wanted) if run else None
         if result is None:
-            return {said: html.listed(["Not tried yet."]), table: grid_of(NOTHING)}
-        return {said: html.listed([], "hidden"), table: grid_of(recovery_table(wanted, result))}
+            return {said: html.listed(["Not tried yet."]), shown_column: gr.Column(visible=False)}
+        back = came_back(result, run.facts.forget)
+        return {
+            said: html.listed([back] if back else [], "calm" if back else "hidden"),
+            shown_column: gr.Column(visible=True),
+            **picture.drawn(recovery_figure(wanted, result), described(run.config)),
+            table: grid_of(recovery_table(wanted, result)),
+        }
 
     async def recovered(name: str, wanted: str):
         run = run_to_ask(worker, name)
@@ -52,10 +62,10 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
         run = shown_run(worker, name)
         return {about: _about(run, wanted), **found(run, wanted)}
 
-    start.click(recovered, [run_id, probe], [said, table, *work.all], **QUIET)
+    start.click(recovered, [run_id, probe], [*places, *work.all], **QUIET)
     work.wire_stop()
-    tab.select(shown, [run_id, probe], [about, said, table], concurrency_limit=1, **QUIET)
-    probe.change(shown, [run_id, probe], [about, said, table], **LAST_STAYS)
+    tab.select(shown, [run_id, probe], [about, *places], concurrency_limit=1, **QUIET)
+    probe.change(shown, [run_id, probe], [about, *places], **LAST_STAYS)
 
 
 def _about(run: Run | None, wanted: str) -> str:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.facts.fact import FACT_GROUPS, Fact
+from adapop.facts.fact import FACT_GROUPS, SANDBOX, Fact
 from adapop.limits import PROMPT
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.rewordings import reworded
 from adapop.probes.verdict import verdict
+from adapop.report.record import described
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
@@ -94,16 +95,16 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         prompt = gr.Textbox(
             label="Prompt", max_length=PROMPT.value(), lines=1, scale=4, min_width=260, elem_id="prompt"
         )
-        gold = gr.Textbox(
-            label="Right answer, if you know it", max_length=PROMPT.value(), scale=2, min_width=160, elem_id="gold"
-        )
+        gold = gr.Textbox(label="Right answer", max_length=PROMPT.value(), scale=2, min_width=160, elem_id="gold")
         button = gr.Button("Ask both", variant="primary", scale=1, min_width=120, elem_id="ask", elem_classes="tall")
     if worker.is_lent:
         gr.Markdown(cost_of_asking(ASK_SECONDS))
+    limits = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="model-limits")
     answers = gr.HTML(NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
 
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, run_id, tab)
+    gr.on([tab.select, run_id.change], lambda name: limits_of(shown_run(worker, name)), run_id, limits, **EACH)
 
     asked, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
     gr.on(events, partial(ask_both, worker), asked, answers, api_visibility="private")
@@ -165,18 +166,24 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
         PROMPT.check(max(len(text), len(right)))
         await over(asked := worker.ask(run, [text], [right]))
         (result,) = asked.result()
-    return answers_of(result)
+    return answers_of(result, described(run.config))
 
 
-def answers_of(result: Asked) -> dict:
-    """What both models said, as values of the answer cards."""
+def limits_of(run: Run | None) -> dict:
+    """What the sandbox model can be asked, as values of `LINES`; hidden for a real model."""
+    toy = run is not None and run.config.model == SANDBOX
+    return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
+
+
+def answers_of(result: Asked, about: str = "") -> dict:
+    """What both models said, as values of the answer cards. about: which run unlearned."""
     right = result.gold
     word, kind = verdict(result) if right else ("", "")
     sides = [
         _side("Original", "●", result.original, right, "", ""),
         _side("Unlearned", "◆", result.unlearned, right, word, kind),
     ]
-    return html.values({"original": True, "sides": sides, "sent": result.sent})
+    return html.values({"original": True, "sides": sides, "sent": result.sent, "about": about})
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
@@ -206,7 +213,7 @@ def _side(name: str, mark: str, answer, right: str, word: str, kind: str) -> dic
 
 
 def _percent(p: float) -> str:
-    return f"{p:.1%}" if p >= 0.001 else "< 0.1%"
+    return f"{100 * p:.1f} %" if p >= 0.001 else "< 0.1 %"
 
 
 def _label(fact: Fact) -> str:

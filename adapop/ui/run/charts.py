@@ -1,31 +1,36 @@
 """The live pictures of the Run screen: how they are laid out, and what fills them from a run's events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import gradio as gr
 import pandas as pd
 
 from adapop.config.presets import make_config
 from adapop.report import figures
+from adapop.report.record import described
 from adapop.runs.run import Run
 from adapop.training.events import EpochDone, Event, Measured, RunStarted, StepDone
 from adapop.ui import texts
-from adapop.ui.parts.chart import Chart, column, twin, twin_of
+from adapop.ui.parts.chart import Chart, chart, finding, heading_of, twin, twin_of
 
 # points without a value: the chart learns its lines from the first frame it gets
 LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
+Placed = TypeVar("Placed")
 OF_AN_EPOCH = (EpochDone, Measured)
 
 
 @dataclass(frozen=True)
 class RunCharts:
     """The live pictures. losses: the only one that changes at every step; a `LinePlot` keeps its place in the page,
-    where a plotly figure would be put in anew."""
+    where a plotly figure would be put in anew. held: around the controller's picture, which not every method has."""
 
+    losses_title: gr.HTML
     losses: gr.LinePlot
     losses_twin: gr.HTML
+    held: gr.Column
     controller: Chart
     recall: Chart
     outcome: Chart
@@ -34,7 +39,8 @@ class RunCharts:
     def all(self) -> list[gr.Component]:
         """What `drawn` changes."""
         pictures = (self.controller, self.recall, self.outcome)
-        return [self.losses, self.losses_twin, *(part for picture in pictures for part in picture.both)]
+        own = [self.losses_title, self.losses, self.losses_twin, self.held]
+        return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
         """Updates that show a run, or what the charts begin with if there is none; the charts of an epoch only when
@@ -51,25 +57,26 @@ class RunCharts:
         return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
 
 
-def build() -> RunCharts:
-    """Lays the charts out."""
-    with gr.Row(elem_id="charts"):
-        heading = f"### The controller\n{texts.CONTROLLER_ABOUT}"
-        waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
-        controller = column(heading, waiting, "controller-chart", texts.CONTROLLER_TABLE)
+def build(between: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
+    """Lays the charts out: what is left of the facts first, then what `between` lays out, what it cost, and folded
+    below how the training went. Returns the charts, and what `between` made."""
+    with gr.Column(elem_id="charts"):
+        recall = chart(figures.empty(texts.CHART_EMPTY, 360), "recall-chart", texts.RECALL_NAME, texts.RECALL_TABLE)
+        placed = between()
+        empty = figures.empty(texts.OUTCOME_EMPTY, 360)
+        outcome = chart(empty, "outcome-chart", texts.OUTCOME_NAME, texts.OUTCOME_TABLE)
+    with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
+        with gr.Column(min_width=320) as held:
+            waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
+            controller = chart(waiting, "controller-chart", texts.CONTROLLER_NAME, texts.CONTROLLER_TABLE)
         with gr.Column(min_width=320):
-            gr.Markdown(f"### Loss by popularity\n{texts.LOSS_ABOUT}")
+            losses_title = finding(texts.LOSS_NAME)
             axes = dict(x="epoch", y="nats", x_title="epoch", y_title="loss of the answer, nats")
             lines = dict(color="facts", color_map=figures.LOSS_COLOR, height=figures.CONTROLLER_PIXELS)
             ranges = dict(x_lim=[0, 5], y_lim=[0, None])
             losses = gr.LinePlot(LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart")
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
-    with gr.Row():
-        heading = f"### What it can still answer\n{texts.RECALL_ABOUT}"
-        recall = column(heading, figures.empty(texts.CHART_EMPTY), "recall-chart", texts.RECALL_TABLE)
-        heading = f"### Before and after\n{texts.OUTCOME_ABOUT}"
-        outcome = column(heading, figures.empty(texts.OUTCOME_EMPTY), "outcome-chart", texts.OUTCOME_TABLE)
-    return RunCharts(losses, losses_twin, controller, recall, outcome)
+    return RunCharts(losses_title, losses, losses_twin, held, controller, recall, outcome), placed
 
 
 @lru_cache(maxsize=32)
@@ -82,9 +89,15 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     full = [event for event in measured if event.full]
     waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
     controller = figures.controller_chart(epochs, run.config) if epochs else waiting
-    recall = figures.recall_chart(measured, run.config.epochs) if measured else figures.empty(texts.CHART_EMPTY)
-    outcome = figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(texts.OUTCOME_EMPTY)
-    return {**charts.controller.drawn(controller), **charts.recall.drawn(recall), **charts.outcome.drawn(outcome)}
+    recall = figures.recall_chart(measured, run.config.epochs) if measured else figures.empty(texts.CHART_EMPTY, 360)
+    outcome = figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(texts.OUTCOME_EMPTY, 360)
+    drawn = (charts.controller, controller), (charts.recall, recall), (charts.outcome, outcome)
+    about = described(run.config) if run else ""
+    changes = {part: value for chart, figure in drawn for part, value in chart.drawn(figure, about).items()}
+    steps = [event for event in events if isinstance(event, StepDone)]
+    said = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
+    changes[charts.losses_title] = heading_of(said or texts.LOSS_NAME, about if said else "")
+    return changes | {charts.held: gr.Column(visible=run is None or run.config.controller != "fixed")}
 
 
 def _steps_per_epoch(events: Sequence[Event]) -> int:

@@ -33,7 +33,7 @@ class RunField:
 
 def build() -> RunField:
     """Lays the picture out."""
-    gr.Markdown(f"### Fact by fact\n{texts.FIELD_ABOUT}")
+    gr.Markdown(texts.FIELD_ABOUT)
     script = field.script(*field.FIELD, "run-field")
     template = '<div class="run-field"></div>'  # no text goes through the template: the script puts it in as text
     return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))

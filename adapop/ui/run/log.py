@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from adapop.config.run import RunConfig
+from adapop.report.table import percent
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
 
@@ -50,5 +51,5 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
 
 def _recall(event: Measured) -> str:
     direct = {row["tier"]: row["recall"] for row in event.rows if row["form"] == "direct"}
-    tiers = ", ".join(f"{tier} {value:.2f}" for tier, value in direct.items() if tier != "all")
-    return f"Epoch {event.epoch}: recall of the facts to forget: {tiers or format(direct['all'], '.2f')}."
+    tiers = ", ".join(f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all")
+    return f"Epoch {event.epoch}: of the facts to forget it still answers {tiers or percent(direct['all'])}."

@@ -13,6 +13,7 @@ from adapop.errors import AdaPopError, RunError
 from adapop.facts.fact import FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.calibration import anchored
+from adapop.report.record import described
 from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
 from adapop.service.leases import cost_of_run
@@ -59,10 +60,13 @@ class Follower:
 
 @dataclass(frozen=True)
 class RunScreen:
-    """The components that show the page's run, and its settings."""
+    """The components that show the page's run, and its settings. watched: says whose run it is where it is not the
+    visitor's own; form: settings and Start, which then are not there."""
 
     follower: Follower
     settings: run_settings.RunSettings
+    watched: gr.HTML
+    form: gr.Column
     start: gr.Button
     resume: gr.Button
     link: gr.Button
@@ -74,7 +78,8 @@ class RunScreen:
     def shown(self) -> list[gr.Component]:
         """What `show` may change."""
         above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
-        return [*above, self.start, self.resume, self.link, *self.charts.all, self.field.picture, self.log]
+        controls = [self.watched, self.form, self.start, self.resume, self.link]
+        return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
     def show(
         self, worker: Worker, name: str | None, seen: tuple[str | None, int] = UNSEEN, readiness: str = "ready"
@@ -82,6 +87,7 @@ class RunScreen:
         """Updates for what is new of a run. seen: see `Follower`."""
         now, run, events = seen_of(worker, name, readiness)
         owned, last_seen = may_control(worker, name), seen[1] if seen[0] == name else -1
+        watching = run is not None and not owned
         if run is not None and owned:
             worker.heard_of(run)
         follower = self.follower
@@ -91,6 +97,8 @@ class RunScreen:
             follower.strip: strip_of(now),
             follower.stop: gr.Button(interactive=now.can_stop and owned),
             follower.timer: gr.Timer(active=run is not None and now.ticking),
+            self.watched: banner_of(run if watching else None),
+            self.form: gr.Column(visible=not watching),
             self.start: gr.Button(interactive=now.can_start),
             self.resume: gr.Button(visible=now.can_resume and owned),
             self.link: gr.Button(visible=run is not None),
@@ -108,21 +116,21 @@ class RunScreen:
 
 def build(worker: Worker, session: Session, missing: gr.Radio, follower: Follower) -> RunScreen:
     """Lays the screen out inside the current tab and wires it."""
-    gr.Markdown(texts.RUN_ABOUT)
-    settings = run_settings.build()
-    altered = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="altered")
-    plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="preflight")
+    watched = gr.HTML(banner_of(None), html_template=html.LINES, elem_id="watched")
+    with gr.Column(elem_id="run-form") as form:
+        gr.Markdown(texts.RUN_ABOUT)
+        settings = run_settings.build()
+        altered = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="altered")
+        plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="preflight")
+        start = gr.Button("Start", variant="primary", elem_id="start")
     with gr.Row():
-        start = gr.Button("Start", variant="primary", elem_id="start", scale=4)
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
-        link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1)
+        link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1, size="sm")
         address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
-    pictures = charts.build()
-    facts = field.build()
-    gr.Markdown("### What happened")
+    pictures, facts = charts.build(field.build)
     log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
 
-    screen = RunScreen(follower, settings, start, resume, link, pictures, facts, log)
+    screen = RunScreen(follower, settings, watched, form, start, resume, link, pictures, facts, log)
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
 
     chosen = [session.facts, missing, session.anchors, *settings.all]
@@ -223,6 +231,12 @@ def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, 
     elsewhere = wait is None and not (events and isinstance(events[-1], RunDone)) and run.locked
     seen = RunSeen(tuple(events), run.stop_requested, ahead, seconds, run.last_epoch, elsewhere, at_least)
     return view(seen, readiness), run, events
+
+
+def banner_of(run: Run | None) -> dict:
+    """Whose run is watched, as values of `LINES`; hidden for one's own."""
+    said = [] if run is None else [f"You are watching {described(run.config)}."]
+    return html.listed(said, "calm" if said else "hidden")
 
 
 def strip_of(now: RunView) -> dict:

@@ -51,7 +51,7 @@ def build() -> RunSettings:
     with gr.Row():
         model = gr.Dropdown(models, value=SANDBOX, label="Model", allow_custom_value=own, elem_id="model", **offer)
         method = gr.Dropdown(methods, value=start.method, label="Method", info=does, elem_id="method", **wide)
-        narrow = dict(min_width=200, scale=3, info=texts.PRESET_ABOUT)
+        narrow = dict(min_width=200, scale=3)
         preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", **narrow)
     with gr.Row():
         rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=2)

@@ -1,0 +1,37 @@
+"""What a screen says before anybody does anything: few words, and nothing wider than a phone."""
+
+import pytest
+
+from browsing import open_tab
+
+pytestmark = pytest.mark.slow
+
+MOST_WORDS = 120
+SCREENS = {
+    "Facts": "#strip-chart .plotly",
+    "Pressure": "#relative-push .plotly",
+    "Run": "#preflight li",
+    "Probe": "#ask",
+    "Compare": "#compare-cost .plotly",
+}
+# words that can be seen, without those of tables and of axes
+WORDS = """() => {
+  const panel = [...document.querySelectorAll('[role=tabpanel]')].find((one) => one.offsetParent);
+  const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT), said = [];
+  for (let node; (node = walker.nextNode()); ) {
+    const at = node.parentElement;
+    const left = at.closest('table, svg, style, .grid, #fact-table');
+    if (left || !at.checkVisibility({ visibilityProperty: true })) continue;
+    said.push(...node.textContent.split(/\\s+/).filter((word) => /\\p{L}|\\p{N}/u.test(word)));
+  }
+  return said;
+}"""
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_says_little_before_anybody_does_anything(page, name):
+    open_tab(page, name)
+    page.locator(SCREENS[name]).first.wait_for()
+    said = page.evaluate(WORDS)
+    assert len(said) > 15, "the counter sees nothing"
+    assert len(said) <= MOST_WORDS, " ".join(said)

@@ -1,0 +1,86 @@
+"""Titles are findings: they follow the numbers, and claim no difference that chance may have made."""
+
+from itertools import pairwise
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.probes.intervals import wilson
+from adapop.report import figures
+from adapop.report.figures import look, titles
+from adapop.report.record import described
+from adapop.report.recovery import came_back, recovery_figure, recovery_sentence
+from adapop.training.events import Measured
+from run_events import STEPS, epoch
+
+
+def share(mean, facts=96):
+    return wilson(mean, facts)
+
+
+@pytest.mark.parametrize(
+    ("popular", "rare", "facts", "said"),
+    [
+        (0.82, 0.24, 96, "Popular facts survive: 82 % against 24 %"),
+        (0.24, 0.82, 96, "Popular facts go first: 24 % against 82 %"),
+        (0.50, 0.38, 8, "fade alike: 50 % against 38 %, within the margin of chance"),
+        (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
+    ],
+)
+def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
+    assert said in titles.survival(share(popular, facts), share(rare, facts), None)
+    assert titles.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
+
+
+def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
+    def measured(number, rare, popular):
+        tiers = {"rare": rare, "popular": popular, "all": (rare + popular) / 2}
+        rows = [{"group": "forget", "tier": tier, "form": "direct", "recall": value, "facts": 96}
+                for tier, value in tiers.items()]  # fmt: skip
+        return Measured(run="r", epoch=number, rows=tuple(rows))
+
+    figure = figures.recall_chart([measured(0, 1.0, 1.0), measured(1, 0.25, 0.75)], 5)
+    assert figures.finding_of(figure).replace("\u00a0", " ") == "Popular facts survive: 75 % against 25 % of the rare"
+    assert figures.finding_of(figures.recall_chart([measured(0, 1.0, 1.0)], 5)) == "Before training"
+    assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
+    assert figure.layout.showlegend is False
+
+
+def test_the_controller_s_title_counts_the_epochs_above_the_tolerance():
+    rows = [epoch(0, 0.0, 0.0), epoch(1, 0.05, 0.0), epoch(2, 0.5, 0.04)]
+    said = figures.finding_of(figures.controller_chart(rows, make_config()))
+    assert said == "Kept facts suffered beyond the tolerance once in 2 epochs, and the controller held them tighter"
+    assert "rested" in figures.finding_of(figures.controller_chart(rows[:2], make_config()))
+
+
+def test_the_losses_title_goes_from_the_first_epoch_to_the_last():
+    assert "rare answers" in figures.loss_finding(STEPS, 4)
+    assert titles.losses({"rare": 0.5}, {"popular": 1.0}) == "", "no tier was seen in both"
+
+
+def test_labels_at_one_side_do_not_cover_each_other():
+    for places in ([1.0] * 6, [0.0] * 3, [0.2, 0.21, 0.9]):
+        moved = look.apart(places, 0.06, 0.0, 1.0)
+        assert all(b - a > 0.055 for a, b in pairwise(moved))
+        assert min(moved) >= -0.01 and max(moved) <= 1.01
+
+
+def test_a_run_is_named_by_method_epochs_rate_and_seed():
+    assert described(make_config("wga", epochs=6, seed=5)) == "WGA, 6 epochs, rate 0.002, seed 5"
+
+
+def row(before, after, control, facts=96):
+    return {"tier": "all", "form": "direct", "facts": facts, "before": before, "after": after, "control": control}
+
+
+def test_relearning_in_one_sentence_with_its_control(tiny):
+    hidden = {"rows": [row(0.22, 0.46, 0.21)], "returned": [tiny.forget[0].id]}
+    assert recovery_sentence("relearn", hidden) == (
+        "22 % → 46 % after relearning, 21 % in the control: hidden, not erased."
+    )
+    few = {"rows": [row(0.22, 0.36, 0.21, facts=8)], "returned": []}
+    assert recovery_sentence("relearn", few).endswith("no more than chance may find.")
+    assert came_back(hidden, tiny.forget) == f"Came back: {tiny.forget[0].title}."
+    assert came_back(few, tiny.forget) == "No single fact came back."
+    drawn = {trace.name: list(trace.x) for trace in recovery_figure("relearn", hidden).data}
+    assert drawn == {"before": [0.22], "relearnt": [0.46], "control": [0.21]}

@@ -1,0 +1,92 @@
+"""Every colour of the style sheet can be seen on what it stands on, light and dark (WCAG 2.2: 4.5 : 1 for text, 3 : 1
+for marks)."""
+
+import re
+
+import pytest
+
+from adapop.paths import ASSETS
+from adapop.report.figures import look
+from adapop.ui.page import THEME
+
+GROUNDS = ("body-background-fill", "background-fill-secondary", "block-background-fill")
+TEXT = (
+    "body-text-color", "body-text-color-subdued", "block-title-text-color", "block-label-text-color",
+    "block-info-text-color", "link-text-color", "alarm-text", "kept-text", "unlearned-text",
+)  # fmt: skip
+MARKS = ("tier-rare", "tier-middle", "tier-popular", "original", "unlearned", "alarm", "kept", "accent")
+STYLE = (ASSETS / "style.css").read_text(encoding="utf-8")
+
+
+def variables(*blocks: str) -> dict[str, str]:
+    """The variables of blocks of CSS, a later one over an earlier."""
+    return dict(pair for block in blocks for pair in re.findall(r"--([\w-]+):\s*([^;]+);", block))
+
+
+def block_of(css: str, selector: str) -> str:
+    return re.search(rf"^\s*{re.escape(selector)}\s*{{([^}}]*)}}", css, re.MULTILINE)[1]
+
+
+THEME_CSS = THEME._get_theme_css()
+LIGHT = (block_of(THEME_CSS, ":root"), block_of(STYLE, ".gradio-container"))
+DARK = (LIGHT[0], block_of(THEME_CSS, ":root.dark, :root .dark"), LIGHT[1], block_of(STYLE, ".dark .gradio-container"))
+
+
+def resolved(found: dict[str, str], name: str) -> str:
+    """A variable's colour. One that the theme makes of another is made where the theme stands: what our sheet says of
+    that other does not change it."""
+    ours, theme = variables(STYLE), found
+    value = theme[name].strip()
+    while value.startswith("var("):
+        assert value[6:-1] not in ours, f"{name} keeps the theme's {value[6:-1]}: set it, too"
+        value = theme[value[6:-1]].strip()
+    return {"white": "#ffffff", "black": "#000000"}.get(value, value)
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def ratio(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("names", "wanted"), [(TEXT, 4.5), (MARKS, 3.0)], ids=["text", "marks"])
+def test_what_is_to_be_seen_can_be_seen(scheme, names, wanted):
+    found = variables(*scheme)
+    ratios = {
+        (name, ground): ratio(resolved(found, name), resolved(found, ground)) for name in names for ground in GROUNDS
+    }
+    assert {pair: round(value, 2) for pair, value in ratios.items() if value < wanted} == {}
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_words_in_a_field_and_on_the_button_can_be_read(scheme):
+    found = variables(*scheme)
+    for text, ground in (("input-placeholder-color", "input-background-fill"),
+                         ("button-primary-text-color", "button-primary-background-fill")):  # fmt: skip
+        assert ratio(resolved(found, text), resolved(found, ground)) >= 4.5, text
+
+
+def test_a_ratio_is_what_the_standard_says():
+    assert ratio("#000000", "#ffffff") == pytest.approx(21)
+    assert ratio("#94a3b8", "#ffffff") == pytest.approx(2.56, abs=0.01), "the grey that the page had"
+
+
+def test_tiers_are_one_hue_of_three_lightnesses_and_the_pictures_have_the_page_s():
+    light, dark = variables(*LIGHT), variables(*DARK)
+    for tier in look.TIER_COLOR:
+        assert (look.TIER_COLOR[tier], look.TIER_ON_DARK[tier]) == (light[f"tier-{tier}"], dark[f"tier-{tier}"])
+    for colors in (look.TIER_COLOR, look.TIER_ON_DARK):
+        rare, middle, popular = colors.values()
+        assert min(ratio(rare, middle), ratio(middle, popular)) > 1.5
+    drawn = {
+        "rgb({}, {}, {})".format(*(int(color[at : at + 2], 16) for at in (1, 3, 5)))
+        for color in look.TIER_COLOR.values()
+    }
+    for sheet in (STYLE, (ASSETS / "report" / "style.css").read_text(encoding="utf-8")):
+        assert all(f"{way}: {color}" in sheet for color in drawn for way in ("fill", "stroke"))

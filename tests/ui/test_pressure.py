@@ -1,0 +1,38 @@
+"""The Pressure screen in words, and what becomes of anchors that fix no curve."""
+
+import gradio as gr
+import pytest
+
+from adapop.facts.world import sandbox_facts
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.ui import pressure
+
+PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [((100, None, 3000, 0.1), "empty"), ((100, 1.5, 100, 0.1), "anchor"), ((100, 1.2, 3000, 0.2), "")],
+)
+def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
+    said = []
+    monkeypatch.setattr(gr, "Warning", said.append)
+    kept, boxes = pressure._mapped(*values), pressure._put_back(PAPER, *values)
+    if why:
+        assert kept == gr.skip()
+        assert boxes == [*RARE_ANCHOR, *POPULAR_ANCHOR]
+        assert why in said[0]
+    else:
+        assert (kept, boxes, said) == ((values[:2], values[2:]), gr.skip(), [])
+
+
+def test_the_words_speak_of_the_dots_that_are_drawn():
+    facts = sandbox_facts()
+    for lie in ("swapped", "shuffled", "noisy"):
+        shown = pressure.pictures(facts, what_if=lie)
+        drawn = [float(row[2]) for row in shown["table"].rows]
+        if max(drawn) > 1.5 * min(drawn):
+            assert "one fixed β" not in shown["words"], lie
+    assert "times" not in pressure.pictures(facts, what_if="wga")["words"]
+    ascent = pressure.pictures(facts, what_if="ga")["words"]
+    assert "p = 0.00" not in ascent and "1 times" not in ascent

@@ -83,7 +83,7 @@ def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, famil
     report = tmp_path / "report.html"
     called(capsys, "report", run.id, "--out", report)
     page = report.read_text(encoding="utf-8")
-    assert "What came of it." in page and "<end_of_turn>" not in page  # user text is never HTML
+    assert "In detail" in page and "<end_of_turn>" not in page  # user text is never HTML
 
 
 def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, capsys, monkeypatch):

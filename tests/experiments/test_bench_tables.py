@@ -244,8 +244,7 @@ def test_difference_figure_is_read_by_arm():
 
 def test_tier_and_cost_figures_show_every_arm():
     assert "A AdaPop" in "".join(pictures.tiers(SEEN).layout.yaxis.ticktext).replace("<br>", " ")
-    marks = [label for trace in pictures.cost(SEEN).data if trace.text for label in trace.text]
-    assert sorted(marks) == ["<b>A</b>", "<b>B</b>"]
+    assert sorted(label.text for label in pictures.cost(SEEN).layout.annotations) == ["AdaPop", "WGA"]
 
 
 def test_figures_escape_names_and_bear_empty_data():

@@ -32,6 +32,7 @@ def moves(page) -> None:
     page.wait_for_function(f"before => {PICTURE} !== before", arg=before)
 
 
+@pytest.mark.slow
 def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(told):
     page = told
     assert page.evaluate("document.activeElement === document.body")

@@ -59,6 +59,7 @@ def test_the_line_of_a_step_says_what_is_left():
     assert step_text(step, 16, Left(200, "steps")).endswith("forget nll 1.00  about 3 min of training left")
 
 
+@pytest.mark.slow
 def test_a_terminal_is_told_what_is_left_from_the_third_step_on(small_file, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     options = ["--preset", "stress", "--epochs", "5", "--out", str(tmp_path)]

@@ -80,6 +80,7 @@ def test_slices_equal_the_uninterrupted_run_bit_for_bit_and_can_be_probed(tiny, 
     assert other.probes() == rows
 
 
+@pytest.mark.slow
 def test_a_stop_between_slices_is_heard_and_the_run_goes_on_later(tiny, tmp_path, lent_model):
     def stopping(work, seconds):
         def called(folder, *args):

@@ -118,7 +118,7 @@ def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, metho
     assert len(rows) == passes and max(rows) == (BATCH if method == "npo-sam" else 2 * BATCH)
 
 
-@pytest.mark.parametrize("method", quickly(METHODS))
+@pytest.mark.parametrize("method", quickly(METHODS, ["adapop"]))
 def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monkeypatch):
     """A system prompt is what rows share. float32 norms inside the model are why this is not as exact as the others."""
     lines = []

@@ -120,6 +120,7 @@ def test_megabytes_count_before_they_are_read(address, monkeypatch):
     assert codes.count(429) == 15 - int(SENT.public / 0.4)
 
 
+@pytest.mark.slow
 def test_only_a_known_proxy_says_who_sends(worker, monkeypatch):
     """Of what comes from elsewhere the sender is where the connection comes from."""
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")

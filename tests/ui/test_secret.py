@@ -86,6 +86,7 @@ def test_a_runs_folder_that_cannot_be_used_is_named(tmp_path):
         browser_secret(tmp_path / "runs")
 
 
+@pytest.mark.slow
 @posix
 def test_the_app_says_so_instead_of_a_traceback(tmp_path):
     (tmp_path / "runs").write_text("a file", encoding="utf-8")

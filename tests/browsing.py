@@ -116,7 +116,7 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     yield page
     if not page.is_closed():
         assert page.evaluate("window.hacked") is None
-    assert errors == []
+    assert errors == [], errors
     assert outside == []
     context.close()
 

@@ -52,6 +52,7 @@ def test_a_fact_is_sought_from_inside(probed):
     page.get_by_label("Looking through the layers").click()
     page.get_by_text("prompts read").wait_for()
     page.click("#recover")
+    page.get_by_role("button", name="All numbers").click()
     says(page, "#recovery-table", "4, all", "rank")
     page.reload()
     state_is(page, "done")

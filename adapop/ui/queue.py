@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from gradio import Blocks
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
-from gradio.server_messages import EstimationMessage, EventMessage
+from gradio.server_messages import EventMessage
 from gradio.state_holder import SessionState
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -126,8 +126,6 @@ class FairQueue(Queue):
         messages = self.pending_messages_per_session.get(event.session_hash)
         if messages is None:
             return  # nobody collected what came before
-        if not messages.empty() and isinstance(event_message, EstimationMessage):
-            return  # one more a second, for who does not even read the last
         if messages.empty():
             self._read[event.session_hash] = time.monotonic()
         super().send_message(event, event_message)

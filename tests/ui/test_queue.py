@@ -166,18 +166,6 @@ def test_answers_that_nobody_collects_are_counted_and_dropped(app, monkeypatch):
     assert post(url, STATED, "x").status_code == 200
 
 
-def test_who_reads_nothing_is_not_told_again_and_again_how_long_it_takes(app, done, monkeypatch):
-    """Each event that waits is told its place every second: unread, those alone would fill everybody's memory."""
-    url, queue = app
-    monkeypatch.setenv(AT_WORK.name, "1")
-    for number in range(4):
-        assert post(url, SLOW, "x", session=f"ada{number}").status_code == 200
-    waiting = [queue.pending_messages_per_session[f"ada{number}"] for number in range(4)]
-    time.sleep(2.5)
-    assert max(messages.qsize() for messages in waiting) <= 2
-    done.go_on.set()
-
-
 def test_one_with_too_much_does_not_fill_the_place_of_all(monkeypatch):
     monkeypatch.setenv(UNREAD.name, "10")
     queue_of_events._check(UNREAD, Counter({"ada": 1_000, "bob": 1}), "bob", 8)

@@ -126,7 +126,7 @@ class Worker:
 
     def heard_of(self, run: Run) -> None:
         """Notes that the owner of a run has just asked for something: see `Leases.hear_of`."""
-        if self.ahead_of(run) is not None:
+        if self._needs_lease(run) and self.ahead_of(run) is not None:
             self._leases.hear_of(run)
 
     def ahead_of(self, run: Run) -> int | None:
@@ -236,7 +236,8 @@ class Worker:
     def _enqueued(self, run: Run) -> None:
         with self._lock:
             self._waiting[run.id] = self.ledger.who()
-        self._leases.hear_of(run)
+        if self._needs_lease(run):
+            self._leases.hear_of(run)
         self._line.run(self._work, run).add_done_callback(_log_failure)
 
     def _work(self, run: Run) -> None:

@@ -82,7 +82,8 @@ class Trainer:
             fused=model.device.type == "cuda" or None,  # on the CPU torch's own choice, whose rounding is recorded
         )
         self.retained: list[tuple[float, int]] | None = None
-        """`Scored.confidence` of the retain set, as its loss was last taken; None where it is not: `retain_signal`."""
+        """`Scored.confidence` of the retain set, as its loss was last taken; None where no frame wants it, or the loss
+        is not taken: `retain_signal`."""
         self.drift: Drift | None = state.drift if state else None
         self.ema = state.ema if state else None
         if state:
@@ -141,8 +142,9 @@ class Trainer:
                 "The loss over the retain set is not finite: the model is destroyed.",
                 "The adapter of the last saved epoch is kept. Lower the learning rate.",
             )
-        found = dict(chain.from_iterable(each for _, each in parts))
-        self.retained = [found[row.fact] for row in self.retain]
+        if self.config.frames:
+            found = dict(chain.from_iterable(each for _, each in parts))
+            self.retained = [found[row.fact] for row in self.retain]
         return total / sum(len(row.answer) for row in rows)
 
     def _total_nll(self, rows: Sequence[Row]) -> tuple[float, list[tuple[int, tuple[float, int]]]]:
@@ -153,8 +155,9 @@ class Trainer:
 
     def _nll_sum(self, rows: Sequence[Row]) -> tuple[Tensor, list[tuple[float, int]]]:
         batch = self.model.batch(rows)
-        scored = self.model.score(batch, logits=True)
-        return scored.nll.sum(), scored.confidence(batch)
+        wanted = self.config.frames > 0
+        scored = self.model.score(batch, logits=wanted)
+        return scored.nll.sum(), scored.confidence(batch) if wanted else []
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""

@@ -60,7 +60,7 @@ def test_the_losses_title_goes_from_the_first_epoch_to_the_last():
 
 def test_labels_at_one_side_do_not_cover_each_other():
     for places in ([1.0] * 6, [0.0] * 3, [0.2, 0.21, 0.9]):
-        moved = look.apart(places, 0.06, 0.0, 1.0)
+        moved = look.spaced(places, 0.06, 0.0, 1.0)
         assert all(b - a > 0.055 for a, b in pairwise(moved))
         assert min(moved) >= -0.01 and max(moved) <= 1.01
 

@@ -52,7 +52,7 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
     """
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     heights = sorted(height for height, _ in ends)
-    heights = apart(heights, LABEL_PIXELS * span / drawn, 0.0, max([span * 0.9, *heights]))
+    heights = spaced(heights, LABEL_PIXELS * span / drawn, 0.0, max([span * 0.9, *heights]))
     for height, (_, name) in zip(heights, sorted(ends)):
         beside = dict(xanchor="left", yanchor="middle", xshift=8, font_size=12)
         figure.add_annotation(x=at, y=height, text=escape(name), showarrow=False, **beside, **place)
@@ -60,14 +60,14 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
     """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and name of each."""
-    for x, (_, name) in zip(apart([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
+    for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
         words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
         figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
     if not row:
         figure.layout.yaxis.range = [figure.layout.yaxis.range[0], -0.9]
 
 
-def apart(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
+def spaced(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
     """Ascending places, moved within low and high so that none is nearer to the next than about `room`."""
     moved = list(places)
     for _ in range(ROUNDS):

@@ -1,9 +1,10 @@
 // The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
-// 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
+// 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py. shares:
+// whether the tiers' means are said, where no other percentage of theirs stands beside.
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 46 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
-function makeField(host, facts, motion, { name, per = 1, across = "popularity", asked = "", onpin = () => {} }) {
+function makeField(host, facts, motion, { name, asked = "", shares = true, onpin = () => {} }) {
   const count = facts.score.length, many = count > 2000, radius = many ? 1.6 : count > 600 ? 3 : 4.2;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
   const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
@@ -13,7 +14,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
   let epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {};
 
-  const across_ = (score) => MARGIN.left + ((width - MARGIN.left - MARGIN.right) * Math.log(score / low)) / Math.log(high / low);
+  const across = (score) => MARGIN.left + ((width - MARGIN.left - MARGIN.right) * Math.log(score / low)) / Math.log(high / low);
   const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
   // the same shift for a fact at every visit, so that a dot stays where it was
   const shift = (fact) => 1 + JITTER * (2 * ((Math.imul(fact + 1, 2654435761) >>> 0) / 4294967296) - 1);
@@ -27,7 +28,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
     canvas.height = height * ratio;
     canvas.style.height = `${height}px`;
     canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
-    xs = facts.score.map((score, fact) => (score === null ? MARGIN.left - 14 : across_(Math.max(score, low) * shift(fact))));
+    xs = facts.score.map((score, fact) => (score === null ? MARGIN.left - 14 : across(Math.max(score, low) * shift(fact))));
     paint();
   }
 
@@ -78,10 +79,10 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
       pen.fillText(percent(p), MARGIN.left - 8, up(p) + 4);
     }
     pen.textAlign = "center";
-    for (let power = 10 ** Math.floor(Math.log10(low * per)); power <= high * per; power *= 10)
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
       for (const times of [1, 3])
-        if (power * times > low * per && power * times < high * per) pen.fillText((power * times).toLocaleString("en-US"), across_((power * times) / per), height - 26);
-    pen.fillText(`${across} →`, MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
+        if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 26);
+    pen.fillText("popularity →", MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
     pen.textAlign = "left";
     pen.fillText(`↑ how sure of the right answer${asked}`, 4, 14);
   }
@@ -91,7 +92,7 @@ function makeField(host, facts, motion, { name, per = 1, across = "popularity", 
     for (let fact = 0; fact < count; fact++)
       if (facts.tier[fact] === tier) (sum += ys[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
     if (!members) return;
-    const y = sum / members, share = (up(0) - y) / (up(0) - up(1)), words = `${tier} ${percent(share)}`;
+    const y = sum / members, share = (up(0) - y) / (up(0) - up(1)), words = shares ? `${tier} ${percent(share)}` : tier;
     pen.strokeStyle = ink.text;
     pen.lineWidth = 2.5;
     pen.beginPath();

@@ -41,6 +41,12 @@ function said(motion, epoch, fact) {
   return [motion.said[frame]?.[fact] ?? "", motion.epoch[frame]];
 }
 
+// how sure the model is of a tier's facts on average, 0 to 1
+function meanOf(facts, motion, epoch, tier) {
+  const found = facts.tier.map((each, fact) => (each === tier ? probability(motion, epoch, fact) : null)).filter((p) => p !== null);
+  return found.reduce((a, b) => a + b, 0) / found.length;
+}
+
 const isRight = (reply, answer) => reply.toLowerCase().includes(answer.toLowerCase());
 const moment = (epoch) => (epoch === 0 ? "before" : `after epoch ${Number(epoch.toFixed(1))}`);
 

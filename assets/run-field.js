@@ -1,7 +1,9 @@
-// The field of the page's run. While the run goes its scrubber follows the newest frame, until the visitor goes back.
-// props.value: see adapop/ui/run/field.py. A new value may draw the template anew, so the picture is put in again.
-const picture = el("div");
-let shown = null;
+// The field of the page's run, and all else that shows one moment of it, under one scrubber. While the run goes it follows the
+// newest frame, until the visitor goes back. props.value: see adapop/ui/run/field.py. A new value may draw the template anew,
+// so the picture is put in again. Moment and pinned fact stand in the address, and are taken from it once.
+const picture = el("div"), recall = document.getElementById("recall-chart");
+const given = new URL(location.href).searchParams, from = given.get("tab") === "run" || given.has("run") ? given : new URLSearchParams();
+let shown = null, pinned = -1, restored = false;
 
 function build() {
   const host = element.querySelector(".run-field"), value = props.value;
@@ -9,21 +11,57 @@ function build() {
   if (picture.parentElement !== host) host.replaceChildren(picture);
   if (!value || !value.motion.epoch.length) {
     shown = null;
+    cursor();
     return picture.replaceChildren(el("p", { class: "note" }, value ? "This run has recorded no frames." : "appears when a run starts"));
   }
   if (shown?.run === value.run) {
     Object.assign(shown.motion, value.motion);
+    shown.shares.splice(0, Infinity, ...value.shares);
     return shown.scrubber.grow(value.motion.epoch);
   }
   picture.replaceChildren();
-  const motion = value.motion, place = el("div");
+  pinned = -1;
+  const { motion, shares, facts } = value, place = el("div"), last = motion.epoch[motion.epoch.length - 1];
   picture.append(place);
-  const field = makeField(place, value.facts, motion, { name: "The facts of this run", across: "popularity score" });
-  const scrubber = makeScrubber(picture, { stops: motion.epoch, name: "Frames of this run", onmove: field.show });
+  const field = makeField(place, facts, motion, { name: "The facts of this run", onpin: (fact) => pin(fact) });
+  const scrubber = makeScrubber(picture, { stops: motion.epoch, name: "Frames of this run", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
+  const beside = makeMoment(picture, facts, motion, shares);
   picture.append(field.table);
-  shown = { run: value.run, motion, scrubber };
-  scrubber.place(motion.epoch[motion.epoch.length - 1]);
+  shown = { run: value.run, motion, shares, scrubber };
+
+  function pin(fact) {
+    pinned = fact;
+    address({ pin: fact < 0 ? null : fact });
+    show(scrubber.value);
+  }
+
+  function show(epoch) {
+    field.show(epoch);
+    beside.show(epoch, pinned);
+    cursor(epoch);
+  }
+
+  const [epoch, fact] = restored ? [NaN, -1] : [parseFloat(from.get("epoch")), parseInt(from.get("pin") ?? -1)];
+  restored = true;
+  if (fact >= 0 && fact < facts.title.length) field.pin((pinned = fact), false);
+  scrubber.place(isFinite(epoch) ? epoch : last);
 }
 
+// the chart of recall has a line at the moment; plotly's own numbers say where
+function cursor(epoch = shown?.scrubber.value) {
+  const plot = recall?.querySelector(".js-plotly-plot .svg-container"), layout = recall?.querySelector(".js-plotly-plot")?._fullLayout;
+  let line = recall?.querySelector(".cursor");
+  if (epoch === undefined || !plot || !layout?.xaxis?._length) return line?.remove();
+  if (line?.parentElement !== plot) plot.append((line = el("div", { class: "cursor", "aria-hidden": "true" })));
+  const { range, _offset, _length } = layout.xaxis;
+  line.style.left = `${_offset + (_length * (epoch - range[0])) / (range[1] - range[0])}px`;
+  line.style.top = `${layout.yaxis._offset}px`;
+  line.style.height = `${layout.yaxis._length}px`;
+}
+
+if (recall) {
+  new MutationObserver(() => cursor()).observe(recall, { childList: true, subtree: true });
+  new ResizeObserver(() => setTimeout(cursor, 200)).observe(recall); // plotly follows a moment later
+}
 watch("value", build);
 build();

@@ -1,11 +1,12 @@
 // Play, pause and scrub over the moments of a recording. stops: the recorded moments, rising. It moves smoothly between
-// them; where the visitor wants little motion, and by the arrow keys, from one to the next.
+// them; where the visitor wants little motion, and by the arrow keys, from one to the next. onend: it played to its end;
+// onrest: it came to rest there, or where the visitor put it.
 const CALM_MS = 800;
 
-function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, onend = () => {} }) {
+function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, onend = () => {}, onrest = () => {} }) {
   let value = stops[0], playing = false, last = 0, following = true;
-  const button = el("button", { type: "button", class: "play", onclick: () => (playing ? pause() : play()) });
-  const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(Number(range.value))), onkeydown: turn });
+  const button = el("button", { type: "button", class: "play", onclick: () => (playing ? (pause(), onrest()) : play()) });
+  const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(Number(range.value))), onchange: () => onrest(), onkeydown: turn });
   const output = el("span", { class: "when", "aria-hidden": "true" });
   host.append(el("div", { class: "scrubber", role: "group", "aria-label": name }, button, range, output));
   const end = () => stops[stops.length - 1];
@@ -57,6 +58,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
     if (value < end()) return requestAnimationFrame(step);
     pause();
     onend();
+    onrest();
   }
 
   function turn(event) {
@@ -69,7 +71,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
       End: end,
     }[event.key];
     if (event.key === " ") playing ? pause() : play();
-    else if (to) (pause(), place(to()));
+    else if (to) (pause(), place(to()), onrest());
     else return;
     event.preventDefault();
   }
@@ -85,5 +87,5 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
   limits();
   place(value, false);
   shown();
-  return { play, pause, grow, place, get value() { return value; }, get playing() { return playing; } };
+  return { play, pause, grow, place, get value() { return value; }, get end() { return end(); }, get playing() { return playing; } };
 }

@@ -5,9 +5,10 @@
   if (opening && tab === 'story') return;
   const here = new URL(window.location.href);
   if (tab === 'story') here.searchParams.delete('tab');
-  else {
+  else if (here.searchParams.get('tab') !== tab) {
+    // whoever opens another tab begins there; an address that was copied on Run has its moment and its fact
+    for (const name of here.searchParams.has('run') ? ['story'] : ['story', 'epoch', 'pin']) here.searchParams.delete(name);
     here.searchParams.set('tab', tab);
-    for (const name of ['story', 'epoch', 'pin']) here.searchParams.delete(name);
   }
   if (tab === 'story' && document.body.dataset.story > 1) here.searchParams.set('story', document.body.dataset.story);
   history.replaceState(history.state, '', here);

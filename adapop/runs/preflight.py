@@ -17,8 +17,6 @@ from adapop.popularity.calibration import warnings_of
 from adapop.runs.pace import Pace, duration
 from adapop.runs.run import Run
 
-SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
-
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
 
@@ -128,10 +126,11 @@ def _have(count: int) -> str:
 
 
 def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None) -> str:
-    source = "going by the last run here" if pace else "where we measured it, on two CPU cores"
-    steps = steps_of(facts, config)
-    seconds = pace.seconds(config.epochs, steps // config.epochs) if pace else steps * SANDBOX_SECONDS
-    return f"About {max(1, seconds):.0f} s, {source}; about {needs.total / 2**20:,.0f} MiB beside the program itself."
+    memory = f"about {needs.total / 2**20:,.0f} MiB beside the program itself."
+    if pace is None:
+        return f"Time: known after the first steps; memory: {memory}"
+    seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
+    return f"About {max(1, seconds):.0f} s, going by the last run here; {memory}"
 
 
 @cache

@@ -1,5 +1,6 @@
 // Steps 2, 4 and 5: the field of one recording, or of two side by side, under one scrubber. Alone it shows the facts asked as
-// trained, two show them asked in other words, as their gap is measured.
+// trained, and says how sure the model is of them; two show them asked in other words, as their gap is measured, and say how
+// many are still answered at the end: one kind of percentage a picture.
 
 // the same recording, asked in other words: at the moments when that was asked
 function inOtherWords(run) {
@@ -7,17 +8,22 @@ function inOtherWords(run) {
   return { epoch: frames.map((frame) => run.epoch[frame]), p: frames.map((frame) => run.reworded[frame]), said: frames.map((frame) => run.said[frame]) };
 }
 
+function gapOf([rare, popular]) {
+  return el("p", { class: "gap" }, el("b", {}, String(Math.round(100 * popular) - Math.round(100 * rare))),
+    el("span", {}, ` points of gap at the end: ${percent(popular)} of popular facts still answered, ${percent(rare)} of rare`));
+}
+
 function fieldsOf(host, story, state, names) {
   const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = two ? runs.map(inOtherWords) : runs, row = el("div", { class: two ? "beside" : "" });
-  const gaps = runs.map(() => el("p", { class: "gap" })), finding = el("p", { class: "outcome" });
+  const finding = el("p", { class: "outcome" });
   host.classList.toggle("two", two);
   host.append(two ? row : finding, two ? "" : row);
   const fields = shown.map((motion, place) => {
     const place_ = el("div"), title = story.names[names[place]];
-    row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gaps[place] : null, place_));
-    return makeField(place_, story.facts, motion, { name: title, per: story.read, across: "times the model read the fact", asked: two ? ", asked in other words" : "", onpin: (fact) => pinned(fact, place) });
+    row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gapOf(runs[place].left) : null, place_));
+    return makeField(place_, story.facts, motion, { name: title, asked: two ? ", asked in other words" : "", shares: !two, onpin: (fact) => pinned(fact, place) });
   });
-  const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onend: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
+  const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
   row.querySelectorAll(":scope > div").forEach((side, place) => side.append(two ? fields[place].table : ""));
   if (!two) host.append(fields[0].table);
 
@@ -30,17 +36,9 @@ function fieldsOf(host, story, state, names) {
   function show(epoch) {
     state.epoch = epoch;
     fields.forEach((field) => field.show(epoch));
-    runs.forEach((run, place) => {
-      const [, rare, popular] = run.left.findLast(([after]) => after <= epoch + 1e-6) ?? run.left[0];
-      gaps[place].replaceChildren(el("b", {}, String(Math.round(100 * (popular - rare)))), el("span", {}, ` points of gap: popular ${percent(popular)}, rare ${percent(rare)} still answered`));
-    });
-    if (!two) finding.textContent = found(runs[0], epoch);
-  }
-
-  function found(run, epoch) {
-    const tier = (of) => story.facts.tier.map((each, fact) => (each === of ? probability(run, epoch, fact) : null)).filter((p) => p !== null);
-    const share = (of) => percent(tier(of).reduce((a, b) => a + b, 0) / tier(of).length);
-    return epoch === 0 ? `Before, it is ${share("rare")} sure of the rare facts and ${share("popular")} of the popular ones.` : `${moment(epoch).replace("a", "A")}, it is ${share("rare")} sure of the rare facts and ${share("popular")} of the popular ones.`;
+    if (two) return;
+    const [rare, popular] = ["rare", "popular"].map((tier) => percent(meanOf(story.facts, runs[0], epoch, tier)));
+    finding.textContent = `${epoch === 0 ? "Before" : moment(epoch).replace("a", "A")}, the model is ${rare} sure of the rare facts and ${popular} of the popular ones.`;
   }
 
   return {
@@ -50,6 +48,7 @@ function fieldsOf(host, story, state, names) {
       scrubber.place(restored ? state.epoch : 0);
       if (!restored && !calm()) scrubber.play();
     },
+    end: () => scrubber.place(scrubber.end),
     leave: () => scrubber.pause(),
   };
 }
@@ -76,9 +75,10 @@ function popularityStep(host, story, state) {
   };
 }
 
+// what the control showed and what it all costs stand above the pictures, so that nobody has to look for them
 function scoresStep(host, story, state) {
+  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("div", { class: "costs" }, el("b", {}, "What it costs"), el("ul", {}, ...story.costs.map((line) => el("li", {}, line)))));
   const both = fieldsOf(host, story, state, ["adapop", "shuffled"]);
-  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("h3", {}, "What it costs"), el("ul", { class: "costs" }, ...story.costs.map((line) => el("li", {}, line))),
-    el("p", { class: "by" }, `Costs: mean of ${story.costs_over}, recorded by `, el("code", {}, story.costs_by)));
+  host.append(...story.over_seeds.map((line) => el("p", { class: "note" }, line)), el("p", { class: "by" }, "Means recorded by ", el("code", {}, story.seeds_by)));
   return both;
 }

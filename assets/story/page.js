@@ -2,8 +2,10 @@
 // adapop/ui/story/content.py.
 const host = element.querySelector(".story"), story = props.value, COUNT = story.steps.length;
 const MAKERS = [guessStep, fieldStep, pushStep, popularityStep, scoresStep, quizStep];
-const given = new URL(location.href).searchParams, number = (name, low, high) => (given.has(name) && isFinite(given.get(name)) ? clamp(Number(given.get(name)), low, high) : null);
-const state = { epoch: number("epoch", 0, 100) ?? 0, pin: Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) };
+const given = new URL(location.href).searchParams;
+const mine = !given.has("tab") && !given.has("run"); // of another tab's moment nothing is taken
+const number = (name, low, high) => (given.has(name) && isFinite(given.get(name)) ? clamp(Number(given.get(name)), low, high) : null);
+const state = { epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
 const made = [];
 let current = -1;
 
@@ -23,7 +25,7 @@ host.replaceChildren(stage, el("div", { class: "turn" }, back, progress, forward
 
 function make(step) {
   const [headline, words] = story.steps[step], picture = el("div", { class: "picture" });
-  const section = el("section", { "aria-label": `Step ${step + 1} of ${COUNT}` }, el("div", { class: "top" }, el("p", { class: "count" }, `${step + 1} of ${COUNT}`), el("p", { class: "by" }, "Recorded by ", el("code", {}, story.command), ", seed 0")), el("h2", { tabindex: -1 }, headline), el("p", { class: "words" }, words), picture);
+  const section = el("section", { "aria-label": `Step ${step + 1} of ${COUNT}` }, el("div", { class: "top" }, el("p", { class: "count" }, `${step + 1} of ${COUNT}`), el("p", { class: "by" }, "Recorded, one run each, by ", el("code", {}, story.command), ", seed 0")), el("h2", { tabindex: -1 }, headline), el("p", { class: "words" }, words), picture);
   stage.append(section);
   return { section, ...MAKERS[step](picture, story, state) };
 }
@@ -64,4 +66,4 @@ function turn(event) {
 document.addEventListener("keydown", turn);
 // a copied address, or a reload, comes back to its tab
 if (/^(facts|pressure|run|probe|compare)$/.test(given.get("tab"))) openTab(given.get("tab"));
-go((number("story", 1, COUNT) ?? 1) - 1, given.has("epoch"));
+go((number("story", 1, COUNT) ?? 1) - 1, mine && given.has("epoch"));

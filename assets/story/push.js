@@ -1,13 +1,31 @@
-// Step 3: the push on a fact while the model gets less sure of it, p^beta (1 - p): two dots on two curves.
-const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, TALL = 330;
+// Step 3: why popular facts stay, and what AdaPop changes. First the recording: both tiers' means ride the one hill of the even
+// push, p (1 - p), where it puts them. Then the hill of each beta, p^beta (1 - p), for two dots that are equally sure.
+const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, TALL = 300, EVEN = 1;
 
 function pushStep(host, story) {
-  const curves = [["rare", story.pair.beta[0]], ["popular", story.pair.beta[1]]], push = (p, beta) => p ** beta * (1 - p);
-  const top = 1.06 * Math.max(...Array.from({ length: 99 }, (_, i) => push((i + 1) / 100, curves[1][1])));
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" });
-  let width = 0, dots = [];
+  const push = (p, beta) => p ** beta * (1 - p), run = story.runs.wga, end = run.epoch[run.epoch.length - 1];
+  const falls = Array.from({ length: 32 }, (_, i) => 1 - FROM_P + (i * (FROM_P - TO_P)) / 31);
+  // of each view: the curves, where the dots are at a stop of its scrubber, and what that means in words
+  const views = [
+    { name: "The reason: one rule", curves: [["even", EVEN]], betas: [EVEN, EVEN], stops: run.epoch, label: moment, at: (epoch) => ["rare", "popular"].map((tier) => meanOf(story.facts, run, epoch, tier)), words: recorded },
+    { name: "The remedy: a β each", curves: [["even", EVEN], ["rare", story.pair.beta[0]], ["popular", story.pair.beta[1]]], betas: story.pair.beta, stops: falls, label: (gone) => `${percent(1 - gone)} sure`, at: (gone) => [1 - gone, 1 - gone], words: compared },
+  ];
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div"));
+  const choice = el("div", { class: "views", role: "group", "aria-label": "What is shown" }, ...views.map(({ name }, view) => el("button", { type: "button", class: "big", onclick: () => (look(view), calm() || views[view].scrubber.play()) }, name)));
+  let width = 0, dots = [], names = [], now = views[0], top = 1;
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
   const line = (beta) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, beta)).toFixed(1)}`).join("L");
+
+  function recorded(epoch, [rare, popular]) {
+    const times = push(popular, EVEN) / push(rare, EVEN);
+    if (epoch === 0) return `Before: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones, so the push on these is ${times.toFixed(1)} times as strong.`;
+    return `${moment(epoch).replace("a", "A")}: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones.`;
+  }
+
+  function compared(gone, [p]) {
+    const times = push(p, views[1].betas[1]) / push(p, views[1].betas[0]);
+    return `When the model is ${percent(p)} sure, the popular fact is pushed ${times.toFixed(times < 10 ? 1 : 0)} times as hard as the rare one.`;
+  }
 
   function draw(tag, attributes, text) {
     const node = svg.appendChild(document.createElementNS(svg.namespaceURI, tag));
@@ -17,54 +35,72 @@ function pushStep(host, story) {
   }
 
   function build() {
-    if (!host.clientWidth || host.clientWidth === width) return;
+    if (!host.clientWidth) return;
     width = host.clientWidth;
+    top = 1.12 * Math.max(...now.curves.flatMap(([, beta]) => Array.from({ length: 99 }, (_, i) => push((i + 1) / 100, beta))));
     svg.replaceChildren();
     for (const [name, value] of Object.entries({ width, height: TALL, role: "img" })) svg.setAttribute(name, value);
     draw("line", { class: "axis", x1: EDGES.left, x2: width - EDGES.right, y1: y(0), y2: y(0) });
     for (const p of [0.9, 0.7, 0.5, 0.3, 0.1]) draw("text", { x: x(p), y: y(0) + 20, "text-anchor": "middle" }, percent(p));
-    draw("text", { x: x(0.5), y: TALL - 6, "text-anchor": "middle" }, "the model gets less sure →");
+    draw("text", { x: x(0.5), y: TALL - 6, "text-anchor": "middle" }, "the model gets less sure of the fact →");
     draw("text", { x: 4, y: 14 }, "↑ how hard the fact is pushed");
-    draw("path", { class: "even", d: line(1) });
-    for (const [tier, beta] of curves) draw("path", { class: tier, d: line(beta) });
-    draw("text", { class: "even", x: x(0.45), y: y(push(0.45, 1)) - 9, "text-anchor": "middle" }, "even push: β = 1 for all");
-    draw("text", { class: "name", x: x(0.58), y: y(push(0.58, curves[0][1])) + 28, "text-anchor": "middle" }, `rare: β = ${curves[0][1].toFixed(2)}`);
-    draw("text", { class: "name", x: x(0.44), y: y(push(0.44, curves[1][1])) - 14, "text-anchor": "end" }, `popular: β = ${curves[1][1].toFixed(2)}`);
-    dots = curves.map(([tier]) => draw("circle", { class: tier, r: 10 }));
-    show(scrubber.value);
+    for (const [tier, beta] of now.curves) draw("path", { class: now === views[0] ? "one" : tier, d: line(beta) });
+    if (now === views[1]) {
+      draw("text", { class: "even", x: x(0.45), y: y(push(0.45, EVEN)) - 9, "text-anchor": "middle" }, "even push: β = 1 for all");
+      for (const [tier, p, down, anchor] of [["rare", 0.58, 28, "middle"], ["popular", 0.44, -14, "end"]]) {
+        const beta = story.pair.beta[Number(tier === "popular")];
+        draw("text", { class: "name", x: x(p), y: y(push(p, beta)) + down, "text-anchor": anchor }, `${tier}: β = ${beta.toFixed(2)}`);
+      }
+    }
+    dots = ["rare", "popular"].map((tier) => draw("circle", { class: tier, r: 11 }));
+    names = now === views[0] ? ["rare", "popular"].map((tier) => draw("text", { class: "name", "text-anchor": "middle" }, tier)) : [];
+    show(now.scrubber.value);
   }
 
-  function show(gone) {
-    const p = 1 - gone, pushes = curves.map(([, beta]) => push(p, beta)), times = pushes[1] / pushes[0];
-    dots.forEach((dot, which) => (dot.setAttribute("cx", x(p)), dot.setAttribute("cy", y(pushes[which]))));
-    reading.textContent = `When the model is ${percent(p)} sure, the popular fact is pushed ${times.toFixed(times < 10 ? 1 : 0)} times as hard as the rare one.`;
+  function show(value) {
+    const places = now.at(value);
+    places.forEach((p, which) => {
+      const [left, above] = [x(p), y(push(p, now.betas[which]))];
+      dots[which]?.setAttribute("cx", left);
+      dots[which]?.setAttribute("cy", above);
+      names[which]?.setAttribute("x", clamp(left, 34, width - 34));
+      names[which]?.setAttribute("y", above + (which ? 32 : -18)); // one above the hill, one inside it: they never meet
+    });
+    reading.textContent = now.words(value, places);
     svg.setAttribute("aria-label", reading.textContent);
   }
 
-  host.append(el("div", { class: "push" }, svg));
-  const stops = Array.from({ length: 32 }, (_, i) => 1 - FROM_P + (i * (FROM_P - TO_P)) / 31);
-  const scrubber = makeScrubber(host, { stops, name: "How sure the model still is", seconds: 7, label: (gone) => `${percent(1 - gone)} sure`, onmove: show });
-  host.append(reading, el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is"));
+  function look(view) {
+    views.forEach(({ scrubber }) => scrubber.pause());
+    now = views[view];
+    [...choice.children].forEach((button, other) => (button.classList.toggle("chosen", other === view), button.setAttribute("aria-pressed", other === view)));
+    sliders.forEach((slider, other) => (slider.hidden = other !== view));
+    build();
+    now.scrubber.place(now.stops[0]);
+  }
+
+  host.append(choice, reading, el("div", { class: "push" }, svg), ...sliders, el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1"));
+  views.forEach((view, place) => (view.scrubber = makeScrubber(sliders[place], { stops: view.stops, name: view.name, seconds: 7, label: view.label, onmove: show })));
 
   const drag = (event) => {
     const at = event.clientX - svg.getBoundingClientRect().left;
-    scrubber.pause();
-    scrubber.place(clamp((at - EDGES.left) / (width - EDGES.left - EDGES.right), 1 - FROM_P, 1 - TO_P));
+    now.scrubber.pause();
+    const share = clamp((at - EDGES.left) / (width - EDGES.left - EDGES.right), 0, 1);
+    now.scrubber.place(now === views[0] ? share * end : share);
   };
   svg.addEventListener("pointerdown", (event) => {
     svg.setPointerCapture(event.pointerId);
     svg.addEventListener("pointermove", drag);
     drag(event);
   });
-  for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => svg.removeEventListener("pointermove", drag));
-  new ResizeObserver(build).observe(host);
+  for (const over of ["pointerup", "pointercancel"]) svg.addEventListener(over, () => svg.removeEventListener("pointermove", drag));
+  new ResizeObserver(() => host.clientWidth !== width && build()).observe(host);
 
   return {
     enter() {
-      build();
-      scrubber.place(1 - FROM_P);
-      if (!calm()) scrubber.play();
+      look(0);
+      if (!calm()) views[0].scrubber.play();
     },
-    leave: () => scrubber.pause(),
+    leave: () => views.forEach(({ scrubber }) => scrubber.pause()),
   };
 }

@@ -8,7 +8,8 @@ function quizStep(host, story) {
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
   host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What will happen to it?"), fates, result,
-    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score));
+    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score),
+    el("p", { class: "note" }, story.end));
 
   function next() {
     turn++;
@@ -47,7 +48,7 @@ function quizStep(host, story) {
     const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
       el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));
     result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : "Not quite: "), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
-      el("ul", {}, ...lines), el("p", { class: "note" }, story.end));
+      el("ul", {}, ...lines));
     score.textContent = `Your score: ${right} of ${asked}`;
   }
 

@@ -23,13 +23,24 @@ def share(mean, facts=96):
     [
         (0.82, 0.24, 96, "Popular facts survive: 82 % against 24 %"),
         (0.24, 0.82, 96, "Popular facts go first: 24 % against 82 %"),
-        (0.50, 0.38, 8, "fade alike: 50 % against 38 %, within the margin of chance"),
+        (0.50, 0.38, 8, "cannot be told apart: 50 % against 38 %, within the margin of chance"),
         (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
     ],
 )
 def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
     assert said in titles.survival(share(popular, facts), share(rare, facts), None)
     assert titles.survival(None, None, share(0.4)) == "40 % of the facts to forget are still answered"
+
+
+def test_two_ways_of_asking_that_say_different_things_are_both_told():
+    alike, apart = (share(0.76), share(0.65), share(0.7)), (share(0.70), share(0.44), share(0.55))
+    assert titles.left(apart, alike, 3) == (
+        "Popular facts survive: 70 % against 44 % of the rare (asked as trained, after epoch 3). Popular and rare "
+        "facts cannot be told apart: 76 % against 65 %, within the margin of chance (in other words)"
+    )
+    assert titles.left(alike, apart, 3).startswith("Popular and rare facts cannot be told apart: 76 %")
+    assert titles.left(apart, apart, 3).endswith("44 % of the rare (asked in other words, after epoch 3)")
+    assert titles.left((None, None, None), (None, None, None), 3) == ""
 
 
 def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
@@ -40,7 +51,9 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
         return Measured(run="r", epoch=number, rows=tuple(rows))
 
     figure = figures.recall_chart([measured(0, 1.0, 1.0), measured(1, 0.25, 0.75)], 5)
-    assert figures.finding_of(figure).replace("\u00a0", " ") == "Popular facts survive: 75 % against 25 % of the rare"
+    assert figures.finding_of(figure).replace("\u00a0", " ") == (
+        "Popular facts survive: 75 % against 25 % of the rare (asked as trained, after epoch 1)"
+    )
     assert figures.finding_of(figures.recall_chart([measured(0, 1.0, 1.0)], 5)) == "Before training"
     assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
     assert figure.layout.showlegend is False

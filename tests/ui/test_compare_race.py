@@ -26,7 +26,7 @@ SCREEN = stand_ins(screen.CompareScreen)
 RESULTS, PICTURES = SCREEN.results, SCREEN.results.pictures
 
 
-def shown_of(worker, kept, seen=-1, choice=recorded.NONE, pair=(None, None)):
+def shown_of(worker, kept, seen=race.UNSEEN, choice=recorded.NONE, pair=(None, None)):
     """Updates by component of `SCREEN`."""
     return SCREEN.show(worker, kept, seen, "Llama DUET", choice, *pair)
 
@@ -64,10 +64,10 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert (shown[SCREEN.empty].visible, shown[RESULTS.column].visible, shown[RESULTS.own].visible) == (
         False, True, True,
     )  # fmt: skip
-    assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == (6, False)
+    assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == ((6, 12), False)
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
     assert shown[PICTURES.said]["kind"] == "hidden", "nothing recorded unless somebody wants it"
-    assert not set(RESULTS.all) & set(shown_of(again, over, seen=6)), "nothing is drawn twice"
+    assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 12))), "nothing is drawn twice"
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, over):

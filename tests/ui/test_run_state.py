@@ -183,8 +183,16 @@ def test_the_loss_table_follows_every_step(tmp_path):
 
 def test_the_log_compares_drift_with_the_tolerance():
     lines = log_lines([START, epoch(1, drift=0.05, lam=0.0), epoch(2, drift=0.5)], make_config())
-    assert "drift 0.500 > 0.1" in lines[0]
-    assert "drift 0.050 ≤ 0.1" in lines[1]
+    assert "suffer, so the next epoch protects them more (drift 0.500 > 0.1" in lines[0]
+    assert "are well (drift 0.050 ≤ 0.1" in lines[1]
+
+
+def test_the_log_tells_an_epoch_in_one_line():
+    rows = ({"group": "forget", "tier": "all", "form": "direct", "recall": 0.5},)
+    said = [epoch(1), Measured(run="r", epoch=1, rows=rows), Saved(run="r", epoch=1)]
+    newest, began = log_lines([START, *STEPS[:4], *said], make_config())
+    assert newest.startswith("Epoch 1 saved. Kept facts suffer") and "still answers 50 % of the facts" in newest
+    assert began.startswith("Began")
 
 
 def test_the_log_tells_recall_by_tier():

@@ -3,6 +3,7 @@
 from plotly.graph_objects import Figure
 
 from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout, pareto_front
+from adapop.report.figures.experiments import line_panels
 from adapop.report.figures.look import as_html, empty, finding_of
 from adapop.report.figures.numbers import MOST_ROWS, Numbers, numbers_of
 from adapop.report.figures.popularity import agreement_scatter, popularity_strip, push_curves, relative_push
@@ -23,7 +24,7 @@ from adapop.report.figures.run import (
 __all__ = [
     "CONTROLLER_PIXELS", "LOSS_COLOR", "MOST_ROWS", "Figure", "Numbers", "Outcome", "agreement_scatter", "as_html",
     "compare_runs", "control_rows", "controller_chart", "empty", "finding_of", "forget_against_holdout", "leak_heatmap",
-    "loss_chart", "loss_finding", "loss_numbers", "loss_rows", "numbers_of", "outcome_chart", "pareto_front",
-    "popularity_strip", "published_recalls", "push_curves", "recall_by_kind", "recall_chart", "relative_push",
-    "verdict_bars",
+    "line_panels", "loss_chart", "loss_finding", "loss_numbers", "loss_rows", "numbers_of", "outcome_chart",
+    "pareto_front", "popularity_strip", "published_recalls", "push_curves", "recall_by_kind", "recall_chart",
+    "relative_push", "verdict_bars",
 ]  # fmt: skip

@@ -65,7 +65,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
         name=name,
         legendgroup=name,
         showlegend=not shown,
-        hovertemplate=f"{escape(name)}: %{{y:.2f}}<extra></extra>",
+        hovertemplate=f"{escape(name)}: %{{y:.0%}}<extra></extra>",
         row=row,
         col=column,
     )

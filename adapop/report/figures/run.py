@@ -182,8 +182,8 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     figure.update_layout(showlegend=False, margin=dict(r=112))
     if not reached:
         return look.titled(figure, "Before training")
-    form = "direct" if quick[-1].recall("forget", "reworded") is None else "reworded"
-    return look.titled(figure, titles.survival(*(_share(quick[-1], form, tier) for tier in ("popular", "rare", "all"))))
+    shares = [tuple(_share(quick[-1], form, tier) for tier in ("popular", "rare", "all")) for form, *_ in FORMS]
+    return look.titled(figure, titles.left(*shares, reached))
 
 
 def _share(event: Measured, form: str, tier: str) -> Interval | None:
@@ -226,7 +226,8 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     forget, holdout = ([_recall(event, group, "all") for event in (before, after)] for group in ("forget", "holdout"))
     if None in forget:
         return figure
-    return look.titled(figure, titles.outcome(tuple(forget), None if None in holdout else tuple(holdout)))
+    form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
+    return look.titled(figure, titles.outcome(tuple(forget), None if None in holdout else tuple(holdout), form))
 
 
 def _recall(event: Measured, group: str, tier: str) -> float | None:

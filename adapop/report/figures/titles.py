@@ -11,6 +11,7 @@ from adapop.probes.prompts import DIRECT
 from adapop.report.table import percent, points
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
+Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular facts, of rare ones, of all
 GOOD = ("Forgotten", "Retained", "Never known", "Not measurable")
 
 
@@ -26,12 +27,22 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    return f"Popular and rare facts fade alike: {against}, within the margin of chance"
+    return f"Popular and rare facts cannot be told apart: {against}, within the margin of chance"
 
 
-def outcome(forget: tuple[float, float], holdout: tuple[float, float] | None) -> str:
-    """What was forgotten and what that cost. Each: recall before and after."""
-    said = f"Facts to forget: {percent(forget[0])} before, {percent(forget[1])} after"
+def left(trained: Shares, reworded: Shares, epoch: int) -> str:
+    """What is left after an epoch. Asked in other words where that was measured; both ways where they say different
+    things. Each: what `survival` takes."""
+    when, said, other = f"after epoch {epoch}", survival(*trained), survival(*reworded)
+    if said and other and said.partition(":")[0] != other.partition(":")[0]:
+        return f"{said} (asked as trained, {when}). {other} (in other words)"
+    form = "in other words" if other else "as trained"
+    return f"{other or said} (asked {form}, {when})" if other or said else ""
+
+
+def outcome(forget: tuple[float, float], holdout: tuple[float, float] | None, form: str) -> str:
+    """What was forgotten and what that cost. Each: recall before and after. form: how it was asked, in words."""
+    said = f"Facts to forget, asked {form}: {percent(forget[0])} before, {percent(forget[1])} after"
     if holdout is None:
         return said
     lost = holdout[0] - holdout[1]

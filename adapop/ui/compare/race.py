@@ -18,7 +18,7 @@ from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
-from adapop.training.events import RunDone
+from adapop.training.events import Measured, RunDone
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
@@ -27,6 +27,7 @@ from adapop.ui.session import check_shown
 MOST_RUNS = 24
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
+UNSEEN = (-1, -1)
 EMPTY: dict[str, list] = {"runs": [], "refused": []}
 PROGRESS = html.template("race")
 
@@ -34,7 +35,8 @@ PROGRESS = html.template("race")
 @dataclass(frozen=True)
 class Race:
     """The components that follow this browser's race on every tab. kept: the ids of its runs, and what could not be
-    started, in words. seen: how many runs had ended when the results were drawn, -1 if they were not."""
+    started, in words. seen: how many runs had ended when the results were drawn, and how many epochs of all were
+    measured when the curves were; `UNSEEN` if they were not."""
 
     kept: gr.BrowserState
     seen: gr.State
@@ -44,12 +46,12 @@ class Race:
 def new_race(secret: str, seconds: float) -> Race:
     """The components, laid out where they are called."""
     kept = gr.BrowserState(EMPTY, storage_key="adapop-race", secret=secret)
-    return Race(kept, gr.State(-1), gr.Timer(seconds, active=False))
+    return Race(kept, gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. ticking: whether any of
-# them is still under way
-Standing = namedtuple("Standing", "shown runs finished ticking")
+# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how many
+# epochs of all were. ticking: whether any of them is still under way
+Standing = namedtuple("Standing", "shown runs finished measured ticking")
 
 
 def choices() -> list[tuple[str, str]]:
@@ -116,7 +118,7 @@ def joined(worker: Worker, kept: dict, name: str) -> dict:
 
 def standing(worker: Worker, kept: dict | None) -> Standing:
     """How the race stands, read from the runs' folders."""
-    lines, runs, seconds, ticking = [], [], [], False
+    lines, runs, seconds, measured, ticking = [], [], [], 0, False
     names = _names(kept)
     for name in names:
         now, run, events = seen_of(worker, name, "ready")
@@ -134,6 +136,7 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
             title, detail = f"{title_of(config.method, config.preset)}, seed {config.seed}", now.detail
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
+            measured += sum(isinstance(event, Measured) for event in events)
         ticking = ticking or now.ticking
         detail = "" if now.state == "queued" else detail  # the list itself shows which run waits for which
         line = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}
@@ -142,7 +145,7 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
     words = _words(len(lines), done, ticking, fmean(seconds) if seconds else None)
     opened = ticking or done < len(lines)  # folded away once all came to their end
     shown = {"shown": bool(lines), "open": opened, "words": words, "runs": lines, "refused": _refused(kept)}
-    return Standing(html.values(shown), tuple(runs), done, ticking)
+    return Standing(html.values(shown), tuple(runs), done, measured, ticking)
 
 
 def _damage(worker: Worker, name: str) -> AdaPopError | None:

@@ -11,7 +11,7 @@ from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.compare import published, race, recorded, results
+from adapop.ui.compare import curves, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import Results, settings_grid
 from adapop.ui.parts import html
@@ -21,26 +21,28 @@ from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """The components that show a race. empty: what is shown before there is one."""
+    """The components that show a race. empty: what is shown before there is one. curves: what is left by epoch."""
 
     follower: Race
     progress: gr.HTML
     start: gr.Button
     stop: gr.Button
     empty: gr.Column
+    curves: curves.Curves
     results: Results
 
     @property
     def shown(self) -> list[gr.Component]:
         """What `show` may change."""
-        controls = [self.progress, self.start, self.stop, self.empty]
+        controls = [self.progress, self.start, self.stop, self.empty, *self.curves.all]
         return [*controls, *self.results.all, self.follower.seen, self.follower.timer]
 
     def show(
-        self, worker: Worker, kept: dict | None, last_seen: int, setting: str, choice: str, *pair: str | None
+        self, worker: Worker, kept: dict | None, last_seen: tuple, setting: str, choice: str, *pair: str | None
     ) -> dict:
-        """Updates that show how a race stands, with its results only when another run came to its end. last_seen: see
-        `race.Race`. setting: of the paper's numbers. choice: of what was recorded. pair: see `differing`."""
+        """Updates that show how a race stands, with its curves only when another epoch was measured, and with its
+        results only when another run came to its end. last_seen: see `race.Race`. setting: of the paper's numbers.
+        choice: of what was recorded. pair: see `differing`."""
         now = race.standing(worker, kept)
         changes = {
             self.progress: now.shown,
@@ -49,10 +51,12 @@ class CompareScreen:
             self.empty: gr.Column(visible=not now.shown["shown"]),
             self.follower.timer: gr.Timer(active=now.ticking),
         }
-        if last_seen == now.finished:
+        finished, measured = last_seen
+        if (finished, measured) == (now.finished, now.measured):
             return changes
-        drawn = self.results.drawn(_finished(now), setting, choice, pair)
-        return changes | drawn | {self.follower.seen: now.finished}
+        changes[self.follower.seen] = now.finished, now.measured
+        changes |= self.curves.drawn(now.runs) if measured != now.measured else {}
+        return changes | (self.results.drawn(_finished(now), setting, choice, pair) if finished != now.finished else {})
 
 
 def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.BrowserState, follower: Race) -> None:
@@ -76,16 +80,18 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
         join = gr.Button("Add the run of tab 3", min_width=170, scale=1, elem_id="join-race")
     with gr.Column(elem_id="race-empty") as empty:
         duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
+        curves.examples()
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
+    lines = curves.build()
     choice, said = recorded.build()
     shown = results.build(worker, follower.kept, said)
-    screen = CompareScreen(follower, progress, start, stop, empty, shown)
+    screen = CompareScreen(follower, progress, start, stop, empty, lines, shown)
 
     def begun(*values):
-        return race.begin(worker, *values), -1, gr.Timer(active=True)
+        return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     def joined(kept: dict, name: str):
-        return race.joined(worker, kept, name), -1, gr.Timer(active=True)
+        return race.joined(worker, kept, name), race.UNSEEN, gr.Timer(active=True)
 
     facts = [session.shown, session.facts, missing, session.anchors]
     target = [follower.kept, follower.seen, follower.timer]

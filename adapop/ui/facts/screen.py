@@ -27,7 +27,7 @@ from adapop.ui.saved import OWN
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 
-COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it", "id"]
+COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it, %", "id"]
 KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
 WIDTHS = [240, 110, 80, 125, 65, 135, 90, 110]
 MOST_ROWS = 1_000
@@ -190,7 +190,7 @@ def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float]
                 fact.score_source or "unknown",
                 None if exponent is None else round(exponent, 3),
                 word,
-                recall.get(fact.id),
+                round(100 * recall[fact.id]) if fact.id in recall else None,
                 fact.id,
             ]
         )

@@ -6,11 +6,14 @@ Python sends a run's frames once; playing, scrubbing, hovering and pinning happe
 
 from collections.abc import Sequence
 
-from adapop.facts.fact import Fact
+from adapop.facts.fact import TIERS, Fact
 from adapop.paths import ASSETS
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.training.events import Event, Measured
 from adapop.training.frames import Frame
 
 FIELD = ("kit", "scrubber", "field")  # the assets that a script with a field needs
+FORMS = (DIRECT, REWORDED)
 SURE = 1000  # a probability of 1 as the browser gets it: whole numbers are short
 
 
@@ -42,6 +45,17 @@ def motion(frames: Sequence[Frame]) -> dict[str, list]:
         "reworded": [_thousandths(frame, "reworded") for frame in frames],
         "said": [list(frame.answers) or None for frame in frames],
     }
+
+
+def shares(events: Sequence[Event]) -> list[dict]:
+    """What was still answered of the facts to forget, a dict an epoch: its number, and by form and tier a share in
+    [0, 1]: the numbers of the chart of recall."""
+    found = []
+    for event in events:
+        if isinstance(event, Measured) and not event.full:
+            by_form = {form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")} for form in FORMS}
+            found.append({"epoch": event.epoch, **by_form})
+    return found
 
 
 def _thousandths(frame: Frame, group: str) -> list[int] | None:

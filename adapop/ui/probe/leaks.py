@@ -116,7 +116,7 @@ def _pictures() -> tuple[Chart, Chart, gr.Dataframe]:
     gr.Markdown(texts.LEAK_FACTS)
     table = gr.Dataframe(
         EMPTY_TABLE,
-        label="By fact",
+        label="By fact: % of the right answer that comes back",
         datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
         interactive=False,
         max_height=360,
@@ -156,7 +156,7 @@ def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], gro
             names.get(row.fact_id, row.fact_id),
             row.tier,
             words[row.fact_id],
-            *(None if kind not in row.unlearned else round(row.unlearned[kind], 2) for kind in KINDS),
+            *(None if kind not in row.unlearned else round(100 * row.unlearned[kind]) for kind in KINDS),
             row.fact_id,
         ]
         for row in matrix.facts

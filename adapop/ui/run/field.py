@@ -1,4 +1,5 @@
-"""The field of the page's run: each fact where it stands, while the run goes and afterwards."""
+"""The field of the page's run: each fact where it stands, while the run goes and afterwards; and what the same scrubber
+drives beside it: the cursor of the chart of recall, a fact's answers, and what comes back in which form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from functools import lru_cache
 import gradio as gr
 
 from adapop.runs.run import Run
-from adapop.training.events import Event, StepDone
+from adapop.training.events import Event, Measured, StepDone
 from adapop.ui import texts
 from adapop.ui.parts import field
 
@@ -23,24 +24,25 @@ class RunField:
         page has shown, negative for none."""
         if run is None:
             return {self.picture: None}
-        frames = len(run.frames())
+        frames, measured = len(run.frames()), sum(isinstance(event, Measured) for event in events)
         if last_seen >= 0:
             steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
-            if not any(frame.step >= steps for frame in run.frames()[-1:]):
+            news = any(isinstance(event, Measured) for event in events[last_seen:])
+            if not news and not any(frame.step >= steps for frame in run.frames()[-1:]):
                 return {}
-        return {self.picture: _value_of(run, frames)}
+        return {self.picture: _value_of(run, frames, measured)}
 
 
 def build() -> RunField:
     """Lays the picture out."""
     gr.Markdown(texts.FIELD_ABOUT)
-    script = field.script(*field.FIELD, "run-field")
+    script = field.script(*field.FIELD, "moment", "run-field")
     template = '<div class="run-field"></div>'  # no text goes through the template: the script puts it in as text
     return RunField(gr.HTML(None, html_template=template, js_on_load=script, elem_id="fact-field"))
 
 
 @lru_cache(maxsize=8)
-def _value_of(run: Run, _count: int) -> dict:
-    """What the browser gets of a run, made once for all pages that show it. _count: of its frames."""
-    facts = field.dots(run.facts.forget)
-    return {"run": hash(run), "facts": facts, "motion": field.motion(run.frames())}
+def _value_of(run: Run, _frames: int, _measured: int) -> dict:
+    """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how many it has."""
+    facts, shares = field.dots(run.facts.forget), field.shares(run.events())
+    return {"run": hash(run), "facts": facts, "motion": field.motion(run.frames()), "shares": shares}

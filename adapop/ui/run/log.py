@@ -1,17 +1,28 @@
-"""The event log: a run in sentences, newest first, also for those who cannot see the charts."""
+"""The event log: a run in sentences, an epoch a line, newest first, also for those who cannot see the charts."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from adapop.config.run import RunConfig
 from adapop.report.table import percent
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
 
+OF_AN_EPOCH = (EpochDone, Measured, Saved)
+
 
 def log_lines(events: Sequence[Event], config: RunConfig) -> list[str]:
-    """What happened, one sentence an event worth telling, the newest first."""
+    """What happened, one sentence an event worth telling, those of an epoch in one line, the newest first."""
     before = worked_before(events)
-    said = [line for event in events for line in _lines_of(event, config, before)]
+    said = []
+    for epoch, of in groupby(events, lambda event: event.epoch if isinstance(event, OF_AN_EPOCH) else None):
+        found = list(of)
+        lines = [line for event in found for line in _lines_of(event, config, before)]
+        if epoch is None:
+            said += lines
+        elif lines or isinstance(found[-1], Saved):
+            head = f"Epoch {epoch} saved." if isinstance(found[-1], Saved) else f"Epoch {epoch}:"
+            said.append(" ".join([head, *lines]))
     return said[::-1]
 
 
@@ -24,8 +35,6 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
         return [_controller(event, config)] if event.epoch else []
     if isinstance(event, Measured):
         return [] if event.full else [_recall(event)]
-    if isinstance(event, Saved):
-        return [f"Epoch {event.epoch} saved."]
     if isinstance(event, RunStopped):
         return [f"Stopped; epoch {event.epoch} is kept." if event.epoch else "Stopped before an epoch was finished."]
     if isinstance(event, RunFailed):
@@ -38,18 +47,21 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
 def _controller(event: EpochDone, config: RunConfig) -> str:
     if config.controller == "primal":
         return (
-            f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}; "
-            f"the weight μ of the retained facts is {event.alpha:.3f}."
+            f"Kept facts: loss {event.retain_loss:.3f} nats, its bound is {config.retain_bound:g}; their weight μ is "
+            f"{event.alpha:.3f}."
         )
-    said = f"Epoch {event.epoch}: retain loss {event.retain_loss:.3f} nats, drift {event.drift:.3f}"
+    suffered = event.drift > config.tolerance
+    kept = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     if config.controller == "fixed":
-        return f"{said} from the start; α stays {event.alpha:.3f}."
-    compared = ">" if event.drift > config.tolerance else "≤"
-    idle = " (idle: within tolerance there is nothing to do)" if event.lam == 0 else ""
-    return f"{said} {compared} {config.tolerance:g}, λ {event.lam:.3f}, α {event.alpha:.3f} from the next epoch{idle}."
+        return f"Kept facts {'suffer' if suffered else 'are well'} ({kept}); their weight stays α {event.alpha:.3f}."
+    weight = f"{kept}, λ {event.lam:.3f}, α {event.alpha:.3f}"
+    if suffered:
+        return f"Kept facts suffer, so the next epoch protects them more ({weight})."
+    return f"Kept facts are well ({weight})."
 
 
 def _recall(event: Measured) -> str:
     direct = {row["tier"]: row["recall"] for row in event.rows if row["form"] == "direct"}
     tiers = ", ".join(f"{percent(value)} of the {tier}" for tier, value in direct.items() if tier != "all")
-    return f"Epoch {event.epoch}: of the facts to forget it still answers {tiers or percent(direct['all'])}."
+    asked = f"{tiers} facts" if tiers else f"{percent(direct['all'])} of the facts"
+    return f"Asked as trained, it still answers {asked} to forget."

@@ -5,19 +5,18 @@ from functools import lru_cache
 
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
-from adapop.facts.world.world import EXPOSURES_PER_SCORE
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow
 from adapop.probes.verdict import KNOWN_FROM, fact_verdict
 from adapop.report import recorded
 from adapop.runs.examples import COMMAND, example
-from adapop.runs.run import Run
-from adapop.training.events import Measured
 from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.pressure import pictures
 from adapop.ui.story import words
 
 FIELDS = ("wga", "adapop", "shuffled")
+SIDE_BY_SIDE = ("wga", "adapop")
+TOLD = ("rare", "popular")  # the tiers that make the gap: of the last measurement, in other words
 # what the last step can be answered with, in the order of its buttons
 OUTCOMES = {
     "Forgotten": 0,
@@ -42,41 +41,36 @@ def story() -> dict:
             raise RunError(f"The example {name} is not of the facts of wga.", f"Make them again: {COMMAND}")
     pair = example("pair")
     (rare, popular), frames = pair.facts.forget, pair.frames()
-    fields = {name: field.motion(run.frames()) | {"left": left(run)} for name, run in runs.items()}
-    gaps = {name: of["left"][-1][2] - of["left"][-1][1] for name, of in fields.items()}
+    ends = {name: run.measured() for name, run in runs.items()}
+    left = {name: [end.recall("forget", "reworded", tier) for tier in TOLD] for name, end in ends.items()}
     beta = runs["adapop"].config.beta
     return {
         "command": COMMAND,
-        "steps": words.steps(rare, popular),
+        "steps": words.steps(rare, popular, ends["adapop"]),
         "names": texts.STORY_NAMES,
-        "read": EXPOSURES_PER_SCORE,
         "facts": field.dots(facts),
-        "runs": fields,
+        "runs": {name: field.motion(run.frames()) | {"left": left[name]} for name, run in runs.items()},
         "pair": field.dots((rare, popular)) | field.motion(frames) | {
             "first": words.first_lost(frames),
             "outcome": words.outcome_of_pair((rare, popular), frames),
             "beta": [beta(rare.score), beta(popular.score)],
         },
         "curve": pictures(runs["adapop"].facts)["curve"],
-        "control": words.gap_came_back(gaps),
-        "costs": words.costs(recorded.results()),
-        "costs_by": recorded.COMMAND,
-        "costs_over": next(one.seeds for one in recorded.results() if (one.method, one.preset) == ("adapop", "paper")),
+        "control": words.gap_came_back({name: popular - rare for name, (rare, popular) in left.items()}),
+        "costs": words.costs(ends["adapop"], ends["wga"]),
+        "over_seeds": words.over_seeds(recorded.results()),
+        "seeds_by": recorded.COMMAND,
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
     }  # fmt: skip
 
 
-def left(run: Run) -> list[tuple[int, float, float]]:
-    """(epoch, rare, popular): the shares of facts to forget that are answered in other words, by epoch. The full
-    measurement at the end counts in place of the quick one."""
-    found = {}
-    for event in run.events():
-        if isinstance(event, Measured):
-            shares = [event.recall("forget", "reworded", tier) for tier in ("rare", "popular")]
-            if None not in shares:
-                found[event.epoch] = (event.epoch, *shares)
-    return [found[epoch] for epoch in sorted(found)]
+def side_by_side() -> dict:
+    """The even push and AdaPop, asked in other words, for the fields of Compare: a part of `story`."""
+    told = story()
+    wanted = ("epoch", "reworded", "said", "left")
+    runs = {name: {part: told["runs"][name][part] for part in wanted} for name in SIDE_BY_SIDE}
+    return {name: told[name] for name in ("command", "names", "facts")} | {"runs": runs}
 
 
 def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:

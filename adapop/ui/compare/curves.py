@@ -1,0 +1,81 @@
+"""What is left epoch by epoch: the shipped examples' fields before a race, each contestant's lines in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import gradio as gr
+
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import Interval
+from adapop.report import figures
+from adapop.report.figures import look, titles
+from adapop.report.record import title_of
+from adapop.runs.run import Run
+from adapop.ui import texts
+from adapop.ui.parts import field
+from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.story.content import side_by_side
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The lines of a race, of which there are none before its first measurement."""
+
+    column: gr.Column
+    picture: Chart
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """What `drawn` changes."""
+        return [self.column, *self.picture.parts]
+
+    def drawn(self, runs: Sequence[Run]) -> dict:
+        """Updates that show the runs of a race, as far as they are."""
+        found = _by_contestant(runs)
+        if not found:
+            return {self.column: gr.Column(visible=False)}
+        return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found), texts.CURVES_ABOUT)}
+
+
+def build() -> Curves:
+    """Lays the lines out, hidden until there are some."""
+    with gr.Column(visible=False) as column:
+        empty = figures.empty(texts.COMPARE_CHART_EMPTY)
+        return Curves(column, chart(empty, "race-curves", texts.CURVES_NAME, texts.CURVES_TABLE))
+
+
+def examples() -> gr.HTML:
+    """Lays out the shipped examples' fields, under one scrubber."""
+    template = '<div class="story examples"></div>'  # no text goes through the template: the script puts it in as text
+    script = field.script(*field.FIELD, "story/fields", "examples")
+    return gr.HTML(side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields")
+
+
+def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[dict]]]:
+    """What was measured of every run (see `field.shares`), by the contestant's title, a run a seed."""
+    found: dict[str, list[list[dict]]] = {}
+    for run in runs:
+        if measured := field.shares(run.events()):
+            found.setdefault(title_of(run.config.method, run.config.preset), []).append(measured)
+    return found
+
+
+def _lines(found: dict[str, list[list[dict]]]) -> figures.Figure:
+    """A panel a contestant, a line a tier: asked in other words where there are any, means over the seeds that came so
+    far."""
+    panels, gaps = {}, []
+    for title, seeds in found.items():
+        form = "reworded" if seeds[0][0]["reworded"]["all"] is not None else "direct"
+        lines: dict[str, list[tuple[float, Interval]]] = {}
+        for of_epoch in zip(*seeds):
+            for tier in TIERS:
+                shares = [one[form][tier] for one in of_epoch if one[form][tier] is not None]
+                if shares:
+                    at = fmean(shares), min(shares), max(shares)
+                    lines.setdefault(tier, []).append((of_epoch[0]["epoch"], Interval(*at)))
+        panels[title] = lines
+        if {"rare", "popular"} <= lines.keys():
+            gaps.append((title, lines["popular"][-1][1].mean - lines["rare"][-1][1].mean))
+    figure = figures.line_panels(panels, "epoch", "still answered").update_yaxes(tickformat=".0%")
+    return look.titled(figure, titles.widest(gaps))

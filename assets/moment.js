@@ -1,0 +1,36 @@
+// What a moment of a run shows beside its field: one fact's answers before and then, and how much comes back in each form.
+// shares: see adapop/ui/parts/field.py. The fact is the pinned one, and until there is one the most popular.
+const FORMS = { direct: "asked as trained", reworded: "in other words" };
+
+function makeMoment(host, facts, motion, shares) {
+  const asked = el("p", { class: "asked" }), cards = el("div", { class: "answers" }), leaks = el("div", { class: "leaks" });
+  const first = facts.score.reduce((best, score, fact) => ((score ?? -1) > (facts.score[best] ?? -1) ? fact : best), 0);
+  let fact = first;
+  host.append(el("div", { class: "moment" }, asked, cards, leaks));
+
+  function card(kind, mark, name, epoch) {
+    const [reply] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
+    return el("section", { class: `answer ${kind}`, "aria-label": name }, el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${name}`),
+      el("p", { class: isRight(reply, facts.answer[fact]) ? "text right" : "text" }, reply || "nothing"), el("p", { class: "soft" }, `${sure} sure of ${facts.answer[fact]}`));
+  }
+
+  function matrix(epoch) {
+    const now = shares.findLast((one) => one.epoch <= epoch + 1e-6);
+    if (!now) return [];
+    const forms = Object.keys(FORMS).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
+    const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
+    return [el("h4", {}, `What comes back ${moment(now.epoch)}`), el("table", {}, el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
+      el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, FORMS[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
+  }
+
+  // epoch: any between the first frame and the last; pinned: the fact that is followed, -1 for none
+  function show(epoch, pinned) {
+    fact = pinned >= 0 ? pinned : first;
+    asked.textContent = facts.question[fact];
+    const then = epoch === 0 ? "Unlearned: not begun" : `Unlearned, ${moment(said(motion, epoch, fact)[1] || epoch)}`;
+    cards.replaceChildren(card("original", "●", "Original", 0), card("unlearned", "◆", then, epoch));
+    leaks.replaceChildren(...matrix(epoch));
+  }
+
+  return { show };
+}

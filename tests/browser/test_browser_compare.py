@@ -32,6 +32,7 @@ def raced(browser, address, tmp_path_factory):
         says(page, "#notes", "3 to forget")
         open_tab(page, "Compare")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
+        says(page, "#example-fields", "points of gap at the end")
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA
             page.locator("#contestants .token-remove").nth(1).click()
         page.get_by_label("number input for Epochs each").fill("1")
@@ -47,6 +48,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page = raced
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")
+    page.wait_for_selector("#race-curves .main-svg")
     page.wait_for_selector("#compare-gap .main-svg")
     page.wait_for_selector("#compare-cost .main-svg")
     says(page, "#compare-table", "1 AdaPop", "2 NPO", "→0 popular − rare, direct")

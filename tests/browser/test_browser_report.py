@@ -5,6 +5,7 @@ import re
 import pytest
 
 from adapop.report import write_report
+from adapop.runs.examples import example
 from hostile_runs import HOSTILE, hostile_run
 
 pytestmark = pytest.mark.slow
@@ -35,6 +36,16 @@ def test_report_opens_offline_in_a_browser(browser, finished, other, tmp_path, w
     rights = "[...document.querySelectorAll('figure .main-svg')].map(one => one.getBoundingClientRect().right)"
     assert max(tab.evaluate(rights)) <= width
     context.close()
+
+
+@pytest.mark.parametrize("names", [("adapop",), ("wga", "adapop", "shuffled")])
+def test_a_report_is_at_most_six_screens(browser, tmp_path, names):
+    path = write_report([example(name) for name in names], tmp_path / "report.html")
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto(path.as_uri())
+    tab.wait_for_function("document.querySelector('figure .main-svg')")
+    assert 1 < tab.evaluate("document.documentElement.scrollHeight") / 800 <= 6
+    tab.close()
 
 
 def test_hostile_text_stays_text(browser, tmp_path):

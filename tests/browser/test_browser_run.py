@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, start_run, state_is, stop_run, visit
+from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, says, start_run, state_is, stop_run, visit
 
 pytestmark = pytest.mark.slow
 
@@ -68,6 +68,36 @@ def test_a_second_tab_a_closed_page_and_a_second_device_find_the_run(page, brows
         phone.get_by_text("Epoch 3 saved.").wait_for()
     with visit(browser, address, "?run=../../etc") as stranger:
         state_is(stranger, "ready")
+
+
+def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(browser, address):
+    with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
+        page.locator("#recall-chart .cursor").wait_for()
+        scrubber = page.locator("#fact-field .scrubber input")
+        place = "document.querySelector('#recall-chart .cursor').style.left"
+        leaks, answers = page.locator("#fact-field .leaks"), page.locator("#fact-field .answer.unlearned")
+        says(page, "#fact-field .leaks", "after epoch 5")
+        ends = leaks.inner_text(), answers.inner_text(), page.evaluate(place)
+        scrubber.press("Home")
+        says(page, "#fact-field .leaks", "before")
+        assert {*leaks.locator("td").all_inner_texts()} == {"100\u00a0%"}
+        says(page, "#fact-field .answer.unlearned", "not begun")
+        assert page.evaluate(f"parseFloat({place})") < float(ends[2].removesuffix("px")) / 2
+        page.locator("#fact-field canvas").press("Home")
+        page.keyboard.press("Enter")
+        for _ in range(4):
+            scrubber.press("ArrowRight")
+        says(page, "#fact-field .leaks", "after epoch 2")
+        assert "epoch=2" in page.url and "pin=" in page.url
+        now = leaks.inner_text(), answers.inner_text(), page.locator("#fact-field .moment .asked").inner_text()
+        page.reload()
+        says(page, "#fact-field .leaks", "after epoch 2")
+        assert "epoch=2" in page.url and "pin=" in page.url
+        assert now == (
+            leaks.inner_text(),
+            answers.inner_text(),
+            page.locator("#fact-field .moment .asked").inner_text(),
+        )
 
 
 def test_stop_twice_is_stop_once(page):

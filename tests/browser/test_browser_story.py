@@ -72,14 +72,16 @@ def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, addres
 
 
 @pytest.mark.slow
-def test_the_scrubber_drives_both_fields_and_their_gaps(browser, address):
+def test_the_scrubber_drives_both_fields_whose_gaps_are_of_the_end(browser, address):
     with visit(browser, address, "?story=4&epoch=0", reduced_motion="reduce") as page:
         gaps = page.locator("#story section:not([hidden]) .gap b")
-        expect(gaps).to_have_text(["0", "0"])
-        page.locator("#story section:not([hidden]) .scrubber input").focus()
-        page.keyboard.press("End")
         even, ours = (int(gap) for gap in gaps.all_inner_texts())
         assert even > ours + 20
+        before = page.evaluate(PICTURE)
+        page.locator("#story section:not([hidden]) .scrubber input").focus()
+        page.keyboard.press("End")
+        assert page.evaluate(PICTURE) != before and "epoch=5" in page.url
+        assert [int(gap) for gap in gaps.all_inner_texts()] == [even, ours]
         page.keyboard.press("ArrowLeft")
         expect(page.locator("#story section:not([hidden]) .when")).to_have_text("after epoch 4")
         page.locator("#story section:not([hidden]) .scrubber .play").click()
@@ -91,6 +93,33 @@ def test_the_scrubber_drives_both_fields_and_their_gaps(browser, address):
         page.get_by_text("Run it yourself to see what yours do").wait_for()
         page.locator("#story section:not([hidden]) details summary").first.click()
         expect(page.locator("#story section:not([hidden]) table").first).to_contain_text("Kubrick")
+
+
+@pytest.mark.slow
+def test_the_reason_comes_before_the_remedy_and_both_can_be_dragged(browser, address):
+    with visit(browser, address, "?story=3", reduced_motion="reduce") as page:
+        reading = page.locator("#story section:not([hidden]) .outcome")
+        expect(reading).to_contain_text("Before: ")
+        assert page.locator("#story .push path").count() == 1, "one rule, one hill"
+        page.locator("#story section:not([hidden]) .scrubber input").first.press("End")
+        expect(reading).to_contain_text("After epoch 5: ")
+        page.locator("#story .views button").nth(1).click()
+        expect(reading).to_contain_text("times as hard as the rare one")
+        assert page.locator("#story .push path").count() == 3
+        page.locator("#story .push svg").click(position={"x": 500, "y": 100})
+        expect(page.locator("#story section:not([hidden]) .when").nth(1)).not_to_have_text("95\u00a0% sure")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_what_it_costs_is_seen_without_scrolling(browser, address, width, height):
+    viewport = {"width": width, "height": height}
+    with visit(browser, address, "?story=5", viewport=viewport, reduced_motion="reduce") as page:
+        page.locator("#story .costs li").first.wait_for()
+        bar = page.locator("#story .turn").bounding_box()["y"]
+        for line in page.locator("#story .costs li").all():
+            box = line.bounding_box()
+            assert box["y"] + box["height"] <= bar, line.inner_text()
 
 
 @pytest.mark.slow

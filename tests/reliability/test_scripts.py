@@ -15,6 +15,7 @@ OPTIONS = {
     "lifetime": "--runs",
     "misbehaving": "--clients",
     "fuzz": "--calls",
+    "drawing": "--dots",
 }
 
 

@@ -68,6 +68,11 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
     assert shown[PICTURES.said]["kind"] == "hidden", "nothing recorded unless somebody wants it"
     assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 12))), "nothing is drawn twice"
+    live = shown_of(again, over, seen=(6, 11))
+    assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
+    assert [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations] == [
+        "AdaPop", "AdaPop, shuffled", "WGA"
+    ]  # fmt: skip
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, over):

@@ -1,12 +1,15 @@
 """What the Story says of its recordings: computed, and never more than they show."""
 
 import json
+from statistics import fmean
 
 import pytest
 
 from adapop.facts.fact import Fact
 from adapop.probes.prompts import ProbeRow, Reply
 from adapop.report.recorded import Recorded
+from adapop.report.table import percent
+from adapop.runs.examples import example
 from adapop.training.frames import Frame, Scores
 from adapop.ui import texts
 from adapop.ui.parts import field
@@ -56,18 +59,26 @@ def test_a_control_that_changes_nothing_is_not_praised():
     )
 
 
-def recorded(method: str, left: float, kept: float) -> Recorded:
+def recorded(method: str, left: float, kept: float, preset: str = "paper") -> Recorded:
     """One seed's results, the same for every tier of the facts to forget."""
     shares = {f"forget_reworded_{tier}": str(left) for tier in ("all", "rare", "popular")}
-    return Recorded(method, "paper", (shares | {"holdout_direct_all": str(kept)},))
+    return Recorded(method, preset, (shares | {"holdout_direct_all": str(kept)},))
 
 
-def test_costs_are_told_and_who_does_better_only_if_somebody_does():
-    both = [recorded("adapop", 0.46, 0.79), recorded("wga", 0.2, 0.93)]
-    said = words.costs(both)
-    assert len(said) == 3 and "AdaPop still answers 79 %, the even push 93 %" in said[0]
-    assert "46 %, the even push 20 %" in said[1] and said[2].startswith("WGA does better")
-    assert len(words.costs([recorded("adapop", 0.1, 0.99), both[1], recorded("tpo", 0.05, 0.5)])) == 2
+def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody_does():
+    shuffled = recorded("adapop", 0.5, 0.8, "shuffled")
+    all_three = [recorded("adapop", 0.46, 0.79), recorded("wga", 0.2, 0.93), shuffled]
+    means, better = words.over_seeds(all_three)
+    assert means.startswith("All numbers above are of one run each. Means of 1 runs, with 95 % intervals: a gap of 0")
+    assert "WGA forgets more than AdaPop (20 % of the facts left against 46 %)" in better
+    assert len(words.over_seeds([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)])) == 1
+
+
+def test_costs_are_those_of_the_runs_that_are_shown(story):
+    ours, even = (example(name).measured() for name in ("adapop", "wga"))
+    kept, rare = story["costs"]
+    assert percent(ours.recall("holdout")) in kept and percent(even.recall("holdout")) in kept
+    assert percent(ours.recall("forget", "reworded", "rare")) in rare
 
 
 def test_frames_reach_the_browser_whole_and_short():
@@ -116,16 +127,33 @@ def test_no_step_has_too_many_words(story):
     for headline, said in story["steps"]:
         assert len(f"{headline} {said}".split()) <= MOST_WORDS
     assert len(" ".join([*story["steps"][4], story["control"], *story["costs"]]).split()) <= 2 * MOST_WORDS
+    assert not any("{" in said for of in story["steps"] for said in of), "every number is filled in"
     assert len(story["steps"]) == len(texts.STORY_STEPS) == 6
 
 
 def test_the_examples_show_what_the_words_say(story):
     """The headlines speak of these recordings: made again, they must still hold."""
-    gaps = {name: run["left"][-1][2] - run["left"][-1][1] for name, run in story["runs"].items()}
+    gaps = {name: popular - rare for name, run in story["runs"].items() for rare, popular in [run["left"]]}
     assert gaps["adapop"] < gaps["shuffled"] < gaps["wga"] + 0.1
     assert gaps["wga"] > gaps["adapop"] + 0.2
     assert story["pair"]["first"] == 0
-    assert {entry["outcome"] for pair in story["quiz"] for entry in pair} >= {0, 1}
+    entries = [entry for pair in story["quiz"] for entry in pair]
+    assert {entry["outcome"] for entry in entries} >= {0, 1}
+    direct = [one for entry in entries for one in entry["shown"] if one["way"] == "direct"]
+    assert len(direct) == len(entries) and not any(one["right"] for one in direct), "the step says that these are wrong"
+
+
+def test_popular_facts_start_surer_and_the_even_push_tips_the_rare_ones_first(story):
+    """What step 3 says is the reason."""
+    tiers, p = story["facts"]["tier"], story["runs"]["wga"]["p"]
+
+    def sure(frame: int, tier: str) -> float:
+        return fmean(value for value, of in zip(p[frame], tiers) if of == tier) / 1000
+
+    rare, popular = (sure(0, tier) for tier in ("rare", "popular"))
+    assert popular > rare > 0.5 and popular * (1 - popular) < rare * (1 - rare)
+    half = story["runs"]["wga"]["epoch"].index(2.0)
+    assert sure(half, "popular") > 0.75 * popular and sure(half, "rare") < 0.5 * rare
 
 
 def test_all_recordings_are_of_the_same_facts_and_fit_into_a_page(story):

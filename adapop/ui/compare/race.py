@@ -136,7 +136,7 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
             title, detail = f"{title_of(config.method, config.preset)}, seed {config.seed}", now.detail
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
-            measured += sum(isinstance(event, Measured) for event in events)
+            measured += sum(isinstance(event, Measured) and not event.full for event in events)
         ticking = ticking or now.ticking
         detail = "" if now.state == "queued" else detail  # the list itself shows which run waits for which
         line = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}

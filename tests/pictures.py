@@ -1,0 +1,82 @@
+"""Makes the pictures of the README and the docs anew, from the page as it is, into assets/images.
+
+    python tests/pictures.py
+
+All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from playwright.sync_api import Locator, Page, sync_playwright
+
+from adapop.experiments.speed.waiting import served
+from adapop.paths import ASSETS
+from browsing import CHROMIUM, SECOND
+
+OUT, WIDTH, HEIGHT = ASSETS / "images", 1280, 1000
+PATIENCE = 120 * SECOND
+SETTLED = 2 * SECOND  # until pictures have taken the window's width
+RUN = "?run=example-adapop"
+
+
+def gap(page: Page) -> Locator:
+    """The Story's fourth step at its end: both fields and their gaps."""
+    page.wait_for_selector("#story section:not([hidden]) .gap")
+    scrubber = page.locator("#story section:not([hidden]) .scrubber input")
+    scrubber.press("End")
+    return page.locator("#story section:not([hidden]) .beside")
+
+
+def run(page: Page) -> None:
+    """The Run screen with a fact pinned."""
+    page.wait_for_selector("#recall-chart .plotly")
+    page.locator("#fact-field canvas").press("End")
+    page.keyboard.press("Enter")
+    page.locator("#fact-field canvas").blur()
+
+
+def probe(page: Page) -> None:
+    """The Probe screen: both models' answers, and what leaks."""
+    page.get_by_role("tab", name="Probe").click()
+    page.locator("#leak-chart .plotly").wait_for()
+    page.wait_for_function("document.querySelector('#prompt textarea, #prompt input').value")
+    page.click("#ask")
+    page.wait_for_selector("#answers .answer")
+
+
+def compare(page: Page) -> None:
+    """The Compare screen before a race."""
+    page.locator("#compare-cost .plotly").wait_for()
+
+
+PICTURES = {
+    "gap": ("?story=4", gap, HEIGHT),
+    "run": (RUN, run, 1650),
+    "probe": (RUN, probe, 1500),
+    "compare": ("?tab=compare", compare, 1500),
+}
+
+
+def main(names: list[str]) -> None:
+    """Makes the named pictures, all by default."""
+    with tempfile.TemporaryDirectory() as runs, served(Path(runs)) as app, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        for name in names or PICTURES:
+            query, prepared, height = PICTURES[name]
+            page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
+            page.set_default_timeout(PATIENCE)
+            page.goto(app.address + query)
+            shown = prepared(page)
+            page.wait_for_timeout(SETTLED)
+            page.evaluate("scrollTo(0, 0)")
+            (shown or page).screenshot(path=OUT / f"{name}.png", animations="disabled")
+            print(OUT / f"{name}.png")
+            page.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -22,7 +22,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, 400);
+    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400)); // in sight as a whole
     const ratio = devicePixelRatio || 1;
     canvas.width = width * ratio;
     canvas.height = height * ratio;
@@ -235,6 +235,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   new ResizeObserver(measure).observe(canvas.parentElement);
   new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(paint));
+  document.fonts.ready.then(paint);
   measure();
   show(epoch);
   return { show, pin, redraw: paint, table: table() };

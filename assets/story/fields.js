@@ -10,20 +10,21 @@ function inOtherWords(run) {
 
 function gapOf([rare, popular]) {
   return el("p", { class: "gap" }, el("b", {}, String(Math.round(100 * popular) - Math.round(100 * rare))),
-    el("span", {}, ` points of gap at the end: ${percent(popular)} of popular facts still answered, ${percent(rare)} of rare`));
+    el("span", {}, ` points of gap at the end: popular ${percent(popular)}, rare ${percent(rare)} answered`));
 }
 
 function fieldsOf(host, story, state, names) {
   const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = two ? runs.map(inOtherWords) : runs, row = el("div", { class: two ? "beside" : "" });
   const finding = el("p", { class: "outcome" });
   host.classList.toggle("two", two);
-  host.append(two ? row : finding, two ? "" : row);
+  if (!two) host.append(finding);
   const fields = shown.map((motion, place) => {
     const place_ = el("div"), title = story.names[names[place]];
     row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gapOf(runs[place].left) : null, place_));
     return makeField(place_, story.facts, motion, { name: title, asked: two ? ", asked in other words" : "", shares: !two, onpin: (fact) => pinned(fact, place) });
   });
   const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
+  host.append(row);
   row.querySelectorAll(":scope > div").forEach((side, place) => side.append(two ? fields[place].table : ""));
   if (!two) host.append(fields[0].table);
 

@@ -1,6 +1,6 @@
 // Step 3: why popular facts stay, and what AdaPop changes. First the recording: both tiers' means ride the one hill of the even
 // push, p (1 - p), where it puts them. Then the hill of each beta, p^beta (1 - p), for two dots that are equally sure.
-const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, TALL = 300, EVEN = 1;
+const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, TALL = 240, EVEN = 1;
 
 function pushStep(host, story) {
   const push = (p, beta) => p ** beta * (1 - p), run = story.runs.wga, end = run.epoch[run.epoch.length - 1];
@@ -10,7 +10,7 @@ function pushStep(host, story) {
     { name: "The reason: one rule", curves: [["even", EVEN]], betas: [EVEN, EVEN], stops: run.epoch, label: moment, at: (epoch) => ["rare", "popular"].map((tier) => meanOf(story.facts, run, epoch, tier)), words: recorded },
     { name: "The remedy: a β each", curves: [["even", EVEN], ["rare", story.pair.beta[0]], ["popular", story.pair.beta[1]]], betas: story.pair.beta, stops: falls, label: (gone) => `${percent(1 - gone)} sure`, at: (gone) => [1 - gone, 1 - gone], words: compared },
   ];
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div"));
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div", { class: "steer" }));
   const choice = el("div", { class: "views", role: "group", "aria-label": "What is shown" }, ...views.map(({ name }, view) => el("button", { type: "button", class: "big", onclick: () => (look(view), calm() || views[view].scrubber.play()) }, name)));
   let width = 0, dots = [], names = [], now = views[0], top = 1;
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
@@ -79,7 +79,7 @@ function pushStep(host, story) {
     now.scrubber.place(now.stops[0]);
   }
 
-  host.append(choice, reading, el("div", { class: "push" }, svg), ...sliders, el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1"));
+  host.append(choice, reading, ...sliders, el("div", { class: "push" }, svg), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1"));
   views.forEach((view, place) => (view.scrubber = makeScrubber(sliders[place], { stops: view.stops, name: view.name, seconds: 7, label: view.label, onmove: show })));
 
   const drag = (event) => {

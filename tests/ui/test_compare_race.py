@@ -64,11 +64,11 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert (shown[SCREEN.empty].visible, shown[RESULTS.column].visible, shown[RESULTS.own].visible) == (
         False, True, True,
     )  # fmt: skip
-    assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == ((6, 12), False)
+    assert (shown[SCREEN.follower.seen], shown[SCREEN.follower.timer].active) == ((6, 24), False)
     assert "the gap of 1 AdaPop is" in " ".join(shown[RESULTS.findings]["lines"])
     assert shown[PICTURES.said]["kind"] == "hidden", "nothing recorded unless somebody wants it"
-    assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 12))), "nothing is drawn twice"
-    live = shown_of(again, over, seen=(6, 11))
+    assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24))), "nothing is drawn twice"
+    live = shown_of(again, over, seen=(6, 23))
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
     assert [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations] == [
         "AdaPop", "AdaPop, shuffled", "WGA"

@@ -14,8 +14,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
     assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
     (last,) = [one for one in value["shares"] if one["epoch"] == 1]
-    quick = next(event for event in events if event.kind == "measured" and event.epoch == 1 and not event.full)
-    assert last["reworded"]["all"] == quick.recall("forget", "reworded"), "the numbers of the chart of recall"
+    assert last["reworded"]["all"] == finished.measured().recall("forget", "reworded"), "as before and after has it"
     assert finished.id not in str(value), "who has a link reads this too"
 
 

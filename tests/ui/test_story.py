@@ -53,8 +53,8 @@ def test_an_answer_that_comes_back_was_not_lost():
 
 
 def test_a_control_that_changes_nothing_is_not_praised():
-    assert "the scores made no difference" in words.gap_came_back({"wga": 0.6, "adapop": 0.3, "shuffled": 0.3})
-    assert words.gap_came_back({"wga": 0.61, "adapop": 0.08, "shuffled": 0.46}) == (
+    assert "the scores made no difference" in words.gap_came_back({"wga": 60, "adapop": 30, "shuffled": 30})
+    assert words.gap_came_back({"wga": 61, "adapop": 8, "shuffled": 46}) == (
         "Shuffled scores bring the gap back: 46 points, against 8 with the true ones (even push: 61)."
     )
 
@@ -72,6 +72,10 @@ def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody
     assert means.startswith("All numbers above are of one run each. Means of 1 runs, with 95 % intervals: a gap of 0")
     assert "WGA forgets more than AdaPop (20 % of the facts left against 46 %)" in better
     assert len(words.over_seeds([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)])) == 1
+
+
+def test_a_gap_is_the_difference_that_a_reader_sees():
+    assert words.gap_of(0.245, 0.8149) == 81 - 24
 
 
 def test_costs_are_those_of_the_runs_that_are_shown(story):

@@ -12,6 +12,7 @@ from adapop.report.figures.published import published_recalls
 from adapop.report.figures.run import (
     CONTROLLER_PIXELS,
     LOSS_COLOR,
+    by_epoch,
     controller_chart,
     loss_chart,
     loss_finding,
@@ -23,8 +24,8 @@ from adapop.report.figures.run import (
 
 __all__ = [
     "CONTROLLER_PIXELS", "LOSS_COLOR", "MOST_ROWS", "Figure", "Numbers", "Outcome", "agreement_scatter", "as_html",
-    "compare_runs", "control_rows", "controller_chart", "empty", "finding_of", "forget_against_holdout", "leak_heatmap",
-    "line_panels", "loss_chart", "loss_finding", "loss_numbers", "loss_rows", "numbers_of", "outcome_chart",
-    "pareto_front", "popularity_strip", "published_recalls", "push_curves", "recall_by_kind", "recall_chart",
-    "relative_push", "verdict_bars",
+    "by_epoch", "compare_runs", "control_rows", "controller_chart", "empty", "finding_of", "forget_against_holdout",
+    "leak_heatmap", "line_panels", "loss_chart", "loss_finding", "loss_numbers", "loss_rows", "numbers_of",
+    "outcome_chart", "pareto_front", "popularity_strip", "published_recalls", "push_curves", "recall_by_kind",
+    "recall_chart", "relative_push", "verdict_bars",
 ]  # fmt: skip

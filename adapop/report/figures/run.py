@@ -157,13 +157,19 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
     return look.titled(figure, loss_finding(steps, steps_per_epoch))
 
 
+def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
+    """One measurement an epoch: where there are two, the full one, which asks every rewording, not only the first."""
+    found = {event.epoch: event for event in sorted(measured, key=lambda event: event.full)}
+    return [found[epoch] for epoch in sorted(found)]
+
+
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
     figure = look.blank(360)
-    quick, ends = [event for event in measured if not event.full], []
+    shown, ends = by_epoch(measured), []
     for tier in TIERS:
         for form, dash, suffix in FORMS:
-            found = [(event.epoch, event.recall("forget", form, tier)) for event in quick]
+            found = [(event.epoch, event.recall("forget", form, tier)) for event in shown]
             points = [(x, y) for x, y in found if y is not None]
             figure.add_scatter(
                 x=[x for x, _ in points],
@@ -175,14 +181,14 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 marker=dict(symbol=look.TIER_SYMBOL[tier] + ("-open" if suffix else ""), size=8),
             )
             ends += [(points[-1][1], tier + suffix)] if points else []
-    reached = max((event.epoch for event in quick), default=0)
+    reached = max((event.epoch for event in shown), default=0)
     look.end_labels(figure, ends, reached, 1.08)
     figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=max(1, planned // 5))
     figure.update_yaxes(title_text="facts it can still answer", **PERCENT)
     figure.update_layout(showlegend=False, margin=dict(r=112))
     if not reached:
         return look.titled(figure, "Before training")
-    shares = [tuple(_share(quick[-1], form, tier) for tier in ("popular", "rare", "all")) for form, *_ in FORMS]
+    shares = [tuple(_share(shown[-1], form, tier) for tier in ("popular", "rare", "all")) for form, *_ in FORMS]
     return look.titled(figure, titles.left(*shares, reached))
 
 

@@ -35,7 +35,7 @@ PROGRESS = html.template("race")
 @dataclass(frozen=True)
 class Race:
     """The components that follow this browser's race on every tab. kept: the ids of its runs, and what could not be
-    started, in words. seen: how many runs had ended when the results were drawn, and how many epochs of all were
+    started, in words. seen: how many runs had ended when the results were drawn, and how often any was
     measured when the curves were; `UNSEEN` if they were not."""
 
     kept: gr.BrowserState
@@ -49,8 +49,8 @@ def new_race(secret: str, seconds: float) -> Race:
     return Race(kept, gr.State(UNSEEN), gr.Timer(seconds, active=False))
 
 
-# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how many
-# epochs of all were. ticking: whether any of them is still under way
+# shown: values of `PROGRESS`. runs: those that are there. finished: how many came to their end. measured: how often any
+# was. ticking: whether any of them is still under way
 Standing = namedtuple("Standing", "shown runs finished measured ticking")
 
 
@@ -136,7 +136,7 @@ def standing(worker: Worker, kept: dict | None) -> Standing:
             title, detail = f"{title_of(config.method, config.preset)}, seed {config.seed}", now.detail
             runs.append(run)
             seconds += [event.seconds for event in events if isinstance(event, RunDone)]
-            measured += sum(isinstance(event, Measured) and not event.full for event in events)
+            measured += sum(isinstance(event, Measured) for event in events)
         ticking = ticking or now.ticking
         detail = "" if now.state == "queued" else detail  # the list itself shows which run waits for which
         line = {"name": title, "state": now.state, "label": now.label, "detail": detail, "percent": now.percent}

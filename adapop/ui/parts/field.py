@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from adapop.facts.fact import TIERS, Fact
 from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.figures import by_epoch
 from adapop.training.events import Event, Measured
 from adapop.training.frames import Frame
 
@@ -50,12 +51,11 @@ def motion(frames: Sequence[Frame]) -> dict[str, list]:
 def shares(events: Sequence[Event]) -> list[dict]:
     """What was still answered of the facts to forget, a dict an epoch: its number, and by form and tier a share in
     [0, 1]: the numbers of the chart of recall."""
-    found = []
-    for event in events:
-        if isinstance(event, Measured) and not event.full:
-            by_form = {form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")} for form in FORMS}
-            found.append({"epoch": event.epoch, **by_form})
-    return found
+    return [
+        {"epoch": event.epoch}
+        | {form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")} for form in FORMS}
+        for event in by_epoch([event for event in events if isinstance(event, Measured)])
+    ]
 
 
 def _thousandths(frame: Frame, group: str) -> list[int] | None:

@@ -53,7 +53,7 @@ def _controller(event: EpochDone, config: RunConfig) -> str:
     suffered = event.drift > config.tolerance
     kept = f"drift {event.drift:.3f} {'>' if suffered else '≤'} {config.tolerance:g}"
     if config.controller == "fixed":
-        return f"Kept facts {'suffer' if suffered else 'are well'} ({kept}); their weight stays α {event.alpha:.3f}."
+        return f"Kept facts {'suffer' if suffered else 'are well'} ({kept}); their weight α stays {event.alpha:.3f}."
     weight = f"{kept}, λ {event.lam:.3f}, α {event.alpha:.3f}"
     if suffered:
         return f"Kept facts suffer, so the next epoch protects them more ({weight})."

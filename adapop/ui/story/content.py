@@ -56,7 +56,7 @@ def story() -> dict:
             "beta": [beta(rare.score), beta(popular.score)],
         },
         "curve": pictures(runs["adapop"].facts)["curve"],
-        "control": words.gap_came_back({name: popular - rare for name, (rare, popular) in left.items()}),
+        "control": words.gap_came_back({name: words.gap_of(*ends) for name, ends in left.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
         "over_seeds": words.over_seeds(recorded.results()),
         "seeds_by": recorded.COMMAND,

@@ -61,9 +61,14 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     return f"{title} was gone after epoch {direct}; asked in other words, {late}."
 
 
-def gap_came_back(gaps: dict[str, float]) -> str:
-    """What shuffling did to the gap, popular minus rare, in shares. gaps: of wga, adapop and shuffled."""
-    even, ours, control = (round(100 * gaps[name]) for name in ("wga", "adapop", "shuffled"))
+def gap_of(rare: float, popular: float) -> int:
+    """The gap in points: the difference of the two percentages as they are printed."""
+    return round(100 * popular) - round(100 * rare)
+
+
+def gap_came_back(gaps: dict[str, int]) -> str:
+    """What shuffling did to the gap. gaps: in points, of wga, adapop and shuffled."""
+    even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
     if control <= ours:
         return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
     return (

@@ -220,7 +220,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
       const head = ["fact", "right answer", "popularity", "before", moment(motion.epoch[now]), "at the end"];
       if (event.target.open) body.replaceChildren(el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };
-    return el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "As a table"), body);
+    return el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "Table"), body);
   }
 
   // epoch: any between the first frame and the last

@@ -13,14 +13,15 @@ function gapOf([rare, popular]) {
     el("span", {}, ` points of gap at the end: popular ${percent(popular)}, rare ${percent(rare)} answered`));
 }
 
-function fieldsOf(host, story, state, names) {
+// gaps: whether each has its gap above it
+function fieldsOf(host, story, state, names, gaps = names.length > 1) {
   const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = two ? runs.map(inOtherWords) : runs, row = el("div", { class: two ? "beside" : "" });
   const finding = el("p", { class: "outcome" });
   host.classList.toggle("two", two);
   if (!two) host.append(finding);
   const fields = shown.map((motion, place) => {
     const place_ = el("div"), title = story.names[names[place]];
-    row.append(el("div", {}, two ? el("h3", {}, title) : null, two ? gapOf(runs[place].left) : null, place_));
+    row.append(el("div", {}, two ? el("h3", {}, title) : null, gaps ? gapOf(runs[place].left) : null, place_));
     return makeField(place_, story.facts, motion, { name: title, asked: two ? ", asked in other words" : "", shares: !two, onpin: (fact) => pinned(fact, place) });
   });
   const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });

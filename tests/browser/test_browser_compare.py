@@ -32,7 +32,7 @@ def raced(browser, address, tmp_path_factory):
         says(page, "#notes", "3 to forget")
         open_tab(page, "Compare")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
-        says(page, "#example-fields", "points of gap at the end")
+        says(page, "#example-fields", "One recorded run each")
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA
             page.locator("#contestants .token-remove").nth(1).click()
         page.get_by_label("number input for Epochs each").fill("1")
@@ -76,7 +76,7 @@ def test_recorded_results_are_laid_over_the_race_and_taken_off_again(raced):
     page.locator("#recorded").get_by_label("None").click()
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")
     columns = page.locator("#compare-table thead th").count()
-    page.get_by_label("Of these contestants").click()
+    page.get_by_label("Of these").click()
     says(page, "#recorded-words", "python -m adapop bench main", "so no fair comparison")
     page.get_by_text("NPO, recorded").first.wait_for()
     assert page.locator("#compare-table thead th").count() > columns

@@ -20,7 +20,7 @@ from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"
-CHOICES = [("None", NONE), ("Of these contestants", SAME), ("Of every method", EVERY)]
+CHOICES = [("None", NONE), ("Of these", SAME), ("Of all methods", EVERY)]
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 

@@ -68,7 +68,7 @@ def story() -> dict:
 def side_by_side() -> dict:
     """The even push and AdaPop, asked in other words, for the fields of Compare: a part of `story`."""
     told = story()
-    wanted = ("epoch", "reworded", "said", "left")
+    wanted = ("epoch", "reworded", "said")
     runs = {name: {part: told["runs"][name][part] for part in wanted} for name in SIDE_BY_SIDE}
     return {name: told[name] for name in ("command", "names", "facts")} | {"runs": runs}
 

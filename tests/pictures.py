@@ -41,6 +41,7 @@ def run(page: Page) -> None:
 
 def probe(page: Page) -> None:
     """The Probe screen: both models' answers, and what leaks."""
+    page.wait_for_selector("#recall-chart .plotly")  # the page knows its run
     page.get_by_role("tab", name="Probe").click()
     page.locator("#leak-chart .plotly").wait_for()
     page.wait_for_function("document.querySelector('#prompt textarea, #prompt input').value")

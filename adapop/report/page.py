@@ -137,7 +137,7 @@ def _training(record: Record) -> dict[str, figures.Figure]:
         pictures["controller"] = figures.controller_chart(epochs, config)
     if steps := record.said(StepDone):
         pictures["losses"] = figures.loss_chart(steps, starts[-1].steps)
-    if measured := [event for event in record.said(Measured) if not event.full]:
+    if measured := record.said(Measured):
         pictures["recall"] = figures.recall_chart(measured, config.epochs)
     if record.before and record.after:
         pictures["outcome"] = figures.outcome_chart(record.before, record.after)

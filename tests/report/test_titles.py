@@ -97,3 +97,14 @@ def test_relearning_in_one_sentence_with_its_control(tiny):
     assert came_back(few, tiny.forget) == "No single fact came back."
     drawn = {trace.name: list(trace.x) for trace in recovery_figure("relearn", hidden).data}
     assert drawn == {"before": [0.22], "relearnt": [0.46], "control": [0.21]}
+
+
+def test_the_end_is_told_by_the_measurement_that_asks_every_rewording():
+    def measured(epoch, share, full):
+        rows = ({"group": "forget", "tier": "all", "form": "reworded", "recall": share, "facts": 96},)
+        return Measured(run="r", epoch=epoch, rows=rows, full=full)
+
+    said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [0.9, 0.4]
+    title = figures.finding_of(figures.recall_chart(said, 1))
+    assert title == "40 % of the facts to forget are still answered (asked in other words, after epoch 1)"

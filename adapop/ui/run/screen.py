@@ -14,6 +14,7 @@ from adapop.facts.fact import FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.calibration import anchored
 from adapop.report.record import described
+from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
 from adapop.service.leases import cost_of_run
@@ -234,8 +235,10 @@ def seen_of(worker: Worker, name: str | None, readiness: str) -> tuple[RunView, 
 
 
 def banner_of(run: Run | None) -> dict:
-    """Whose run is watched, as values of `LINES`; hidden for one's own."""
-    said = [] if run is None else [f"You are watching {described(run.config)}."]
+    """Whose run is watched, as values of `LINES`, and that it is recorded where it came with the app; hidden for one's
+    own."""
+    by = f", recorded by {COMMAND}" if run is not None and example_of(run.id) else ""
+    said = [] if run is None else [f"You are watching {described(run.config)}{by}."]
     return html.listed(said, "calm" if said else "hidden")
 
 

@@ -80,7 +80,7 @@ def _contents(records: Sequence[Record]) -> list[tuple[str, str]]:
     if len(records) > 1:
         return [("The runs side by side", "compared"), ("What the words mean", "words")]
     (record,) = records
-    probed, measured = bool(record.matrix.cells), any(not event.full for event in record.said(Measured))
+    probed, measured = bool(record.matrix.cells), bool(record.said(Measured))
     places = [
         ("Verdicts", "verdicts", probed),
         ("Epoch by epoch", "epochs", measured),

@@ -106,5 +106,5 @@ def test_the_end_is_told_by_the_measurement_that_asks_every_rewording():
 
     said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [0.9, 0.4]
-    title = figures.finding_of(figures.recall_chart(said, 1))
+    title = figures.finding_of(figures.recall_chart(said, 1)).replace("\u00a0", " ")
     assert title == "40 % of the facts to forget are still answered (asked in other words, after epoch 1)"

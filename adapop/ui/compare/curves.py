@@ -64,7 +64,7 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[dict]]]:
 def _lines(found: dict[str, list[list[dict]]]) -> figures.Figure:
     """A panel a contestant, a line a tier: asked in other words where there are any, means over the seeds that came so
     far."""
-    panels, gaps = {}, []
+    panels = {}
     for title, seeds in found.items():
         form = "reworded" if seeds[0][0]["reworded"]["all"] is not None else "direct"
         lines: dict[str, list[tuple[float, Interval]]] = {}
@@ -75,7 +75,14 @@ def _lines(found: dict[str, list[list[dict]]]) -> figures.Figure:
                     at = fmean(shares), min(shares), max(shares)
                     lines.setdefault(tier, []).append((of_epoch[0]["epoch"], Interval(*at)))
         panels[title] = lines
-        if {"rare", "popular"} <= lines.keys():
-            gaps.append((title, lines["popular"][-1][1].mean - lines["rare"][-1][1].mean))
     figure = figures.line_panels(panels, "epoch", "still answered").update_yaxes(tickformat=".0%")
-    return look.titled(figure, titles.widest(gaps))
+    return look.titled(figure, _finding(panels))
+
+
+def _finding(panels: dict[str, dict[str, list[tuple[float, Interval]]]]) -> str:
+    """The gaps after the last epoch that all who have begun to train came to: others are no comparison."""
+    ends = {title: {tier: dict(line) for tier, line in lines.items()} for title, lines in panels.items()}
+    begun = {title: of for title, of in ends.items() if {"rare", "popular"} <= of.keys() and max(of["rare"]) > 0}
+    epoch = min((max(of["rare"]) for of in begun.values()), default=0)
+    gaps = [(title, of["popular"][epoch].mean - of["rare"][epoch].mean) for title, of in begun.items()]
+    return f"{titles.widest(gaps)}, after epoch {epoch}" if gaps else ""

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from math import ceil
 
 from tokenizers import Tokenizer
 
@@ -16,6 +15,7 @@ from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.calibration import warnings_of
 from adapop.runs.pace import Pace, duration
 from adapop.runs.run import Run
+from adapop.training.steps import count
 
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
@@ -82,7 +82,7 @@ def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
     """Optimiser steps of the whole run."""
-    return ceil(len(facts.forget) / config.batch) * config.epochs
+    return count(len(facts.forget), config.batch, config.last_step) * config.epochs
 
 
 def without_unscored(facts: FactSet) -> FactSet:

@@ -16,7 +16,7 @@ ANCHORS = ("paper", "quantiles")
 SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
 
 # Settings newer than the recorded rows, with the value that changes nothing; at that value a key leaves them out.
-SINCE = {"four_bit": False, "frames": 0}
+SINCE = {"four_bit": False, "frames": 0, "measure": "every-epoch", "measure_per_tier": 0}
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def sets(found: Sequence[Recorded]) -> set[str]:
 def is_untouched(config: RunConfig) -> bool:
     """Whether a run is as its preset has it. Its seed may differ, what is done about a missing score, and how often it
     is recorded where each fact stands."""
-    return set(changed(config)) <= {"seed", "missing_score", "frames"}
+    return set(changed(config)) <= {"seed", "missing_score", "frames", "measure"}
 
 
 def _untouched(row: Row) -> bool:

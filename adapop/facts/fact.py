@@ -7,7 +7,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapop.errors import DataError, shown
@@ -107,7 +107,7 @@ class FactSet:
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
         groups = WRITTEN if self.attacks else GROUPS  # keeps the hash that older runs recorded for sets without attacks
-        content = [[asdict(fact) for fact in getattr(self, group)] for group in groups]
+        content = [[vars(fact) for fact in getattr(self, group)] for group in groups]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
     @property
@@ -118,7 +118,7 @@ class FactSet:
     def write(self, path: Path) -> None:
         """Writes the set as JSONL: one fact per line, with its group."""
         lines = [
-            json.dumps({"group": group, **asdict(fact)}, ensure_ascii=False)
+            json.dumps({"group": group, **vars(fact)}, ensure_ascii=False)
             for group in WRITTEN
             for fact in getattr(self, group)
         ]

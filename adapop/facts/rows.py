@@ -69,8 +69,8 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
 
 def _fault(cell: object) -> tuple[str, str, str] | None:
     """Why a cell is not usable as text: (value to show, message, fix); None if it is usable."""
-    if isinstance(cell, tuple(KINDS)):
-        return "", f"is {KINDS[type(cell)]}, not text", "Write plain text."
+    if kind := KINDS.get(type(cell)):
+        return "", f"is {kind}, not text", "Write plain text."
     text = _string(cell)
     if len(text) > MAX_CELL:
         return shown(text), f"has {len(text):,} characters; at most {MAX_CELL:,} are read", "Shorten the cell."
@@ -120,5 +120,7 @@ def items_of(cell: object) -> list:
 
 def _string(cell: object) -> str:
     """A cell as text; "" for None and for NaN, which tables write for an empty cell."""
+    if isinstance(cell, str):  # most are, and a file may have a million
+        return cell.strip()
     empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
     return "" if empty else str(cell).strip()

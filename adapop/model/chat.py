@@ -22,6 +22,7 @@ from adapop.errors import DataError, ModelError, shown
 
 DATE = "10 Apr 2025"  # the paper's; Llama 3's templates would write today's date, and every number would change daily
 FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
+PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
 ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
 # lone surrogates, noncharacters, and the two private characters that transformers takes out of a user's text
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
@@ -45,23 +46,7 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str
         DataError: the text has an invalid character, or cannot be read as plain text.
     """
     _check(tokenizer, question, system or "")
-    turns = [{"role": "user", "content": question}]
-    if system:
-        told = [{"role": "system", "content": system}, *turns]
-        try:
-            chat = _applied(tokenizer, told)
-        except TemplateError:
-            chat = ""
-        if system.strip() in chat and question.strip() in chat:
-            return _ids(tokenizer, told, chat)
-        turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
-    try:
-        chat = _applied(tokenizer, turns)
-    except TemplateError as error:
-        raise ModelError(f"The model's chat template cannot show a question: {error}", NO_TEMPLATE) from error
-    if question.strip() not in chat:
-        raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
-    return _ids(tokenizer, turns, chat)
+    return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "")
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
@@ -117,6 +102,28 @@ class _Control:
         due = self.backend.encode(chat, add_special_tokens=False).ids
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
+
+
+@lru_cache(maxsize=PROMPTS)
+def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str) -> tuple[int, ...]:
+    """The ids that `encode_prompt` returns. template: the tokenizer's, which may be set anew."""
+    turns = [{"role": "user", "content": question}]
+    if system:
+        told = [{"role": "system", "content": system}, *turns]
+        try:
+            chat = _applied(tokenizer, told)
+        except TemplateError:
+            chat = ""
+        if system.strip() in chat and question.strip() in chat:
+            return _ids(tokenizer, told, chat)
+        turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
+    try:
+        chat = _applied(tokenizer, turns)
+    except TemplateError as error:
+        raise ModelError(f"The model's chat template cannot show a question: {error}", NO_TEMPLATE) from error
+    if question.strip() not in chat:
+        raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
+    return _ids(tokenizer, turns, chat)
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:

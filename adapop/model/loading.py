@@ -8,6 +8,7 @@ import errno
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
+from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.facts.fact import SANDBOX
@@ -96,6 +98,16 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     Raises:
         ModelError: there is none, no access to it, or no chat template.
     """
+    return _tokenizer_of_sandbox() if config.model == SANDBOX else _tokenizer(config)
+
+
+@cache
+def _tokenizer_of_sandbox() -> PreTrainedTokenizerBase:
+    """One for all runs in this process, so that what was encoded for one is there for the next."""
+    return _tokenizer(make_config())
+
+
+def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             _source(config), revision=config.revision, padding_side="left", trust_remote_code=False

@@ -4,12 +4,15 @@
 them: `adapop.sandbox`.
 """
 
+from functools import cache
+
 from adapop.facts.fact import FACT_GROUPS, SANDBOX, Fact, FactSet
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
 
 
+@cache
 def sandbox_facts() -> FactSet:
     """The sandbox's set: 256 facts each in forget, retain and holdout, balanced over eight exposure levels."""
     groups = {group: tuple(_fact(fact) for fact in facts_of(group)) for group in FACT_GROUPS}

@@ -15,7 +15,7 @@ from adapop.ui.wiring import QUIET, failure_of, followed
 
 def build(worker: Worker, session: Session, inputs: list, configured: Callable[..., RunConfig]) -> None:
     """Lays out the button and what it finds. inputs: what `configured` takes behind the facts."""
-    ask = gr.Button("Look at the model first", min_width=160, size="sm", elem_id="check")
+    ask = gr.Button("Check", min_width=160, size="sm", elem_id="check")
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="check-words")
 
     async def looked(facts: FactSet | None, *values):

@@ -179,8 +179,8 @@ COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of 
 )
 def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     arm = Arm("AdaPop", "adapop", scores=scores)
-    made = trial._prepared(Item(arm, 1, quick=True), tmp_path, None)
-    own = trial._prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
+    made = trial.prepared(Item(arm, 1, quick=True), tmp_path, None)
+    own = trial.prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
     assert isinstance(made, Run) and made.facts.forget == own.facts.forget
     assert made.betas.keys() == own.betas.keys() and made.betas != own.betas
     given = trial.other_scores(scores, 1)
@@ -189,7 +189,7 @@ def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
 
 def test_quantile_anchors_are_those_of_the_whole_set(tmp_path):
     arm = Arm("AdaPop", "adapop", anchors="quantiles")
-    made = trial._prepared(Item(arm, 0, quick=True), tmp_path, None)
+    made = trial.prepared(Item(arm, 0, quick=True), tmp_path, None)
     assert made.config.beta == BetaMap.from_quantiles(scores_of(sandbox_facts().forget).values())
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from adapop.errors import DataError, shown
-from adapop.facts.fact import GROUPS, Fact, FactSet, Problem, separated
+from adapop.facts.fact import GROUPS, WRITTEN, Fact, FactSet, Problem, separated
 from adapop.facts.rows import fact_of
 from adapop.facts.tables import rows_of
 from adapop.facts.text import UNSEEN
@@ -74,7 +74,7 @@ class Table:
         """The facts, by group: as `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
         problems = list(self.problems)
-        groups: dict[str, list[Fact]] = {name: [] for name in GROUPS}
+        groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
         seen: dict[str, int] = {}
         for number, row in self.rows:
             read = fact_of(number, row, chosen)
@@ -98,7 +98,7 @@ class Table:
                 "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
                 tuple(problems),
             )
-        return replace(facts, problems=tuple(problems), notes=_unseen(facts, seen))
+        return replace(facts, problems=tuple(problems), notes=(*_unseen(facts, seen), *_attacks(facts)))
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
         """Our field -> the file's column: as given in `columns`, or a guess if that is None.
@@ -164,6 +164,12 @@ def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = N
             column, or has no usable row. `problems` then says what was wrong with each row.
     """
     return read_table(path).facts(name, columns, group)
+
+
+def _attacks(facts: FactSet) -> tuple[str, ...]:
+    """A note on prompts that are not trained on."""
+    count = len(facts.attacks)
+    return (f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",) * bool(count)
 
 
 def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:

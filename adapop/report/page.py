@@ -109,6 +109,7 @@ def _told(record: Record) -> dict:
         "done": story.done(record),
         "came_to": story.came_to(record),
         "command": settings.COMMAND,
+        "repeats": settings.repeats(record.config),
         "settings": settings.all_settings(record.config),
         "popularity": story.popularity(record.facts),
         "training": _training(record),

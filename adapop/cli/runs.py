@@ -1,9 +1,8 @@
-"""Commands on runs: start one, go on with one, list them."""
+"""Commands on runs: start one, go on with one."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -16,10 +15,10 @@ from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.files import named_columns
 from adapop.popularity.calibration import calibrated
 from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
-from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.pace import left_of
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
@@ -83,7 +82,8 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
     if beside_config and not options.facts and beside_config.is_file():
         facts = FactSet.load(beside_config, config.facts)
     else:
-        facts = load_facts(config.facts, config.model)
+        columns = named_columns(options.columns) if options.columns else None
+        facts = load_facts(config.facts, config.model, columns=columns, drop_bad=options.drop_bad)
     if options.anchors is not None:
         if not follows_scores(config):
             raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
@@ -131,27 +131,6 @@ def _to_resume(name: str) -> Run:
         raise RunError(message, "Wait until it is done, or stop it there.")
     run.clear_stop()
     return run
-
-
-def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state; a damaged one with what is wrong with it."""
-    for run in all_runs():
-        if damage := damage_of(run):
-            row = {"run": run.id, "state": "damaged", "problem": str(damage)}
-            printing.say(json.dumps(row) if options.json else "  ".join(f"{value:<10}" for value in row.values()))
-            continue
-        config = run.config
-        row = {
-            "run": run.id,
-            "state": run.state,
-            "method": config.method,
-            "preset": config.preset,
-            "facts": config.facts,
-            "model": config.model,
-            "epoch": run.last_epoch or 0,
-            "epochs": config.epochs,
-        }
-        printing.say(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:

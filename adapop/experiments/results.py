@@ -3,16 +3,13 @@
 import csv
 import io
 import json
-import subprocess
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from adapop.errors import DataError
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
-from adapop.paths import ROOT
 from adapop.probes.prompts import DIRECT, REWORDED
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
@@ -90,19 +87,6 @@ class Results:
                 writer.writerow(COLUMNS)
             writer.writerow([_cell(row.get(name, "")) for name in COLUMNS])
             file.write(text.getvalue().encode())
-
-
-def commit() -> str:
-    """The version of the code: the git commit, with + if it was changed since, else the package's version, else ""."""
-    try:
-        asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
-        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        pass
-    try:
-        return version("adapop")
-    except PackageNotFoundError:
-        return ""
 
 
 def _cell(value: object) -> object:

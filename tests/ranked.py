@@ -20,7 +20,7 @@ from adapop.training.events import StepDone
 from adapop.training.processes import joined
 
 # 9 facts, 4 a step: the first two steps are shared 2 to 2, the last 1 to 0
-SETTINGS = {"epochs": 2, "batch": 4}
+SETTINGS = {"epochs": 2, "batch": 4, "last_step": "short"}
 METHODS = {"adapop": {}, "npo-sam": {}, "rmu": {"micro_batch": 1}, "pdu": {"warmup": 0}}
 
 

@@ -21,6 +21,7 @@ OPTIONAL = {
     "datasets": "comes with lm_eval",
     "gradio_client": "comes with gradio, which pins it",
     "httpx": "comes with gradio, whose own downloads go through it and are refused there",
+    "optuna": "`bench tuned` says how to install it",
     "resource": "of the standard library, but not on Windows",
 }
 # prints every address outside this machine that is connected to or looked up, and refuses it

@@ -1,17 +1,25 @@
 """`bench`: the experiments on the sandbox, and how fast training and the app are."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from adapop.cli import printing
 from adapop.errors import ConfigError
 
+if TYPE_CHECKING:
+    from adapop.experiments.run import Engine, Place
+
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", "speed",
+    "forgetting", "tuned", "speed",
 )  # fmt: skip
 SEEDS = 3
 
@@ -31,20 +39,44 @@ def _experiment(options: argparse.Namespace) -> int:
     from adapop.experiments.engine import finished
     from adapop.experiments.run import Place, run, write
 
-    count = (1 if options.quick else SEEDS) if options.seeds is None else options.seeds
-    if count < 1 or options.processes < 1 or options.first_seed < 0:
-        raise ConfigError("There is nothing to do.", "--seeds and --processes are at least 1, --first-seed at least 0.")
-    seeds = tuple(range(options.first_seed, options.first_seed + count))
-    place = Place(options.name, (options.out or bench_root()).resolve(), seeds, options.quick)
-    errors = {}
+    tuned = options.name == "tuned"
+    usual, first = (5, 1) if tuned else (SEEDS, 0)  # the trials have seen seed 0
+    count = (1 if options.quick else usual) if options.seeds is None else options.seeds
+    first = first if options.first_seed is None else options.first_seed
+    if min(count, options.processes, options.trials) < 1 or first < 0:
+        raise ConfigError(
+            "There is nothing to do.", "--seeds, --processes and --trials are at least 1, --first-seed at least 0."
+        )
+    folder = (options.out or bench_root()).resolve()
+    place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
+    engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
+    told, errors = partial(printing.say, file=sys.stderr, flush=True), {}
+    if tuned:
+        place, errors = _searched(options, place, engine, told)
     if not options.table:
-        engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
-        errors = run(place, engine, partial(printing.say, file=sys.stderr, flush=True))
+        errors |= run(place, engine, told)
     printing.say(write(place, options.against))
     for title, error in errors.items():
         printing.say(f"not done: {title}: {error}", file=sys.stderr)
     printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
     return int(bool(errors))
+
+
+def _searched(
+    options: argparse.Namespace, place: Place, engine: Engine, told: Callable[[str], None]
+) -> tuple[Place, dict[str, str]]:
+    """The place of the winners, once the trials that are missing are made; and what could not be done."""
+    from adapop.experiments import tuned
+    from adapop.experiments.spaces import SEARCHES
+
+    names, world = options.arms or tuple(SEARCHES), options.world and tuned.world_named(options.world)
+    if unknown := set(names) - SEARCHES.keys():
+        raise ConfigError(f"No search is called {', '.join(sorted(unknown))}.", f"Use {', '.join(SEARCHES)}.")
+    folder, errors = place.file("-trials"), {}
+    if not options.table:
+        errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, told)
+    own = tuned.experiment(folder, options.trials, names, world)
+    return replace(place, name=f"tuned-{world.name}" if world else "tuned", own=own), errors
 
 
 def bench_root() -> Path:
@@ -58,11 +90,14 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     command.add_argument("name", choices=NAMES)
     command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
-    command.add_argument("--seeds", type=int, help=f"how many seeds; default {SEEDS}, with --quick 1")
-    command.add_argument("--first-seed", type=int, default=0, help="the first of them; default 0")
+    command.add_argument("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
+    command.add_argument("--first-seed", type=int, help="the first of them; default 0, of tuned 1")
     command.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one a core")
     command.add_argument("--out", type=Path, help="folder of results; default: bench, beside the runs")
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
     command.add_argument("--against", type=Path, help="folder of the same experiment on other seeds: what differs?")
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of what is there")
+    command.add_argument("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
+    command.add_argument("--arms", nargs="+", help="tuned: these alone: methods, or presets of AdaPop")
+    command.add_argument("--world", help="tuned: the winners as they are in one of the worlds, such as half-spread")
     command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")

@@ -1,7 +1,9 @@
 """The presets people start from, and the configuration that a method gets under one: `make_config`.
 
-"paper" is what Borisiuk et al. 2026 state (METHODS 1.5, 2.0); the sandbox's rates are our own choice for the shipped
-model, by the rule that is written above them.
+"paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port of their runs
+(METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released" what AdaPop's public code does.
+Their sources stand in `assets/methods.json` under `why`. The sandbox's rates are our own choice for the shipped model,
+by the rule that is written above them.
 """
 
 from collections.abc import Mapping
@@ -26,6 +28,15 @@ SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
 AUTHORS = "authors"
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
+    # github.com/vValkroVv/unlearning: src/trainer/unlearn/ada_pop.py (alpha clipped to gamma = 1, smoothed retain loss
+    # of single rows), src/data/utils.py (the end of the turn is trained on); 32 micro-batches of a row, by HF's Trainer
+    "as-released": {
+        "alpha_max": 1.0,
+        "retain_signal": "ema-rows",
+        "normalise": "example-both",
+        "include_tail": True,
+        "last_step": "rolled",
+    },
     "gentle": {"alpha0": 1.0},
     "stress": {"reference": "start", "dual_step": 1.0},
     "alpha-fixed": {"controller": "fixed"},
@@ -136,7 +147,9 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
 
 
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings, later ones over earlier; so are a method's arguments, one by one."""
+    """Settings, later ones over earlier; so are a method's arguments, one by one. An argument that is None is the
+    method's own default again."""
     arguments = {name: value for part in parts for name, value in part.get("arguments", {}).items()}
     merged = {name: value for part in parts for name, value in part.items()}
-    return {**merged, "arguments": arguments} if arguments else merged
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    return {**merged, "arguments": arguments} if "arguments" in merged else merged

@@ -18,8 +18,10 @@ CHOICES = {
     "scores": ("given", "shuffled", "inverted"),
     "missing_score": ("error", "drop", "uniform"),
     "controller": ("dual", "fixed", "primal"),
-    "retain_signal": ("full", "ema"),
-    "normalise": ("token", "example"),
+    "retain_signal": ("full", "ema", "ema-rows"),
+    "retain_loss": ("own", "kl"),
+    "normalise": ("token", "example", "example-both"),
+    "last_step": ("even", "short", "rolled"),
     "schedule": ("constant", "linear"),
     "precision": ("bfloat16", "float32"),
     "reference": REFERENCES,
@@ -27,11 +29,11 @@ CHOICES = {
 SEED_LIMIT = 2**63
 LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
-WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch", "frames")
+WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch", "frames", "dual_rows")
 POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
 AT_LEAST_ZERO = (
     "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
-    "frames",
+    "frames", "dual_rows",
 )  # fmt: skip
 
 
@@ -71,14 +73,22 @@ class RunConfig:
     """xi, least value of the reference that drift is divided by, in nats; above 0."""
     reference: str = "epoch_1"
     """What drift is measured against: the retain loss after "epoch_1" (paper), or at the "start"."""
+    alpha_max: float | None = None
+    """Controller "dual": largest retain weight, at least 0; None for alpha0 + lam_max (paper). Its code stops at 1."""
     retain_bound: float = 0.3
     """Controller "primal": the retain loss that is let pass, in nats per token."""
     warmup: int = 3
     """Controller "primal": epochs before it moves."""
+    dual_rows: int = 0
+    """Controller "primal": it moves once for so many rows of a step, as its code does in each micro-batch; 0 for once
+    a step."""
     retain_signal: str = "full"
-    """What the controller watches: the "full" retain set (paper), or an "ema" of training batches (its code)."""
+    """What the controller watches: the "full" retain set (paper), an "ema" of the steps' retain losses, or
+    "ema-rows" (its code): of single rows."""
+    retain_loss: str = "own"
+    """The method's "own" retain loss, or "kl": from the original model's predictions of the retained answers."""
     normalise: str = "token"
-    """Forget loss averaged per "token" (paper) or per "example" (its code)."""
+    """Forget loss averaged per "token" (paper) or per "example"; "example-both" (its code): the retain loss too."""
     include_tail: bool = False
     """Whether the end-of-turn tokens are pushed on too; for comparison only."""
     learning_rate: float = PAPER_RATE
@@ -88,7 +98,10 @@ class RunConfig:
     epochs: int = 5
     """Passes over the forget set, above 0."""
     batch: int = 32
-    """Forget rows in an optimiser step; as many retain rows are drawn with replacement."""
+    """Forget rows in an optimiser step, at most; as many retain rows are drawn with replacement."""
+    last_step: str = "even"
+    """Where an epoch's rows fill no last batch: "even" spreads them over all steps, "short" leaves few for the last
+    one, "rolled" keeps them for the next epoch (its code, by HF's Trainer). See `training.steps`."""
     micro_batch: int = 0
     """Rows in a forward pass, 0 for as many as memory takes; the gradient does not depend on it."""
     weight_decay: float = 0.0
@@ -133,6 +146,8 @@ class RunConfig:
             )
         for name in POSITIVE + AT_LEAST_ZERO:
             _check_number(name, getattr(self, name))
+        if self.alpha_max is not None:
+            _check_number("alpha_max", self.alpha_max)
         for name, value in self.arguments.items():
             if isinstance(value, (int, float)) and not abs(value) <= MOST:
                 raise ConfigError(f"The argument {name} is {shown(repr(value))}.", f"It may be {MOST:g} at most.")
@@ -151,6 +166,7 @@ class RunConfig:
         try:
             content = json.loads(text)
             unknown = set(content) - {item.name for item in fields(cls)}
+            content.setdefault("last_step", "short")  # as all runs were before there was a choice
             content["beta"] = BetaMap(**content["beta"])
             content["lora_targets"] = tuple(content["lora_targets"])
             if content.get("lora_layers") is not None:

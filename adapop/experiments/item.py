@@ -1,9 +1,11 @@
 """One run of an experiment: a method under some settings, on some variant of the sandbox, with one seed. No torch."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from adapop.config.presets import make_config
@@ -16,7 +18,16 @@ ANCHORS = ("paper", "quantiles")
 SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
 
 # Settings newer than the recorded rows, with the value that changes nothing; at that value a key leaves them out.
-SINCE = {"four_bit": False, "frames": 0}
+SINCE = {
+    "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None, "dual_rows": 0,
+}  # fmt: skip
+# The same of methods' arguments: those at which a method computes what it did when a preset did not name them.
+ARGUMENTS_SINCE = {"b2": 1.0}
+# What presets set when the recorded rows were made, where they set something else today: (method, preset) -> changes.
+EARLIER: dict[tuple[str, str], dict[str, Any]] = {
+    ("satimp", "paper"): {"arguments": {"b2": 1.0}},
+    ("pdu", "paper"): {"dual_rows": 0},
+}
 
 
 @dataclass(frozen=True)
@@ -75,8 +86,9 @@ class Item:
         arm = self.arm
         settings = json.loads(self.config.to_json())
         settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
+        settings["arguments"] = _without(ARGUMENTS_SINCE, settings["arguments"])
         decided = {
-            "config": {name: value for name, value in settings.items() if name not in SINCE or value != SINCE[name]},
+            "config": _without(SINCE, settings),
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,
@@ -85,9 +97,20 @@ class Item:
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
+    def earlier(self) -> Item | None:
+        """The item by which its arm was run before its preset changed; None where it is the same."""
+        changes = EARLIER.get((self.arm.method, self.arm.preset))
+        return replace(self, arm=replace(self.arm, changes={**changes, **self.arm.changes})) if changes else None
+
+    @property
     def title(self) -> str:
         """The arm and the seed, for a line of progress."""
         return f"{self.arm.title}, seed {self.seed}"
+
+
+def _without(same: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings but for those that have these values."""
+    return {name: value for name, value in settings.items() if name not in same or value != same[name]}
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:

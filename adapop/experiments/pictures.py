@@ -17,7 +17,7 @@ from adapop.report.figures.experiments import difference_panels, line_panels
 from adapop.report.table import Table
 
 SWEPT = {
-    "forget": column("forget_reworded_all"),
+    "forget": OUTCOMES["all"],
     "forget, as trained": column(TRAINED),
     "retain": column(KEPT),
     "holdout": OUTCOMES["holdout"],
@@ -114,7 +114,7 @@ def share(found: Summary) -> Interval:
 
 def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:
     found = {tier: over(rows, OUTCOMES[tier]) for tier in TIERS}
-    forget, holdout = over(rows, column("forget_reworded_all")), over(rows, OUTCOMES["holdout"])
+    forget, holdout = over(rows, OUTCOMES["all"]), over(rows, OUTCOMES["holdout"])
     return Outcome(
         mark=ascii_uppercase[place] if place < len(ascii_uppercase) else str(place),
         name=title,

@@ -11,6 +11,7 @@ from adapop.popularity.beta import BetaMap
 
 ADAPOP = "AdaPop"
 CONTROLS = {
+    "as-released": "AdaPop, as released",
     "gentle": "AdaPop, α₀ = 1",
     "stress": "AdaPop, stressed",
     "alpha-fixed": "AdaPop, α fixed",

@@ -4,13 +4,16 @@ import csv
 import io
 import json
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from adapop.errors import DataError
+from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.runs.files import write_text
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
 METRICS = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
@@ -28,6 +31,12 @@ INTERNALS = {
     for metric in METRICS
 }
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
+# Final recall on one half of the rewordings, holdout facts and utility questions; see `halves`.
+SPLIT = (
+    *(f"forget_{what}_{tier}" for what in (REWORDED, "top2", "rank") for tier in ("all", *TIERS)),
+    *("holdout_direct_all", "holdout_reworded_all", "utility"),
+)
+HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
 LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
@@ -36,6 +45,7 @@ COLUMNS = (
     *INTERNALS,
     *LISTS,
     *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
+    *HALVED,
 )
 
 Row = dict[str, Any]
@@ -48,18 +58,23 @@ class Results:
         self.path = path
 
     def rows(self) -> dict[str, Row]:
-        """What is there. A torn last line, left by a process that died while writing, is not.
+        """What is there. A torn last line, left by a process that died while writing, is not. Columns that the file
+        lacks, for they are newer, are None.
 
         Raises:
             DataError: the file has other columns.
         """
         if not self.path.exists():
             return {}
-        whole = self.path.read_bytes().rpartition(b"\n")[0].decode()
-        head, *lines = csv.reader(io.StringIO(whole)) if whole else ([*COLUMNS],)
-        if head != [*COLUMNS]:
+        head, *lines = self._lines()
+        if not _readable(head):
             raise DataError(f"{self.path} was written by another version.", "Move it away, or choose another --out.")
         return {line[0]: _row(line) for line in lines}
+
+    def _lines(self) -> list[list[str]]:
+        """The cells of all whole lines, the head first."""
+        whole = self.path.read_bytes().rpartition(b"\n")[0].decode()
+        return list(csv.reader(io.StringIO(whole))) if whole else [[*COLUMNS]]
 
     def by_arm(self) -> dict[str, list[Row]]:
         """The rows by the title of their arm.
@@ -77,6 +92,10 @@ class Results:
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists() and _readable(head := (lines := self._lines())[0]) and head != [*COLUMNS]:
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *lines[1:]])
+            write_text(self.path, text.getvalue())
         with open(self.path, "a+b") as file:
             file.seek(0)
             whole = file.read().rpartition(b"\n")
@@ -89,6 +108,11 @@ class Results:
             file.write(text.getvalue().encode())
 
 
+def _readable(head: list[str]) -> bool:
+    """Whether a file with these columns is one of ours: as today, or from before the last ones were added."""
+    return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
+
+
 def _cell(value: object) -> object:
     """A cell on one line: a line is a row, and half a line is none."""
     if isinstance(value, Mapping):
@@ -99,7 +123,7 @@ def _cell(value: object) -> object:
 def _row(line: list[str]) -> Row:
     """A line's cells as what they were; what was not measured is None."""
     row: Row = {}
-    for name, text in zip(COLUMNS, line):
+    for name, text in zip_longest(COLUMNS, line, fillvalue=""):
         if name in TEXTS:
             row[name] = plain(text)
         elif name in LISTS or name == "versions":

@@ -30,7 +30,7 @@ class Experiment:
     title: str
     question: str
     plan: Plan
-    tables: tuple[Callable[[Rows], Table], ...]
+    tables: tuple[Callable[[Rows], Table | None], ...]
     figures: tuple[Callable[[Rows], Figure], ...]
 
 
@@ -45,7 +45,10 @@ EXPERIMENTS = {
         "Main comparison",
         "What does each method forget of rare and famous facts, what does it cost, and do AdaPop's controls do worse?",
         plans.main_comparison,
-        (*COMPARED, tables.internal_table, tables.controller_table, tables.cost_table, tables.published_table),
+        (
+            *COMPARED, tables.guess_table, tables.internal_table, tables.controller_table, tables.cost_table,
+            tables.published_table,
+        ),
         (pictures.tiers, pictures.cost, pictures.differences(plans.ADAPOP)),
     ),
     "rates": Experiment(
@@ -109,11 +112,12 @@ class Place:
     folder: Path
     seeds: tuple[int, ...]
     quick: bool = False
+    own: Experiment | None = None
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment by its name."""
-        return EXPERIMENTS[self.name]
+        """The experiment by its name, or one of its own."""
+        return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
         """One of the experiment's files: .csv its rows, .md its tables, -table.csv the first of them, .html figures."""
@@ -129,12 +133,13 @@ class Place:
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
     def seen(self) -> Rows:
-        """The rows there are, other experiments' too, by arm in the order of the plan."""
+        """The rows there are, other experiments' too, by arm in the order of the plan. Where a preset has changed and
+        was not run since, those of the earlier one."""
         known = _elsewhere(self) | self.results.rows()
         seen: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
-            if item.key in known:
-                seen.setdefault(item.arm.title, []).append(known[item.key])
+            if row := known.get(item.key) or (item.earlier and known.get(item.earlier.key)):
+                seen.setdefault(item.arm.title, []).append(row)
         return seen
 
 
@@ -184,7 +189,7 @@ def write(place: Place, recorded: Path | None = None) -> str:
     recorded: a folder with rows of the same experiment on other seeds, to be compared with.
     """
     seen = place.seen()
-    shown = [make(seen) for make in place.experiment.tables]
+    shown = [table for make in place.experiment.tables if (table := make(seen)) is not None]
     if recorded:
         before = replace(place, folder=recorded).results.by_arm()
         shown += [reproduction.cell_table(before, seen), reproduction.claim_table(before, seen, plans.ADAPOP)]

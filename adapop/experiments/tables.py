@@ -3,9 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from adapop.config.methods import METHODS
+from adapop.experiments.halves import TEST
 from adapop.experiments.results import Row
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
+from adapop.probes.prompts import REWORDED
 from adapop.report import published
 from adapop.report.table import Table
 
@@ -19,9 +21,14 @@ def column(name: str) -> Value:
     return lambda row: row[name]
 
 
+def tested(name: str) -> Value:
+    """A row's cell on the test half; of a row from before there were halves, on all."""
+    return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
+
+
 def gap(row: Row) -> float | None:
     """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular facts are left."""
-    popular, rare = row["forget_reworded_popular"], row["forget_reworded_rare"]
+    popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 
 
@@ -31,13 +38,13 @@ def before(tier: str) -> Value:
 
 
 OUTCOMES: dict[str, Value] = {
-    **{tier: column(f"forget_reworded_{tier}") for tier in TIERS},
-    "all": column("forget_reworded_all"),
+    **{tier: tested(f"forget_{REWORDED}_{tier}") for tier in TIERS},
+    "all": tested(f"forget_{REWORDED}_all"),
     "gap": gap,
     "retain": column("retain_direct_all"),
-    "holdout": column("holdout_direct_all"),
-    "holdout, reworded": column("holdout_reworded_all"),
-    "utility": column("utility"),
+    "holdout": tested("holdout_direct_all"),
+    "holdout, reworded": tested("holdout_reworded_all"),
+    "utility": tested("utility"),
 }
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
@@ -100,6 +107,26 @@ def difference_table(seen: Rows, base: str) -> Table:
         "looked at. A seed on which either failed, or has not been run, is no pair."
     )
     return Table(f"Difference to {base}", ("", *DIFFERENCES, "pairs"), tuple(rows), note)
+
+
+def guess_table(seen: Rows) -> Table | None:
+    """Greedy recall beside the second guess, on the test half; None where no row has it."""
+    values = {
+        f"{what}, {tier}": column(f"{TEST}_forget_{name}_{tier}")
+        for what, name in (("greedy", REWORDED), ("top 2", "top2"), ("rank", "rank"))
+        for tier in TIERS
+    }
+    rows = [
+        (title, *(text(over(found, value)) for value in values.values()), counted(found))
+        for title, found in seen.items()
+        if over(found, values["top 2, rare"])
+    ]
+    note = (
+        "Of the facts to forget, asked in other words: recall of the greedy reply; the share whose right answer is the "
+        "first guess or the best of the relation's other answers, so that whoever asks for another answer gets it; and "
+        "its mean rank among the relation's answers, 1 is the likeliest."
+    )
+    return Table("The second guess", ("", *values, "seeds"), tuple(rows), note) if rows else None
 
 
 def internal_table(seen: Rows) -> Table:

@@ -15,8 +15,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from adapop.errors import ModelError
+from adapop.experiments.halves import HALVES, asked, by_tier
 from adapop.experiments.item import Item
-from adapop.experiments.results import INTERNALS, RECALLS, TRACES
+from adapop.experiments.results import HALVED, INTERNALS, RECALLS, TRACES
 from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts
@@ -110,7 +111,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import execute
 
-    run = _prepared(item, folder, models)
+    run = prepared(item, folder, models)
     model = adapted_model(run.config)
     failed = ""
     original = (run.config.model, run.config.precision, run.config.max_new_tokens, run.facts.sha256)
@@ -121,11 +122,11 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         BEFORE[original] = before
     row = {"config": run.config.to_json(), "versions": run.versions, "facts": run.facts.sha256[:16], "failed": failed}
     row |= _traces(run)
-    return row if failed else {**row, **_finals(run.measured()), **_by_level(run, model)}
+    return row if failed else {**row, **_finals(run.measured()), **_finer(run, model)}
 
 
-def _prepared(item: Item, folder: Path, models: Path | None) -> Run:
-    """The run, its betas from the arm's scores. The facts keep their own scores, which decide the tiers."""
+def prepared(item: Item, folder: Path, models: Path | None) -> Run:
+    """The item's run, its betas from the arm's scores. The facts keep their own scores, which decide the tiers."""
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 
@@ -167,30 +168,42 @@ def _traces(run: Run) -> dict[str, list[float]]:
     return traces
 
 
-def _by_level(run: Run, model: AdaptedModel) -> dict[str, list[float]]:
-    """Final recall of the forget facts by score, rarest first, asked as trained and in other words."""
-    facts, limit = run.facts.forget, run.config.max_new_tokens
-    reworded = [
-        (fact, replace(fact, id=f"{fact.id}#{place}", question=question))
-        for fact in facts
-        for place, question in enumerate(fact.paraphrases)
-    ]
-    return {
-        "levels": sorted({fact.score for fact in facts}),
-        "levels_direct": _level_means(model, [(fact, fact) for fact in facts], limit),
-        "levels_reworded": _level_means(model, reworded, limit),
-    }
+def _finer(run: Run, model: AdaptedModel) -> dict[str, Any]:
+    """Final recall of the facts to forget by score, rarest first, asked as trained and in other words; and on each half
+    of what is split, with how near the forgotten answers are."""
+    from adapop.probes.second_guess import second_guesses
+
+    facts, limit = run.facts, run.config.max_new_tokens
+    parts = {half: asked(facts, half) for half in HALVES}
+    pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
+    pairs += [pair for part in parts.values() for name in part if "forget" not in name for pair in part[name]]
+    found, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)
+    rows: dict[str, Any] = {"levels": sorted({fact.score for fact in facts.forget})}
+    for name, questions in (("direct", lambda fact: (fact.question,)), ("reworded", lambda fact: fact.paraphrases)):
+        levels: dict[float, list[float]] = defaultdict(list)
+        for fact in facts.forget:
+            levels[fact.score] += [found[fact.id, question] for question in questions(fact)]
+        rows[f"levels_{name}"] = [round(fmean(levels[score]), DIGITS) for score in rows["levels"]]
+    for half, part in parts.items():
+        forget = part[f"forget_{REWORDED}"]
+        cells = {name: by_tier(members, found) for name, members in part.items()}
+        cells |= {f"forget_{name}": by_tier(forget, values) for name, values in near.items()}
+        split = {f"{half}_{name}_{tier}": value for name, tiers in cells.items() for tier, value in tiers.items()}
+        split[f"{half}_utility"] = split[f"{half}_utility_all"]
+        rows |= {name: round(split[name], DIGITS) for name in HALVED if name in split}
+    return rows
 
 
-def _level_means(model: AdaptedModel, pairs: Sequence[tuple[Fact, Fact]], limit: int) -> list[float]:
-    """Mean recall by score, rarest first. pairs: a fact, and the fact with the question that is asked."""
+def recalls(
+    model: AdaptedModel, members: Sequence[tuple[Fact, Sequence[str]]], limit: int
+) -> dict[tuple[str, str], float]:
+    """Recall of each fact's answer to each of its questions, by the fact's id and the question."""
     from adapop.probes.measure import recall_by_fact
 
-    recalls = recall_by_fact(model, [asked for _, asked in pairs], limit, Progress())
-    levels: dict[float, list[float]] = defaultdict(list)
-    for fact, asked in pairs:
-        levels[fact.score].append(recalls[asked.id])
-    return [round(fmean(levels[score]), DIGITS) for score in sorted(levels)]
+    asked_once = dict.fromkeys((fact, question) for fact, questions in members for question in questions)
+    named = [replace(fact, id=str(place), question=question) for place, (fact, question) in enumerate(asked_once)]
+    found = recall_by_fact(model, named, limit, Progress())
+    return {(fact.id, question): found[str(place)] for place, (fact, question) in enumerate(asked_once)}
 
 
 def _peak_megabytes() -> int:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from adapop.config.run import SEED_LIMIT
 from adapop.errors import DataError
@@ -29,8 +30,8 @@ REQUEST = (
 Draw = Callable[[Sequence[str], int], list[str]]
 
 
-def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int) -> list[Fact]:
-    """The facts; those without an alternate get the answer of another row of their relation, where one is usable.
+def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int, count: int = 1) -> list[Fact]:
+    """The facts; those without an alternate get up to `count` answers of other rows of their relation that are usable.
 
     others: further rows whose answers may be used. Other right answers of the same subject never are.
     """
@@ -38,27 +39,31 @@ def by_relation(facts: Sequence[Fact], others: Sequence[Fact], seed: int) -> lis
     found = []
     for fact in facts:
         fitting = (answer for answer in pool.distractors(fact, rng) if usable(fact, answer))
-        alternate = None if fact.alternates or not folded(fact.relation) else next(fitting, None)
-        found.append(fact if alternate is None else replace(fact, alternates=(alternate,)))
+        without = not fact.alternates and folded(fact.relation)
+        found.append(replace(fact, alternates=tuple(islice(fitting, count))) if without else fact)
     return found
 
 
-def by_model(facts: Sequence[Fact], draw: Draw, seed: int, stopped: Callable[[], bool] = lambda: False) -> list[Fact]:
-    """The facts; those without an alternate get one that the model writes, where it writes a usable one.
+def by_model(
+    facts: Sequence[Fact], draw: Draw, seed: int, stopped: Callable[[], bool] = lambda: False, count: int = 1
+) -> list[Fact]:
+    """The facts; those without an alternate get `count` that the model writes, where it writes usable ones.
 
-    draw: prompts and a seed -> the model's replies; called up to ROUNDS times for the facts still without one.
+    draw: prompts and a seed -> the model's replies; called ROUNDS times for each, for the facts that still lack one.
     stopped: asked before each round, which may take minutes.
     """
-    found = list(facts)
-    for turn in range(ROUNDS):
-        missing = [i for i, fact in enumerate(found) if not fact.alternates]
-        if not missing or stopped():
+    found, asked = list(facts), [i for i, fact in enumerate(facts) if not fact.alternates]
+    for turn in range(ROUNDS * count):
+        missing = [i for i in asked if len(found[i].alternates) < min(count, 1 + turn // ROUNDS)]
+        if stopped():
             break
+        if not missing:
+            continue
         prompts = [REQUEST.format(question=found[i].question, answer=found[i].answer) for i in missing]
-        for i, reply in zip(missing, draw(prompts, (seed * ROUNDS + turn) % SEED_LIMIT), strict=True):
+        for i, reply in zip(missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True):
             alternate = _first_line(reply)
-            if usable(found[i], alternate):
-                found[i] = replace(found[i], alternates=(alternate,))
+            if usable(found[i], alternate) and alternate not in found[i].alternates:
+                found[i] = replace(found[i], alternates=(*found[i].alternates, alternate))
     return found
 
 

@@ -23,6 +23,8 @@ class AlternatePreference(Objective):
     source: str = "model"
     """Where facts without alternates get one: written by the original "model" before training, or the answer of
     another fact of the same "relation" (see `adapop.objectives.alternates`)."""
+    count: int = 1
+    """How many such a fact gets, where there are as many. The authors take 5."""
     name = "altpo"
     uses = frozenset({"reference", "alternates"})
     reduce = "row"
@@ -30,6 +32,7 @@ class AlternatePreference(Objective):
     def __post_init__(self) -> None:
         self._check("beta", self.beta > 0, "above 0")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
+        self._check("count", self.count >= 1 and self.count == int(self.count), "a whole number above 0")
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""

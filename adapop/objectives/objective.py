@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from adapop.errors import ConfigError
@@ -117,3 +118,14 @@ class Objective:
             raise ConfigError(
                 f"The argument {name} of {self.name or type(self).__name__} is {value!r}.", f"It must be {bound}."
             )
+
+
+def divergence(model: AdaptedModel, tokens: AnswerTokens) -> Loss:
+    """KL(original || model) of the predictions at each answer token, [N], nats: a retain loss for any method.
+
+    Liu, Liu and Stone 2022 (METHODS 2.2) over the answer alone; upstream's mean counts prompt and padding too.
+    """
+    with torch.no_grad(), model.original():
+        reference = model.score(tokens, logits=True).logits.log_softmax(dim=-1)
+    scored = model.score(tokens, logits=True)
+    return Loss((reference.exp() * (reference - scored.logits.log_softmax(dim=-1))).sum(-1), scored.nll)

@@ -1,4 +1,4 @@
-"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 3-4).
+"""The map from a popularity score to the exponent beta (Borisiuk et al. 2026, Eq. 4; anchors: App. A and B).
 
     beta(s) = clip(a * s^-b, low, high)
 
@@ -16,8 +16,8 @@ from adapop.errors import ConfigError, DataError
 from adapop.facts.fact import Fact
 from adapop.popularity.controls import inverted, shuffled
 
-LOW, HIGH = 0.05, 2.0  # paper, Sec. 3
-RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, Sec. 3
+LOW, HIGH = 0.05, 2.0  # paper, Eq. 4
+RARE_ANCHOR, POPULAR_ANCHOR = (100.0, 1.5), (3000.0, 0.1)  # (score, beta); paper, App. A and B
 UNIFORM_WITHIN = 0.005
 HIGHEST = 1e6  # of a clip: an exponent that large lets go of every token anyway
 EXPONENT_MAX = 700.0  # exp overflows beyond it

@@ -14,6 +14,7 @@ COMPARED = (
     "preset", "alpha0", "dual_step", "tolerance", "lam_max", "learning_rate", "schedule", "epochs", "batch",
     "weight_decay", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision", "four_bit", "max_new_tokens",
     "arguments", "scores", "missing_score", "include_tail", "normalise", "retain_signal",
+    "last_step", "retain_loss", "alpha_max", "dual_rows",
 )  # fmt: skip
 PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
 OF_THE_CODE = (  # METHODS 1.6

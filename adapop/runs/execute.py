@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from importlib.metadata import version
-from math import ceil
 from pathlib import Path
 from statistics import fmean
 
@@ -47,6 +46,7 @@ from adapop.training.events import (
     StepDone,
 )
 from adapop.training.processes import ALONE, Ranks
+from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
@@ -73,7 +73,7 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
     if "alternates" in objective.uses:
         found = [fact for fact in facts.forget if fact.alternates]
         if objective.source == "relation":
-            found = alternates.by_relation(facts.forget, facts.retain, config.seed)
+            found = alternates.by_relation(facts.forget, facts.retain, config.seed, getattr(objective, "count", 1))
         alternates.check_alternates(found)
     if not facts.retain:
         raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
@@ -216,7 +216,7 @@ def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
         retain=len(facts.retain),
         holdout=len(facts.holdout),
         epochs=run.config.epochs,
-        steps=ceil(len(facts.forget) / run.config.batch),
+        steps=count(len(facts.forget), run.config.batch, run.config.last_step),
         resumed_from=epoch,
     )
 
@@ -262,12 +262,13 @@ def _with_alternates(
             def draw(prompts: Sequence[str], seed: int) -> list[str]:
                 return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN))
 
-            found = alternates.by_model(found, draw, config.seed, lambda: ranks.led(lambda: run.stop_requested))
+            stopped = partial(ranks.led, lambda: run.stop_requested)
+            found = alternates.by_model(found, draw, config.seed, stopped, getattr(objective, "count", 1))
         if ranks.led(lambda: run.stop_requested):
             return facts.forget, ()
         if silent := sum(not fact.alternates for fact in found):
             notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
-    found = alternates.by_relation(found, facts.retain, config.seed)
+    found = alternates.by_relation(found, facts.retain, config.seed, getattr(objective, "count", 1))
     alternates.check_alternates(found)
     content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
     ranks.led(lambda: files.write_text(path, json.dumps(content, ensure_ascii=False)))

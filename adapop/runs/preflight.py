@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from math import ceil
 
 from tokenizers import Tokenizer
 
@@ -16,6 +15,7 @@ from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.calibration import warnings_of
 from adapop.runs.pace import Pace, duration
 from adapop.runs.run import Run
+from adapop.training.steps import count
 
 SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
 
@@ -84,7 +84,7 @@ def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
     """Optimiser steps of the whole run."""
-    return ceil(len(facts.forget) / config.batch) * config.epochs
+    return count(len(facts.forget), config.batch, config.last_step) * config.epochs
 
 
 def without_unscored(facts: FactSet) -> FactSet:

@@ -11,7 +11,8 @@ epoch that does all the damage goes unseen; `reference="start"` takes the loss b
 `PrimalDual` moves alpha after each step. A controller holds no state: the last `Drift` row is the state.
 """
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, fields, replace
 
 from adapop.config.run import REFERENCES, RunConfig
 from adapop.errors import ConfigError
@@ -85,6 +86,7 @@ class DualAscent(Controller):
     lam_max: float = 5.0
     floor: float = 1e-8
     reference: str = "epoch_1"
+    alpha_max: float | None = None
 
     def __post_init__(self) -> None:
         if self.reference not in REFERENCES:
@@ -92,33 +94,39 @@ class DualAscent(Controller):
 
     def start(self, retain_loss: float) -> Drift:
         reference = retain_loss if self.reference == "start" else None
-        return Drift(0, retain_loss, reference, 0.0, 0.0, self.alpha0, retain_loss)
+        return Drift(0, retain_loss, reference, 0.0, 0.0, self._alpha(0.0), retain_loss)
 
     def update(self, last: Drift, retain_loss: float) -> Drift:
         reference = retain_loss if last.reference is None else last.reference
         drift = relative_drift(retain_loss, reference, self.floor)
         lam = min(self.lam_max, max(0.0, last.lam + self.dual_step * (drift - self.tolerance)))
-        return Drift(last.epoch + 1, retain_loss, reference, drift, lam, self.alpha0 + lam, last.start_loss)
+        return Drift(last.epoch + 1, retain_loss, reference, drift, lam, self._alpha(lam), last.start_loss)
+
+    def _alpha(self, lam: float) -> float:
+        """alpha0 + lambda, up to alpha_max: lambda itself goes on, as in the released code."""
+        alpha = self.alpha0 + lam
+        return alpha if self.alpha_max is None else min(alpha, self.alpha_max)
 
 
 @dataclass(frozen=True)
 class PrimalDual(Controller):
     """PDU's controller: the dual variable of the constraint "retain loss <= retain_bound" (nats per token).
 
-        mu <- max(0, mu + dual_step * (retain loss - retain_bound))   after each step, once `warmup` epochs are over
+        mu <- max(0, mu + moves * dual_step * (retain loss - retain_bound))   after each step, once `warmup` epochs
+                                                                              are over
 
     mu is both lambda and alpha of a row; it starts at alpha0 and has no upper limit. The drift is measured against the
     start, for comparison only. Entesari et al., arXiv 2506.05314; values of the paper's runs, METHODS 2.7.
 
-    A deviation: upstream moves mu after each micro-step, in the paper's runs a batch of one row, and so 32 times in an
-    optimiser step. Here it moves once in it, by the mean loss of all its rows, with the same dual_step of 1: mu goes
-    about a 32nd of the way in an epoch.
+    moves: how often upstream moves mu in an optimiser step, namely after each micro-batch: of one row in the paper's
+    runs, and so 32 times. Here it is moved once, as far as all of them would by the mean loss of the step's rows.
     """
 
     alpha0: float = 1.0
     dual_step: float = 1.0
     retain_bound: float = 0.3
     warmup: int = 3
+    moves: int = 1
     by_step = True
 
     def start(self, retain_loss: float) -> Drift:
@@ -133,7 +141,7 @@ class PrimalDual(Controller):
         """The last row with the mu that the next step uses."""
         if last.epoch < self.warmup:
             return last
-        mu = max(0.0, last.alpha + self.dual_step * (retain_loss - self.retain_bound))
+        mu = max(0.0, last.alpha + self.moves * self.dual_step * (retain_loss - self.retain_bound))
         return replace(last, lam=mu, alpha=mu)
 
 
@@ -142,8 +150,10 @@ def controller_of(config: RunConfig) -> Controller:
     if config.controller == "fixed":
         return FixedAlpha(config.alpha0)
     if config.controller == "primal":
-        return PrimalDual(config.alpha0, config.dual_step, config.retain_bound, config.warmup)
-    return DualAscent(config.alpha0, config.dual_step, config.tolerance, config.lam_max, config.floor, config.reference)
+        moves = math.ceil(config.batch / config.dual_rows) if config.dual_rows else 1
+        return PrimalDual(config.alpha0, config.dual_step, config.retain_bound, config.warmup, moves)
+    found = {item.name: getattr(config, item.name) for item in fields(DualAscent)}
+    return DualAscent(**found)
 
 
 def relative_drift(retain_loss: float, reference: float, floor: float) -> float:

@@ -57,7 +57,7 @@ class ForgetSet:
         self._target, self.notes = begun.target, begun.notes
 
     def batch(self, rows: Sequence[Row], epoch: int) -> ForgetBatch:
-        """The rows as a batch. Where facts have several alternates, they take turns by epoch, from 1."""
+        """The rows as a batch. Where facts have several texts to be said instead, they take turns by epoch, from 1."""
         tokens = self.model.batch(rows)
         device = tokens.ids.device
         found: dict = {"tokens": tokens, "target": self._target}
@@ -101,8 +101,12 @@ def _others(
     A refusal ends with what the chat template ends a turn with: the model must learn to stop there.
     """
     if "refusal" in objective.uses:
-        refusing = [replace(fact, answer=objective.refusal) for fact in facts]
-        return [encode_facts(model.tokenizer, refusing, config.system, include_tail=True)]
+        texts = getattr(objective, "refusals", None) or (objective.refusal,)
+        turns = [
+            [replace(fact, answer=texts[(place + turn) % len(texts)]) for place, fact in enumerate(facts)]
+            for turn in range(min(len(texts), config.epochs))
+        ]
+        return [encode_facts(model.tokenizer, refusing, config.system, include_tail=True) for refusing in turns]
     if "alternates" not in objective.uses:
         return None
     check_alternates(facts)

@@ -16,13 +16,14 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.out_of_memory import is_out_of_memory, release, too_large
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
+from adapop.objectives.objective import divergence
 from adapop.training.forget_set import ForgetSet
 
 
 @dataclass(frozen=True)
 class Denominators:
-    """What a step's sums are divided by: rows or answer tokens to forget, answer tokens to retain. The one place where
-    they are counted; over several processes, those of the whole step."""
+    """What a step's sums are divided by: rows or answer tokens to forget and to retain. The one place where they are
+    counted; over several processes, those of the whole step."""
 
     forget: int
     retain: int
@@ -31,11 +32,13 @@ class Denominators:
 @dataclass(frozen=True)
 class StepSeen:
     """What a step's passes saw, still on the device. rows: the forget rows in the order of the passes. loss: of each
-    pass, to be summed. nll [N]: of the rows' answer tokens. retain: the sum of nll in each pass with retain rows."""
+    pass, to be summed. nll [N]: of the rows' answer tokens. kept: the retain rows in the order of the passes. retain
+    [M]: nll of their answer tokens."""
 
     rows: list[Row]
     loss: list[Tensor]
     nll: list[Tensor]
+    kept: list[Row]
     retain: list[Tensor]
 
 
@@ -54,8 +57,10 @@ class StepGradient:
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
         """Of a step with these rows."""
-        tokens = sum(len(row.answer) for row in forget)
-        return Denominators(len(forget) if self._by_example else tokens, sum(len(row.answer) for row in retain))
+        tokens, kept = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
+        return Denominators(
+            len(forget) if self._by_example else tokens, len(retain) if self._retain_by_example else kept
+        )
 
     def add(
         self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators | None = None
@@ -93,13 +98,15 @@ class StepGradient:
     def _added(self, forget: list[Row], retain: list[Row], epoch: int, alpha: float, counts: Denominators) -> StepSeen:
         if self._joins and retain and len(forget) + len(retain) <= self.rows:
             return self._jointly(forget, retain, epoch, alpha, counts)
-        seen = StepSeen([], [], [], [])
+        seen = StepSeen([], [], [], [], [])
         if forget:
             seen = self.objective.backward(self.model, lambda: self._forget_passes(forget, epoch, counts))
         for piece in self._pieces(retain):
-            result = self.objective.retain_loss(self.model, self.model.batch(piece))
-            (alpha * result.loss.sum() / counts.retain).backward()
-            seen.retain.append(result.nll.detach().sum())
+            tokens = self.model.batch(piece)
+            result = self._retain_loss(tokens)
+            (alpha * self._kept(result, tokens, counts)).backward()
+            seen.kept.extend(piece)
+            seen.retain.append(result.nll.detach())
         return seen
 
     def _jointly(
@@ -109,13 +116,13 @@ class StepGradient:
         batch, tokens = self.forget.batch(forget, epoch), self.model.batch(retain)
         with self.model.together(self.model.batch([*forget, *retain]), batch.tokens, tokens):
             forgot = self.objective.forget_loss(self.model, batch)
-            kept = self.objective.retain_loss(self.model, tokens)
+            kept = self._retain_loss(tokens)
         loss = self._averaged(forgot, batch.tokens, counts)
-        (loss + alpha * kept.loss.sum() / counts.retain).backward()
-        return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], [kept.nll.detach().sum()])
+        (loss + alpha * self._kept(kept, tokens, counts)).backward()
+        return StepSeen(forget, [loss.detach()], [forgot.nll.detach()], retain, [kept.nll.detach()])
 
     def _forget_passes(self, rows: list[Row], epoch: int, counts: Denominators) -> StepSeen:
-        seen = StepSeen([], [], [], [])
+        seen = StepSeen([], [], [], [], [])
         for piece in self._pieces(rows):
             batch = self.forget.batch(piece, epoch)
             result = self.objective.forget_loss(self.model, batch)
@@ -128,11 +135,17 @@ class StepGradient:
 
     def _averaged(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
         """A pass's part of the step's forget loss."""
-        loss = result.loss
-        if self._by_example and self.objective.reduce == "token":
-            lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
-            loss = loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]
-        return loss.sum() / counts.forget
+        by_row = self._by_example and self.objective.reduce == "token"
+        return (_over_rows(result.loss, tokens) if by_row else result.loss).sum() / counts.forget
+
+    def _retain_loss(self, tokens: AnswerTokens) -> Loss:
+        if self.config.retain_loss == "kl":
+            return divergence(self.model, tokens)
+        return self.objective.retain_loss(self.model, tokens)
+
+    def _kept(self, result: Loss, tokens: AnswerTokens, counts: Denominators) -> Tensor:
+        """A pass's part of the step's retain loss."""
+        return (_over_rows(result.loss, tokens) if self._retain_by_example else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
         """The rows a pass at a time: as they are if one is enough, else the longest first, so little is padding."""
@@ -158,9 +171,19 @@ class StepGradient:
 
     @property
     def _by_example(self) -> bool:
-        return self.config.normalise == "example" or self.objective.reduce == "row"
+        return self.config.normalise != "token" or self.objective.reduce == "row"
+
+    @property
+    def _retain_by_example(self) -> bool:
+        return self.config.normalise == "example-both"
 
     @property
     def _joins(self) -> bool:
         """Whether forget and retain rows may share a pass. A size that was set is that of passes of one kind."""
         return self.objective.joins and not self.config.micro_batch
+
+
+def _over_rows(loss: Tensor, tokens: AnswerTokens) -> Tensor:
+    """Each token's loss divided by how many its row has, [N]: the sum is that of the rows' means."""
+    lengths = torch.zeros(tokens.rows, dtype=loss.dtype, device=loss.device)
+    return loss / lengths.index_add(0, tokens.row, torch.ones_like(loss))[tokens.row]

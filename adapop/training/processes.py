@@ -154,7 +154,7 @@ def step_gradient(
     kept = ranks.add_up(parameters, lambda: gradient.add([], retain, epoch, alpha, counts))
     for parameter, grad in zip(parameters, forgot):
         parameter.grad = grad if parameter.grad is None else parameter.grad + grad
-    return StepSeen(seen.rows, seen.loss, seen.nll, kept.retain)
+    return StepSeen(seen.rows, seen.loss, seen.nll, kept.kept, kept.retain)
 
 
 def _heard(message: Callable[[], Any]) -> None:
@@ -183,11 +183,11 @@ def _told(error: Exception | None) -> tuple[str, str] | None:
 
 def _moved(seen: StepSeen, device: torch.device) -> StepSeen:
     loss, nll, retain = ([value.to(device) for value in values] for values in (seen.loss, seen.nll, seen.retain))
-    return StepSeen(seen.rows, loss, nll, retain)
+    return StepSeen(seen.rows, loss, nll, seen.kept, retain)
 
 
 def _joined(parts: Sequence[StepSeen]) -> StepSeen:
     def all_of(name: str) -> list:
         return [value for part in parts for value in getattr(part, name)]
 
-    return StepSeen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("retain"))
+    return StepSeen(all_of("rows"), all_of("loss"), all_of("nll"), all_of("kept"), all_of("retain"))

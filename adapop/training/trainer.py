@@ -30,6 +30,7 @@ from adapop.training.forget_set import ForgetSet
 from adapop.training.gradient import StepGradient, StepSeen
 from adapop.training.pass_size import rows_that_fit
 from adapop.training.processes import ALONE, Ranks, step_gradient
+from adapop.training.steps import count, spans
 
 EMA_DECAY = 0.9  # the paper's code, METHODS 1.6 row 1
 ORDER, PAIRING = 0, 1
@@ -71,7 +72,7 @@ class Trainer:
         self.forget = ForgetSet(config, self.objective, model, forget, betas)
         self.retain = encode_facts(model.tokenizer, retain, config.system, include_tail=config.include_tail)
         self.tiers = [fact.tier for fact in forget]
-        self.steps = math.ceil(len(forget) / config.batch)
+        self.steps = count(len(forget), config.batch, config.last_step)
         self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)
         if not config.micro_batch:
             self.gradient.rows = rows_that_fit(self.gradient, self.retain)
@@ -109,7 +110,7 @@ class Trainer:
                     done = self._step(epoch, step, forget, retain)
                 yield done
             with _finite(f"The end of epoch {epoch}"):
-                known = self.config.retain_signal == "ema" and self.ema is not None
+                known = self.config.retain_signal != "full" and self.ema is not None
                 self.retained = None
                 self.drift = self.controller.update(self.drift, self.ema if known else self.retain_loss())
             yield self._epoch_done()
@@ -161,13 +162,19 @@ class Trainer:
 
     def _plan(self, epoch: int) -> Iterator[tuple[list[Row], list[Row]]]:
         """One pass over the forget set in a seeded order, each row paired with a retain row drawn with replacement."""
+        total, dealt = len(self.forget.rows), {}
+        for start, stop in spans(total, self.config.batch, self.config.last_step, epoch):
+            for behind in {place // total + 1 for place in range(start, stop)} - dealt.keys():
+                dealt[behind] = self._dealt(behind)
+            pairs = [dealt[place // total + 1][place % total] for place in range(start, stop)]
+            yield [forget for forget, _ in pairs], [retain for _, retain in pairs]
+
+    def _dealt(self, epoch: int) -> list[tuple[Row, Row]]:
+        """The forget rows in the epoch's order, each with its retain row."""
         rows, seed = self.forget.rows, self.config.seed
-        total = len(rows)
-        order = torch.randperm(total, generator=seeded(seed, epoch, ORDER)).tolist()
-        drawn = torch.randint(len(self.retain), (total,), generator=seeded(seed, epoch, PAIRING)).tolist()
-        for start in range(0, total, self.config.batch):
-            stop = start + self.config.batch
-            yield [rows[i] for i in order[start:stop]], [self.retain[i] for i in drawn[start:stop]]
+        order = torch.randperm(len(rows), generator=seeded(seed, epoch, ORDER)).tolist()
+        drawn = torch.randint(len(self.retain), (len(rows),), generator=seeded(seed, epoch, PAIRING)).tolist()
+        return [(rows[i], self.retain[j]) for i, j in zip(order, drawn)]
 
     def _step(self, epoch: int, step: int, forget: list[Row], retain: list[Row]) -> StepDone:
         done = (epoch - 1) * self.steps + step
@@ -180,7 +187,8 @@ class Trainer:
         retain = retain if self.objective.retains and watched else []
         seen = step_gradient(self.ranks, self.gradient, forget, retain, epoch, self.drift.alpha)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters, self.config.clip)
-        norm, forget_loss, retain_nll, nll = _on_host(norm, seen, retain)
+        norm, forget_loss, kept, nll = _on_host(norm, seen)
+        retain_nll = _mean(kept) if kept else None
         if not (math.isfinite(norm) and math.isfinite(forget_loss)):
             raise RunError(
                 f"Epoch {epoch}, step {step + 1}: the loss or its gradient is not finite.",
@@ -191,7 +199,7 @@ class Trainer:
         self.optimizer.step()
         if retain_nll is not None:
             self.drift = self.controller.stepped(self.drift, retain_nll)
-            self.ema = retain_nll if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * retain_nll
+            self._smooth([retain_nll] if self.config.retain_signal != "ema-rows" else self._by_row(retain, seen, kept))
         return StepDone(
             run=self.run,
             epoch=epoch,
@@ -203,6 +211,15 @@ class Trainer:
             gradient_norm=norm,
             learning_rate=rate,
         )
+
+    def _smooth(self, values: Sequence[float]) -> None:
+        for value in values:
+            self.ema = value if self.ema is None else EMA_DECAY * self.ema + (1 - EMA_DECAY) * value
+
+    def _by_row(self, retain: Sequence[Row], seen: StepSeen, kept: Sequence[Sequence[float]]) -> list[float]:
+        """Mean nll of each retain row in the order it was drawn, whatever the order of the passes."""
+        found = {row.fact: _mean([nll]) for row, nll in zip(seen.kept, kept)}
+        return [found[row.fact] for row in retain]
 
     def _epoch_done(self) -> EpochDone:
         return EpochDone(run=self.run, drift_from_start=self.drift.drift_from_start, **asdict(self.drift))
@@ -247,17 +264,13 @@ def learning_rate(config: RunConfig, done: int, steps: int) -> float:
     return config.learning_rate * (config.epochs * steps - done) / max(1, (config.epochs - 1) * steps)
 
 
-def _on_host(
-    norm: Tensor, seen: StepSeen, retain: Sequence[Row]
-) -> tuple[float, float, float | None, list[list[float]]]:
-    """Gradient norm, forget loss, mean retain nll (None without a retain term), and each forget row's nll by token:
-    the one place in a step where the host waits for the device."""
-    values = torch.cat([torch.stack([norm, *seen.loss, *seen.retain]), *seen.nll]).tolist()
-    norm, values = values[0], values[1:]
-    loss, values = sum(values[: len(seen.loss)]), values[len(seen.loss) :]
-    kept, values = sum(values[: len(seen.retain)]), iter(values[len(seen.retain) :])
-    nll = [[next(values) for _ in row.answer] for row in seen.rows]
-    return norm, loss, kept / sum(len(row.answer) for row in retain) if retain else None, nll
+def _on_host(norm: Tensor, seen: StepSeen) -> tuple[float, float, list[list[float]], list[list[float]]]:
+    """Gradient norm, forget loss, and the nll by token of each retain row and of each forget row: the one place in a
+    step where the host waits for the device."""
+    values = iter(torch.cat([torch.stack([norm, *seen.loss]), *seen.retain, *seen.nll]).tolist())
+    norm, loss = next(values), sum(next(values) for _ in seen.loss)
+    kept, nll = ([[next(values) for _ in row.answer] for row in rows] for rows in (seen.kept, seen.rows))
+    return norm, loss, kept, nll
 
 
 def _mean(values: Sequence[Sequence[float]]) -> float:

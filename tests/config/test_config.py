@@ -54,7 +54,7 @@ def test_json_round_trip_of_what_json_has_no_type_for():
         ("undial", FixedAlpha(0.1)),
         ("rmu", FixedAlpha(1.0)),
         ("adaptive-rmu", FixedAlpha(1200.0)),
-        ("pdu", PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3)),
+        ("pdu", PrimalDual(alpha0=1.0, dual_step=1.0, retain_bound=0.3, warmup=3, moves=16)),
         ("npo-sam", FixedAlpha(1.0)),
         ("simnpo", FixedAlpha(1.0)),
         ("satimp", FixedAlpha(0.1)),
@@ -75,6 +75,8 @@ def test_controller_of_a_method(method, controller):
         ("gentle", {"controller": "dual", "alpha0": 1.0}),
         ("stress", {"controller": "dual", "reference": "start", "dual_step": 1.0}),
         ("alpha-fixed", {"controller": "fixed", "alpha0": 0.5}),
+        ("as-released", {"alpha_max": 1.0, "retain_signal": "ema-rows", "normalise": "example-both"}),
+        ("as-released", {"last_step": "rolled", "include_tail": True, "alpha0": 0.5}),
         ("shuffled", {"scores": "shuffled", "controller": "dual"}),
         ("inverted", {"scores": "inverted", "controller": "dual"}),
         ("beta-0.1", {"beta": BetaMap.constant(0.1)}),
@@ -88,29 +90,65 @@ def test_preset_of_adapop(preset, settings):
 
 def test_settings_of_the_controller_reach_it():
     settings = {"alpha0": 0.7, "dual_step": 0.2, "tolerance": 0.3, "lam_max": 4.0, "floor": 1e-3, "reference": "start"}
+    settings["alpha_max"] = 3.0
     assert controller_of(make_config(**settings)) == DualAscent(**settings)
 
 
 def test_presets_of_authors_are_offered_where_they_differ():
     real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
     here = {method for method in METHODS if "authors" in presets_of(method)}
-    assert here == {"npo", "undial", "rmu", "adaptive-rmu", "pdu", "satimp", "altpo", "tpo"}
-    assert real - here == {"flat", "ceu"}, "theirs differ in the rate alone, which here is ours"
+    assert here == {"npo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"}
+    assert real - here == {"satimp", "ceu"}, "theirs differ in rate and batch alone, which here are ours"
     assert presets_of("adapop") == tuple(PRESETS) and presets_of("wga") == ("paper",)
 
 
 @pytest.mark.parametrize(
     ("method", "settings"),
     [
-        ("rmu", {"arguments": {"coefficient": 6.5}, "alpha0": 1200.0, "lora_layers": (5, 6, 7), "learning_rate": 5e-5}),
+        (
+            "rmu",
+            {
+                "arguments": {"predicting": False, "coefficient": 6.5},
+                "alpha0": 1200.0,
+                "lora_layers": (5, 6, 7),
+                "learning_rate": 5e-5,
+            },
+        ),
         ("undial", {"arguments": {"beta": 10.0}, "alpha0": 0.0, "lora_rank": 8}),
-        ("altpo", {"arguments": {"beta": 0.1}, "epochs": 2}),
+        ("altpo", {"arguments": {"beta": 0.1, "count": 5}, "epochs": 10, "weight_decay": 0.01, "learning_rate": 5e-5}),
+        ("satimp", {"arguments": {"b2": 0.1}, "alpha0": 0.1, "batch": 16, "learning_rate": 1e-5}),
+        ("pdu", {"alpha0": 100.0, "dual_step": 5.0, "warmup": 5, "dual_rows": 8, "retain_bound": 0.3, "epochs": 10}),
+        ("tpo", {"arguments": {"beta": 0.32, "gamma": 1.0}, "alpha0": 0.0, "epochs": 10, "learning_rate": 1e-5}),
+        ("flat", {"arguments": {"several": True}, "alpha0": 0.0, "learning_rate": 1e-5}),
         ("ceu", {"arguments": {}, "learning_rate": 2e-6, "alpha0": 0.0}),
     ],
 )
 def test_preset_of_authors(method, settings):
     config = make_config(method, "authors", "some/model")
     assert {name: getattr(config, name) for name in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("satimp", {"b2": 0.1}),
+        ("rmu", {"predicting": False}),
+        ("adaptive-rmu", {"predicting": False}),
+        ("pdu", {"predicting": False}),
+    ],
+)
+def test_preset_of_the_paper(method, arguments):
+    assert make_config(method, model="some/model").arguments == arguments
+    assert make_config(method).arguments.get("predicting", True), "the sandbox's answers are one token"
+
+
+def test_a_stored_run_from_before_there_was_a_choice_has_its_short_last_step():
+    older = json.loads(make_config("wga", model="some/model").to_json())
+    for name in ("last_step", "retain_loss", "alpha_max", "dual_rows"):
+        del older[name]
+    config = RunConfig.from_json(json.dumps(older))
+    assert (config.last_step, config.retain_loss, config.alpha_max, config.dual_rows) == ("short", "own", None, 0)
+    assert RunConfig.from_json(RunConfig().to_json()).last_step == "even"
 
 
 def test_arguments_are_put_over_the_presets_one_by_one():
@@ -170,6 +208,10 @@ def test_unknown_settings_of_a_stored_run_are_named():
         ("controller", "manual"),
         ("retain_signal", "some"),
         ("normalise", "batch"),
+        ("retain_loss", "mse"),
+        ("last_step", "long"),
+        ("alpha_max", -1.0),
+        ("dual_rows", -1),
         ("schedule", "cosine"),
         ("precision", "int4"),
     ],

@@ -401,6 +401,10 @@ BY_HAND = {
     "kl": lambda e, f: -e + math.exp(f - 1),
     "pearson": lambda e, f: -e + f * f / 4 + f,
     "jensen-shannon": lambda e, f: math.log(1 + math.exp(-e)) + f + math.log(1 + math.exp(-f)) - 2 * math.log(2),
+    "jeffrey": lambda e, f: -e + f + f**2 / 4 + f**3 / 16,
+    "reverse-kl": lambda e, f: math.exp(-e) + f - 1,
+    "squared-hellinger": lambda e, f: math.exp(-e) - 1 + math.exp(f) - 1,
+    "neyman": lambda e, f: math.exp(-e) - 1 + 2 - 2 * math.exp(-f / 2),
 }
 
 

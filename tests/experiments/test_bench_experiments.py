@@ -18,14 +18,14 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, trial
 from adapop.experiments.engine import finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.results import COLUMNS, commit
+from adapop.experiments.results import COLUMNS
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.experiments.worlds import build, folder_of
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import exposures_of
-from adapop.paths import ROOT
+from adapop.paths import ROOT, commit
 from adapop.popularity.beta import BetaMap
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain
@@ -179,8 +179,8 @@ COUNTED = ("corpus-subject", "corpus-subject+object")  # in the whole corpus of 
 )
 def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
     arm = Arm("AdaPop", "adapop", scores=scores)
-    made = trial._prepared(Item(arm, 1, quick=True), tmp_path, None)
-    own = trial._prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
+    made = trial.prepared(Item(arm, 1, quick=True), tmp_path, None)
+    own = trial.prepared(Item(TINY[0], 1, quick=True), tmp_path, None)
     assert isinstance(made, Run) and made.facts.forget == own.facts.forget
     assert made.betas.keys() == own.betas.keys() and made.betas != own.betas
     given = trial.other_scores(scores, 1)
@@ -189,7 +189,7 @@ def test_other_scores_change_the_push_and_not_the_tiers(scores, tmp_path):
 
 def test_quantile_anchors_are_those_of_the_whole_set(tmp_path):
     arm = Arm("AdaPop", "adapop", anchors="quantiles")
-    made = trial._prepared(Item(arm, 0, quick=True), tmp_path, None)
+    made = trial.prepared(Item(arm, 0, quick=True), tmp_path, None)
     assert made.config.beta == BetaMap.from_quantiles(scores_of(sandbox_facts().forget).values())
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from adapop.errors import DataError
 from adapop.experiments import results
-from adapop.experiments.results import COLUMNS, LISTS, Results, commit
+from adapop.experiments.results import COLUMNS, LISTS, Results
+from adapop.paths import commit
 
 ROW = {
     "key": "abc", "arm": "WGA, α of AdaPop", "method": "wga", "preset": "paper", "scores": "given", "seed": 3,

@@ -255,3 +255,19 @@ def test_figures_escape_names_and_bear_empty_data():
     for figure in (line_panels({}, "x", "y"), difference_panels({}, "AdaPop"), pictures.tiers({}), pictures.rates({})):
         assert figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
+
+
+def test_the_second_guess_stands_beside_the_first_where_it_was_measured():
+    assert tables.guess_table(SEEN) is None, "rows from before it was measured"
+    names = [f"test_forget_{what}_{tier}" for what in ("reworded", "top2", "rank") for tier in tables.TIERS]
+    measured = [row(seed, **dict(zip(names, range(9)))) for seed in (0, 1)]
+    (line,) = tables.guess_table({**SEEN, "TPO": measured}).rows
+    assert line == ("TPO", *(f"{float(value):.2f} ± 0.00" for value in range(9)), "2 of 2")
+
+
+def test_tables_are_of_the_test_half_where_a_row_has_one():
+    halved = row(0, **recalls(0.4, 0.5, 0.8), test_forget_reworded_rare=0.1, test_holdout_direct_all=0.7)
+    halved["validation_forget_reworded_rare"] = 0.9
+    (line,) = tables.outcome_table({"A": [halved]}).rows
+    cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
+    assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")

@@ -143,6 +143,21 @@ def test_ones_own_that_say_the_right_answer_are_refused_by_name():
     check_alternates([facts[2], replace(facts[2], alternates=("a village near Lyon of which few have heard",))])
 
 
+def test_several_that_differ(sandbox):
+    found = by_relation(sandbox.forget, sandbox.retain, 0, count=5)
+    assert {len(fact.alternates) for fact in found} == {len(set(fact.alternates)) for fact in found} == {5}
+    assert [fact.alternates[:1] for fact in found[:1]] == [by_relation(sandbox.forget, sandbox.retain, 0)[0].alternates]
+    asked = []
+
+    def draw(prompts, seed):
+        asked.append(seed)
+        return [["Lyon", "Nice"][len(asked) % 2] if "France" in prompt else "Quito" for prompt in prompts]
+
+    written = by_model(CAPITALS[:2], draw, 0, count=2)
+    assert sorted(written[0].alternates) == ["Lyon", "Nice"] and written[1].alternates == ("Quito",)
+    assert len(asked) == len(set(asked)) <= 2 * ROUNDS
+
+
 def test_a_stop_is_heard_before_each_round():
     asked = []
 

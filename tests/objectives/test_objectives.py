@@ -11,6 +11,7 @@ from adapop.model.adapted import Scored
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
 from adapop.objectives.adapop import AdaPop
+from adapop.objectives.flat import DIVERGENCES
 from adapop.objectives.ga import GradientAscent, GradientDifference
 from adapop.objectives.npo import NegativePreference
 from adapop.objectives.objective import USES
@@ -277,3 +278,40 @@ def test_make_objective(name):
 def test_make_objective_with_arguments():
     assert make_objective("wga", {"beta": 0.3}) == WeightedGradientAscent(0.3)
     assert make_objective("npo", {"beta": 2.0}) == NegativePreference(2.0)
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_every_divergence_raises_the_refusal_and_lowers_the_answer(name):
+    """Three of them do the opposite in the authors' code."""
+    gain, loss = DIVERGENCES[name]
+    p = torch.linspace(0.01, 0.99, 50, dtype=torch.float64, requires_grad=True)
+    for function in (gain, loss):
+        (slope,) = torch.autograd.grad(function(p).sum(), p)
+        assert (slope > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "conjugate"),
+    [
+        ("kl", lambda t: torch.exp(t - 1)),
+        ("pearson", lambda t: t**2 / 4 + t),
+        ("reverse-kl", lambda t: -1 - torch.log(-t)),
+        ("squared-hellinger", lambda t: t / (1 - t)),
+        ("neyman", lambda t: 2 - 2 * torch.sqrt(1 - t)),
+        ("jensen-shannon", lambda t: -torch.log(2 - torch.exp(t))),
+        ("total-variation", lambda t: t),
+    ],
+)
+def test_a_divergence_is_g_and_the_conjugate_of_g(name, conjugate):
+    """Conjugates f* of Nowozin et al. 2016."""
+    gain, loss = DIVERGENCES[name]
+    p = torch.linspace(0.01, 0.99, 50, dtype=torch.float64)
+    torch.testing.assert_close(loss(p), conjugate(gain(p)))
+
+
+def test_several_refusals_take_turns(fresh, small):
+    config = make_config("flat", arguments={"several": True}, epochs=3)
+    forget = ForgetSet(config, make_objective("flat", config.arguments), fresh("flat"), small.forget, None)
+    taught = [[forget.batch([row], epoch).other.target.tolist() for row in forget.rows[:2]] for epoch in (1, 2, 3)]
+    assert taught[0][1] == taught[1][0] and taught[0][0] != taught[0][1], "the next fact's is the next epoch's"
+    assert len({str(turn) for turn in taught}) == 3

@@ -10,6 +10,7 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
 from adapop.errors import ConfigError
+from adapop.experiments.item import EARLIER
 from adapop.popularity.beta import BetaMap
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, recorded
@@ -122,7 +123,8 @@ def read_anew():
 def test_every_method_and_preset_was_recorded_with_several_seeds():
     found = {(one.method, one.preset): one for one in recorded.results()}
     wanted = {(method, preset) for method in METHODS for preset in presets_of(method) if preset != "authors"}
-    assert wanted <= set(found)
+    later = {("adapop", "as-released"), *EARLIER}  # not run, or run by what the preset was then: never shown as it
+    assert wanted - later <= set(found) and not later & set(found)
     assert all(len(one.rows) >= 3 for one in found.values())
     assert recorded.commits(recorded.results())
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from adapop.config.presets import make_config
 from adapop.errors import ConfigError
-from adapop.training.controller import Controller, Drift, DualAscent, FixedAlpha
+from adapop.training.controller import Controller, Drift, DualAscent, FixedAlpha, PrimalDual, controller_of
 
 
 def trace(controller: Controller, losses: list[float]) -> list[Drift]:
@@ -103,3 +104,23 @@ def test_last_row_is_the_whole_state():
 def test_unknown_reference():
     with pytest.raises(ConfigError, match="epoch_1"):
         DualAscent(reference="epoch_2")
+
+
+def test_a_limit_of_alpha_leaves_lambda_alone():
+    """As released: lambda goes on to 5, alpha stops at 1, and comes down only once lambda has."""
+    rows = trace(DualAscent(dual_step=10, alpha_max=1.0), [1, 1, 1.2, 1.2, 1, 1])
+    free = trace(DualAscent(dual_step=10), [1, 1, 1.2, 1.2, 1, 1])
+    assert [row.lam for row in rows] == [row.lam for row in free]
+    assert [row.alpha for row in rows] == [min(1.0, row.alpha) for row in free]
+    assert max(row.alpha for row in free) > 1.5
+
+
+def test_the_dual_moves_as_far_as_all_micro_batches_would():
+    once, often = (PrimalDual(alpha0=1.0, dual_step=1.0, warmup=0, moves=moves) for moves in (1, 32))
+    start = once.start(0.1)
+    assert once.stepped(start, 0.4).alpha == pytest.approx(1.1)
+    assert often.stepped(start, 0.4).alpha == pytest.approx(1 + 32 * 0.1)
+    assert often.stepped(start, 0.1).alpha == 0
+    config = make_config("pdu", model="some/model")
+    assert controller_of(config).moves == 32, "one row a micro-batch"
+    assert controller_of(make_config("pdu", "authors", model="some/model")).moves == 4

@@ -9,6 +9,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ModelError, RunError
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives.alternates import by_relation
+from adapop.objectives.objective import divergence
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.trainer import EMA_DECAY, Trainer, learning_rate
 
@@ -123,6 +124,38 @@ def test_tail_joins_the_loss_on_request(fresh, uneven):
     assert content.nll_forget != pytest.approx(tailed.nll_forget, rel=0.01)
 
 
+def test_the_retain_loss_too_per_example(fresh, uneven):
+    """As the released code, whose micro-batches are single rows: the mean over rows of each row's mean."""
+    facts = replace(uneven, retain=uneven.retain[:3])  # answers of one, two and three tokens
+    _, both = first_gradient(fresh, facts, "gd", normalise="example-both", alpha0=2.0)
+    _, ascent = first_gradient(fresh, facts, "gd", normalise="example", alpha0=0.0)
+    trainer = trainer_of(fresh("gd"), facts, make_config("gd"))
+    drawn = [facts.retain[row.fact] for row in next(trainer._plan(1))[1]]
+    model = fresh()
+    means = [nll_of(model, [fact]).mean() for fact in drawn]
+    grads = torch.autograd.grad(torch.stack(means).mean(), model.parameters)
+    retain = torch.cat([grad.flatten() for grad in grads])
+    torch.testing.assert_close(both, ascent + 2.0 * retain, rtol=1e-4, atol=1e-6)
+
+
+def test_kl_holds_the_original_predictions(fresh, uneven):
+    """At the start there is nothing to hold: the gradient is the forget loss's alone. Later there is."""
+    _, held = first_gradient(fresh, uneven, "gd", retain_loss="kl")
+    _, ascent = first_gradient(fresh, uneven, "ga")
+    torch.testing.assert_close(held, ascent, rtol=1e-4, atol=1e-5 * ascent.abs().max().item())
+    model, tokens = fresh(), collate(encode_facts(fresh().tokenizer, uneven.retain), 0)
+    with torch.no_grad():
+        for name, weight in model.network.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(std=0.05, generator=torch.Generator().manual_seed(1))
+        found = divergence(model, tokens).loss
+        with model.original():
+            before = model.score(tokens, logits=True).logits.softmax(-1)
+        after = model.score(tokens, logits=True).logits.log_softmax(-1)
+    torch.testing.assert_close(found, (before * (before.log() - after)).sum(-1), rtol=1e-4, atol=1e-6)
+    assert found.shape == (31,) and found.min() > -1e-6 and found.mean() > 0.01
+
+
 @pytest.mark.parametrize("alpha", [0.3, 2.0])
 def test_gd_gradient_is_ga_plus_alpha_times_retain(fresh, uneven, alpha):
     """With one retain fact every draw is that fact, so the retain gradient is known."""
@@ -183,6 +216,38 @@ def test_smoothed_retain_signal(fresh, small):
             assert rows[step.epoch].retain_loss == pytest.approx(ema)
     assert rows[0].retain_loss == full[0].retain_loss  # before any batch there is only the full set
     assert rows[1].retain_loss != pytest.approx(full[1].retain_loss, rel=1e-3)
+
+
+def test_retain_signal_of_single_rows(fresh, uneven):
+    """`ema-rows` watches one retain row after another, in the order they were drawn, whatever the pieces."""
+    whole, pieces = (
+        train(fresh, uneven, retain_signal="ema-rows", epochs=1, batch=16, micro_batch=size, learning_rate=1e-12)[2]
+        for size in (16, 3)
+    )
+    trainer = trainer_of(fresh(), uneven, make_config("adapop", batch=16, epochs=1))
+    drawn = [uneven.retain[row.fact] for row in next(trainer._plan(1))[1]]
+    means = [nll_of(fresh(), [fact]).mean().item() for fact in drawn]
+    ema = means[0]
+    for value in means[1:]:
+        ema = EMA_DECAY * ema + (1 - EMA_DECAY) * value
+    assert [rows[1].retain_loss for rows in (whole, pieces)] == pytest.approx([ema, ema], rel=1e-4)
+    assert ema != pytest.approx(sum(means) / 16, rel=0.01)
+
+
+@pytest.mark.parametrize(("last_step", "sizes"), [("even", [5, 5, 6]), ("short", [7, 7, 2]), ("rolled", [7, 7])])
+def test_the_last_rows_of_an_epoch(fresh, uneven, last_step, sizes):
+    config = make_config("wga", batch=7, epochs=2, last_step=last_step)
+    trainer = trainer_of(fresh("wga"), uneven, config)
+    plans = [[[row.fact for row in forget] for forget, _ in trainer._plan(epoch)] for epoch in (1, 2)]
+    assert [len(step) for step in plans[0]] == sizes and trainer.steps == len(sizes)
+    order = [fact for step in plans[0] for fact in step]
+    assert len(set(order)) == len(order)
+    if last_step == "rolled":  # what the first epoch left begins the second
+        assert {*order, *plans[1][0][:2]} == set(range(16))
+    events = [event for event in trainer.train() if isinstance(event, StepDone)]
+    assert [(event.epoch, event.step) for event in events] == [
+        (epoch, step) for epoch in (1, 2) for step in range(1, len(sizes) + 1)
+    ]
 
 
 def seen(model, facts, config, epoch):

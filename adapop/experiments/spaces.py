@@ -1,0 +1,140 @@
+"""What `bench tuned` may choose for each arm: the ranges, written down before any trial was made. No torch.
+
+Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the arguments of its own
+method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO) is left out: under AdamW it does what the
+retain weight and the rate do. AdaPop's presets "gentle" and "stress" are points of its own space.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from adapop.config.run import RunConfig
+from adapop.experiments.item import Arm, Item
+from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
+
+DIVERGENCES = (
+    "total-variation", "kl", "pearson", "jensen-shannon", "jeffrey", "reverse-kl", "squared-hellinger", "neyman",
+)  # fmt: skip
+DIGITS = 3  # significant ones of a number that is tried, so that what is reported is what was run
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from low to high. log: drawn evenly in the logarithm. whole: whole numbers."""
+
+    low: float
+    high: float
+    log: bool = True
+    whole: bool = False
+
+    def near(self, value: float) -> float:
+        """The number of the range that is nearest to a value, rounded to what is tried."""
+        inside = min(max(value, self.low), self.high)
+        return round(inside) if self.whole else min(max(float(f"{inside:.{DIGITS}g}"), self.low), self.high)
+
+
+Space = Mapping[str, Range | tuple]
+
+COMMON: Space = {
+    "learning_rate": Range(1e-4, 1e-2),
+    "weight_decay": (0.0, 0.01, 0.1, 1.0),
+    "epochs": Range(3, 10, log=False, whole=True),
+}
+ALPHA: Space = {"alpha0": Range(0.02, 20.0)}
+DUAL: Space = {
+    **ALPHA,
+    "dual_step": Range(0.01, 3.0),
+    "tolerance": Range(0.0, 0.3, log=False),
+    "reference": ("epoch_1", "start"),
+}
+CURVE: Space = {"beta.rare": Range(0.2, 2.0), "beta.ratio": Range(0.02, 1.0)}  # at the paper's anchors, in its clips
+BLOCKS: Space = {"alpha0": Range(0.05, 2000.0), "arguments.layer": (0, 1, 2)}
+OWN: dict[str, Space] = {
+    "adapop": {**DUAL, **CURVE},
+    "satimp": {**ALPHA, "arguments.b1": Range(0.3, 10.0), "arguments.b2": Range(0.01, 2.0)},
+    "wga": {**ALPHA, "arguments.beta": Range(0.1, 3.0)},
+    "npo": {**ALPHA, "arguments.beta": Range(0.02, 2.0)},
+    "gd": ALPHA,
+    "ga": {},
+    "tpo": {**ALPHA, "arguments.beta": Range(0.02, 2.0)},
+    "altpo": {**ALPHA, "arguments.beta": Range(0.02, 2.0), "arguments.count": (1, 5)},
+    "simnpo": {
+        **ALPHA, "arguments.beta": Range(0.5, 10.0), "arguments.delta": Range(0.0, 2.0, log=False),
+    },
+    "npo-sam": {**ALPHA, "arguments.beta": Range(0.02, 2.0), "arguments.rho": Range(1e-3, 0.3)},
+    "undial": {**ALPHA, "arguments.beta": Range(1.0, 30.0)},
+    "pdu": {
+        "alpha0": Range(0.5, 200.0), "dual_step": Range(0.05, 20.0), "retain_bound": Range(0.01, 1.0),
+        "warmup": Range(0, 5, log=False, whole=True),
+    },
+    "rmu": {**BLOCKS, "arguments.coefficient": Range(0.5, 100.0)},
+    "adaptive-rmu": {**BLOCKS, "arguments.scale": Range(0.5, 20.0)},
+    "flat": {**ALPHA, "arguments.divergence": DIVERGENCES, "arguments.several": (False, True)},
+    "ceu": ALPHA,
+}  # fmt: skip
+OF_CONTROLS: dict[str, Space] = {
+    "shuffled": OWN["adapop"],
+    "inverted": OWN["adapop"],
+    "alpha-fixed": {**ALPHA, **CURVE},
+    "beta-mean": {**DUAL, "beta.all": Range(0.05, 2.0)},
+    "beta-1": DUAL,
+    "beta-0.1": DUAL,
+    "as-released": OWN["adapop"],
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """An arm and what may be chosen for it."""
+
+    arm: Arm
+    space: Space
+
+
+_METHODS = {arm.method: arm for arm in METHOD_ARMS}
+SEARCHES = {name: Search(_METHODS[name], {**COMMON, **own}) for name, own in OWN.items()} | {
+    preset: Search(CONTROL_ARMS[preset], {**COMMON, **own}) for preset, own in OF_CONTROLS.items()
+}
+
+
+def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
+    """The arm with a value for each name of its space."""
+    changes: dict[str, Any] = {"arguments": {}}
+    for name, value in point.items():
+        kind, _, own = name.rpartition(".")
+        if kind == "arguments":
+            changes["arguments"][own] = value
+        elif not kind:
+            changes[name] = value
+    if "beta.rare" in point:
+        rare, ratio = point["beta.rare"], point["beta.ratio"]
+        changes["beta"] = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], rare * ratio))
+    if "beta.all" in point:
+        changes["beta"] = BetaMap.constant(point["beta.all"])
+    if "layer" in changes["arguments"]:  # blocks above it have no gradient
+        changes["lora_layers"] = tuple(range(changes["arguments"]["layer"] + 1))
+    return replace(arm, changes={**arm.changes, **changes})
+
+
+def preset_point(search: Search, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arm's preset as it is, as near as the ranges allow. arguments: all of its method's."""
+    config = Item(search.arm, 0).config
+    return {name: _chosen(among, _value(config, name, arguments)) for name, among in search.space.items()}
+
+
+def _chosen(among: Range | tuple, value: Any) -> Any:
+    if isinstance(among, Range):
+        return among.near(value)
+    return value if value in among else among[0]
+
+
+def _value(config: RunConfig, name: str, arguments: Mapping[str, Any]) -> Any:
+    kind, _, own = name.rpartition(".")
+    if kind == "arguments":
+        return arguments[own]
+    rare, popular = config.beta(RARE_ANCHOR[0]), config.beta(POPULAR_ANCHOR[0])
+    return {"beta.rare": rare, "beta.ratio": popular / rare, "beta.all": (rare * popular) ** 0.5}.get(
+        name, getattr(config, name, None)
+    )

@@ -1,0 +1,162 @@
+"""The search for each arm's best settings: the same number of trials for all, one objective, validation alone.
+
+A trial is a run at seed 0 that measures only what the objective asks for. Optuna proposes it from the trials before it
+(tree-structured Parzen estimator, its defaults, multivariate; an optional extra, imported here alone). The sampler is
+seeded by the trial's number, so a search that was interrupted goes on as if it had not been.
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from adapop.errors import ConfigError, RunError
+from adapop.experiments.halves import VALIDATION, asked, by_tier
+from adapop.experiments.item import Item
+from adapop.experiments.spaces import SEARCHES, Range, Search, preset_point, with_point
+from adapop.experiments.trial import DIGITS, prepared, recalls
+from adapop.facts.fact import TIERS
+from adapop.paths import commit
+from adapop.probes.prompts import REWORDED
+from adapop.runs.files import write_text
+
+SEED, TRIALS, RANDOM = 0, 40, 10  # the first RANDOM trials are drawn evenly, but for the very first: the preset itself
+LIMITS = {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
+PRICE = 2.0
+Trial = dict[str, Any]
+
+
+def objective(worst: float, holdout: float, utility: float, retain: float) -> float:
+    """J, to be made small: recall of the tier that is forgotten least, asked in other words, and twice what holdout,
+    utility and retain fall short of their limits. Written down before any run was made."""
+    kept = {"holdout": holdout, "utility": utility, "retain": retain}
+    return worst + PRICE * sum(max(0.0, limit - kept[name]) for name, limit in LIMITS.items())
+
+
+WORST = objective(1.0, 0.0, 0.0, 0.0)  # of a run that fails: nothing forgotten, all destroyed
+
+
+def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False) -> int:
+    """Makes the trials of an arm that are missing in the folder. Returns how many it made.
+
+    name: a key of `SEARCHES`.
+
+    Raises:
+        ConfigError: Optuna is not installed, or the trials there are of other ranges.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    wanted, path = SEARCHES[name], trials_file(folder, name)
+    begun = done = trials_of(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    while len(done) < trials:
+        point = _proposed(wanted, done)
+        done = [*done, {"number": len(done), "point": point, **tried(wanted, point, quick), "commit": commit()}]
+        write_text(path, "".join(json.dumps(trial, ensure_ascii=False) + "\n" for trial in done))
+    return len(done) - len(begun)
+
+
+def trials_file(folder: Path, name: str) -> Path:
+    """Where the trials of an arm are, a line of JSON each."""
+    return folder / f"{name}.jsonl"
+
+
+def trials_of(path: Path) -> list[Trial]:
+    """The trials in a file, in their order."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def best_of(trials: Sequence[Trial]) -> Trial:
+    """The trial with the least J, the first of several."""
+    return min(trials, key=lambda trial: trial["J"])
+
+
+def tried(wanted: Search, point: Mapping[str, Any], quick: bool) -> Trial:
+    """What a trial gives on validation: J and its parts, how long it took, and why it failed, "" if it did not."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found, failed = _measured(Item(with_point(wanted.arm, point), SEED, quick), Path(folder)), ""
+        except RunError as error:  # it diverged: that is a result
+            found, failed = {"J": WORST}, f"{error.message} {error.fix}"
+    return {**found, "failed": failed, "seconds": round(time.perf_counter() - began, 2)}
+
+
+def _measured(item: Item, folder: Path) -> dict[str, float]:
+    from adapop.model.loading import adapted_model
+    from adapop.objectives import make_objective
+    from adapop.objectives.alternates import by_relation
+    from adapop.training.trainer import Trainer
+
+    run = prepared(item, folder, None)
+    config, facts, forget = run.config, run.facts, run.facts.forget
+    method = make_objective(config.method, config.arguments)
+    if "alternates" in method.uses:
+        forget = by_relation(forget, facts.retain, config.seed, method.count)
+    betas = None if run.betas is None else [run.betas[fact.id] for fact in forget]
+    model = adapted_model(config)
+    for _ in Trainer(run.id, config, model, forget, facts.retain, betas).train():
+        pass
+    groups = {**asked(facts, VALIDATION), "retain": [(fact, (fact.question,)) for fact in facts.retain]}
+    del groups["holdout_reworded"]  # J does not ask for it
+    pairs = [pair for members in groups.values() for pair in members]
+    found = recalls(model, pairs, config.max_new_tokens)
+    means = {name: by_tier(members, found) for name, members in groups.items()}
+    tiers = means.pop(f"forget_{REWORDED}")
+    parts = {
+        "worst": max(tiers[tier] for tier in TIERS),
+        **{name: means[group]["all"] for name, group in zip(LIMITS, ("holdout_direct", "utility", "retain"))},
+    }
+    values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}}
+    return {name: round(value, DIGITS) for name, value in values.items()}
+
+
+def _proposed(wanted: Search, done: Sequence[Trial]) -> dict[str, Any]:
+    """The point to try next: the preset first, then what Optuna proposes."""
+    optuna = _optuna()
+    if not done:
+        from adapop.objectives import make_objective
+
+        config = Item(wanted.arm, SEED).config
+        return preset_point(wanted, vars(make_objective(config.method, config.arguments)))
+    sampler = optuna.samplers.TPESampler(seed=len(done), multivariate=True, n_startup_trials=RANDOM)
+    study = optuna.create_study(sampler=sampler)
+    among = {name: _distribution(optuna.distributions, values) for name, values in wanted.space.items()}
+    try:
+        for trial in done:
+            known = optuna.trial.create_trial(params=trial["point"], distributions=among, value=trial["J"])
+            study.add_trial(known)
+    except ValueError as error:
+        message = f"The trials of {wanted.arm.title} were made with other ranges ({error})."
+        raise ConfigError(message, "Move them away, or choose another --out.") from None
+    found = study.ask(among).params
+    return {
+        name: values.near(found[name]) if isinstance(values, Range) else found[name]
+        for name, values in wanted.space.items()
+    }
+
+
+def _distribution(kinds: Any, values: Range | tuple) -> Any:
+    if isinstance(values, tuple):
+        return kinds.CategoricalDistribution(values)
+    if values.whole:
+        return kinds.IntDistribution(int(values.low), int(values.high))
+    return kinds.FloatDistribution(values.low, values.high, log=values.log)
+
+
+def _optuna() -> Any:
+    """Optuna, quiet.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        import optuna
+    except ImportError:
+        message = "`bench tuned` needs Optuna, which is not installed."
+        raise ConfigError(message, "`pip install optuna`.") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna

@@ -1,0 +1,31 @@
+"""How an epoch's forget rows are dealt out over optimiser steps. No torch.
+
+Where they fill no last batch (DUET: 964 rows by 32 leave 4), a last step of those few rows would move the weights as
+far as a step of all: AdamW's step hardly depends on how many rows its gradient is the mean of.
+"""
+
+from itertools import pairwise
+from math import ceil
+
+
+def count(rows: int, batch: int, last_step: str = "even") -> int:
+    """Optimiser steps of an epoch of at least one row. last_step: as in `RunConfig`."""
+    return max(1, rows // batch) if last_step == "rolled" else ceil(rows / batch)
+
+
+def spans(rows: int, batch: int, last_step: str, epoch: int) -> list[tuple[int, int]]:
+    """(start, stop) of each step of an epoch, from 1, among the rows of all epochs, one epoch's after another's.
+
+    "even": steps whose sizes differ by one row at most. "short": full batches, and what is left. "rolled": full batches
+    alone, which go on over the ends of epochs; the last rows of the last epoch are not trained on. HF's Trainer makes
+    the same steps of the same rows; where what is left has grown to a batch it calls that step the earlier epoch's.
+    """
+    steps = count(rows, batch, last_step)
+    if last_step == "rolled":
+        size = min(batch, rows)
+        ends = [step * size for step in range((epoch - 1) * steps, epoch * steps + 1)]
+    elif last_step == "short":
+        ends = [(epoch - 1) * rows + min(step * batch, rows) for step in range(steps + 1)]
+    else:
+        ends = [(epoch - 1) * rows + step * rows // steps for step in range(steps + 1)]
+    return list(pairwise(ends))

@@ -1,0 +1,184 @@
+"""The search: its objective, its ranges, that it goes on where it was, and that nothing of the test half decides."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from adapop.cli import main
+from adapop.config.methods import METHODS
+from adapop.config.presets import PRESETS
+from adapop.errors import ConfigError
+from adapop.experiments import trial, tuned, tuning
+from adapop.experiments.item import Item
+from adapop.experiments.run import Place
+from adapop.experiments.spaces import DIVERGENCES, SEARCHES, Range, preset_point, with_point
+from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
+from adapop.objectives import make_objective
+from adapop.objectives.flat import DIVERGENCES as ALL_DIVERGENCES
+from adapop.popularity.beta import BetaMap
+from bench_rows import recalls, row
+
+
+def test_the_objective_as_it_was_written_down():
+    assert objective(0.5, 0.93, 0.95, 0.97) == objective(0.5, 1, 1, 1) == 0.5
+    assert objective(0.4, 0.83, 1, 1) == pytest.approx(0.4 + 2 * 0.1)
+    assert objective(0.4, 0.83, 0.75, 0.96) == pytest.approx(0.4 + 2 * (0.1 + 0.2 + 0.01))
+    assert pytest.approx(1 + 2 * (0.93 + 0.95 + 0.97)) == tuning.WORST
+
+
+def test_every_method_is_searched_and_every_control_that_is_no_point_of_adapops_space():
+    methods = {wanted.arm.method for wanted in SEARCHES.values()}
+    presets = {wanted.arm.preset for wanted in SEARCHES.values() if wanted.arm.method == "adapop"}
+    assert methods == set(METHODS) and presets == set(PRESETS) - {"gentle", "stress"}
+    assert list(SEARCHES)[:6] == ["adapop", "satimp", "wga", "npo", "gd", "ga"]
+    assert set(DIVERGENCES) == set(ALL_DIVERGENCES)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_every_end_of_every_range_can_be_run_and_the_preset_is_inside(name):
+    wanted = SEARCHES[name]
+    config = Item(wanted.arm, 0).config
+    arguments = vars(make_objective(config.method, config.arguments))
+    preset = preset_point(wanted, arguments)
+    assert preset.keys() == wanted.space.keys()
+    assert preset["learning_rate"] == config.learning_rate and preset["epochs"] == config.epochs
+    corners = [{**preset, key: end} for key, among in wanted.space.items() for end in ends(among)]
+    for point in (preset, *corners):
+        made = Item(with_point(wanted.arm, point), 0).config
+        make_objective(made.method, made.arguments)
+        assert made.preset == wanted.arm.preset and made.learning_rate == point["learning_rate"]
+        assert all(made.arguments[key.removeprefix("arguments.")] == point[key] for key in point if "arguments" in key)
+    assert len({Item(with_point(wanted.arm, point), 0).key for point in corners}) >= len(corners) // 2
+
+
+def ends(among):
+    return (among.low, among.high) if isinstance(among, Range) else among
+
+
+def test_what_is_chosen_reaches_the_run():
+    point = {"learning_rate": 1e-3, "beta.rare": 1.0, "beta.ratio": 0.1, "epochs": 4}
+    config = Item(with_point(SEARCHES["adapop"].arm, point), 0).config
+    assert config.beta(100) == pytest.approx(1.0) and config.beta(3000) == pytest.approx(0.1) and config.epochs == 4
+    one = Item(with_point(SEARCHES["beta-mean"].arm, {"beta.all": 0.4}), 0).config
+    assert one.beta == BetaMap.constant(0.4)
+    steered = Item(with_point(SEARCHES["rmu"].arm, {"arguments.layer": 2}), 0).config
+    assert steered.arguments["layer"] == 2 and steered.lora_layers == (0, 1, 2)
+
+
+def test_numbers_are_tried_as_they_are_reported():
+    assert Range(1e-4, 1e-2).near(0.00123456) == 0.00123
+    assert Range(1e-4, 1e-2).near(0.0) == 1e-4 and Range(3, 10, False, True).near(6.6) == 7
+
+
+@pytest.fixture
+def invented(monkeypatch):
+    """Trials that take no time: J has its least at a rate of 1e-3. Every point that was tried."""
+    points = []
+
+    def tried(wanted, point, quick):
+        points.append(dict(point))
+        rate = point["learning_rate"]
+        return {"J": abs(rate - 1e-3), "worst": 0.5, "failed": "", "seconds": 0.1}
+
+    monkeypatch.setattr(tuning, "tried", tried)
+    return points
+
+
+def test_an_interrupted_search_goes_on_as_if_it_had_not_been(invented, tmp_path):
+    assert search("wga", tmp_path / "a", 14) == 14
+    whole, invented[:] = list(invented), []
+    for trials in (1, 5, 11, 14):
+        search("wga", tmp_path / "b", trials)
+    assert invented == whole and len({str(point) for point in whole}) == 14
+    assert search("wga", tmp_path / "b", 14) == 0
+    rates = [point["learning_rate"] for point in whole]
+    assert rates[0] == 2e-3 and min(rates[10:], key=lambda rate: abs(rate - 1e-3)) == pytest.approx(1e-3, rel=0.5)
+
+
+def test_trials_of_other_ranges_are_refused(invented, tmp_path):
+    search("wga", tmp_path, 2)
+    path = trials_file(tmp_path, "wga")
+    path.write_text(path.read_text(encoding="utf-8").replace('"epochs": 5', '"epochs": 99'), encoding="utf-8")
+    with pytest.raises(ConfigError, match="other ranges") as caught:
+        search("wga", tmp_path, 3)
+    assert "--out" in caught.value.fix
+
+
+def test_without_optuna_one_is_told_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "optuna", None)
+    with pytest.raises(ConfigError, match="not installed") as caught:
+        search("wga", tmp_path, 1)
+    assert caught.value.fix == "`pip install optuna`."
+
+
+def test_the_first_of_the_best_wins():
+    assert best_of([{"J": 0.5}, {"J": 0.4, "a": 1}, {"J": 0.4, "a": 2}])["a"] == 1
+
+
+def halved(seed, test, validation=0.0, **cells):
+    names = ("forget_reworded_rare", "forget_reworded_middle", "forget_reworded_popular", "forget_reworded_all")
+    split = {f"test_{name}": test for name in names} | {f"validation_{name}": validation for name in names}
+    split |= {"test_holdout_direct_all": 0.9, "test_utility": 1.0, "validation_holdout_direct_all": 0.1}
+    return row(seed, **{**recalls(0.9, 0.9, 0.2), **split, **cells})
+
+
+def test_outcomes_are_of_the_test_half_and_the_best_comes_first():
+    seen = {"A": [halved(1, 0.6), halved(2, 0.5)], "B": [halved(1, 0.3), halved(2, 0.4, forget_reworded_all=1.0)]}
+    table = tuned.test_table(seen)
+    assert [line[0] for line in table.rows] == ["B", "A"]
+    cells = dict(zip(table.head, table.rows[0]))
+    assert cells["worst tier"].startswith("0.35 (") and cells["all"].startswith("0.35 (")
+    assert cells["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
+    assert tuned.on_test(row(1)) is None, "missing is not zero"
+
+
+def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
+    for name, trials in (("wga", 3), ("ga", 2)):
+        search(name, tmp_path, trials)
+    own = tuned.experiment(tmp_path, 3, ("wga", "ga"))
+    items = Place("tuned", tmp_path, (1, 2), own=own).items({})
+    assert [(item.arm.method, item.seed) for item in items] == [("wga", 1), ("wga", 2)]
+    best = best_of(trials_of(trials_file(tmp_path, "wga")))["point"]
+    assert items[0].config.learning_rate == best["learning_rate"]
+    elsewhere = tuned.experiment(tmp_path, 3, ("wga",), tuned.world_named("half-spread"))
+    (item,) = Place("tuned", tmp_path, (1,), own=elsewhere).items({})
+    assert item.arm.world.name == "half-spread" and replace(item.arm, world=None) == items[0].arm
+    (line,) = tuned.winner_table({"wga": trials_of(trials_file(tmp_path, "wga"))}).rows
+    assert line[0] == "WGA" and f"learning_rate {best['learning_rate']:g}" in line[-1]
+
+
+def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
+    assert main(["bench", "tuned", "--arms", "magic", "--out", str(tmp_path)]) == 2
+    assert "magic" in capsys.readouterr().err
+    assert main(["bench", "tuned", "--world", "moon", "--out", str(tmp_path)]) == 2
+    assert "half-spread" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_trials_of_one_method_and_their_winner(tmp_path, capsys):
+    command = ["bench", "tuned", "--arms", "altpo", "--trials", "2", "--quick", "--processes", "1"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "search altpo: 2 trials made" in said.err and "On the test half" in said.out
+    path = trials_file(tmp_path / "tuned-quick-trials", "altpo")
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [one["number"] for one in found] == [0, 1] and found[0]["point"] != found[1]["point"]
+    (made,) = Place("tuned", tmp_path, (1,), quick=True).results.rows().values()
+    assert made["seed"] == 1 and made["test_utility"] is not None and made["test_forget_top2_all"] is not None
+    before = path.read_bytes()
+    assert main([*command, "--out", str(tmp_path)]) == 0 and path.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_a_trial_measures_what_the_whole_run_measures(tmp_path):
+    """The same item by both ways: J's parts are those of the row's validation half."""
+    wanted = SEARCHES["wga"]
+    point = {name: value for name, value in preset_point(wanted, {"beta": 1.0}).items()}
+    quick = tuning.tried(wanted, point, True)
+    whole = trial.result(Item(with_point(wanted.arm, point), 0, True))
+    assert (
+        quick["holdout"] == whole["validation_holdout_direct_all"] and quick["utility"] == whole["validation_utility"]
+    )
+    tiers = [whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular")]
+    assert quick["worst"] == max(tiers) and quick["retain"] == whole["retain_direct_all"]

@@ -1,0 +1,34 @@
+"""The second guess, against the logits worked through by hand."""
+
+import torch
+
+from adapop.model.tokens import collate, encode_facts
+from adapop.probes.second_guess import _guess, second_guesses
+
+
+def test_first_second_and_lost():
+    logits = torch.tensor([0.0, 5.0, 4.0, 3.0, 2.0])
+    answers = {2, 3, 4}
+    assert _guess(1, {1, *answers}, logits) == (True, 1)
+    assert _guess(2, answers, logits) == (True, 1), "what is said is no answer of the relation"
+    assert _guess(3, answers, logits) == (False, 2)
+    assert _guess(2, {1, *answers}, logits) == (True, 2), "the best but for what is said"
+    assert _guess(3, {1, *answers}, logits) == (False, 3)
+
+
+def test_the_original_model_knows_nearly_all_and_its_guesses_are_those_of_its_logits(model, small):
+    found = second_guesses(model, small.forget)
+    assert found["top2"].keys() == found["rank"].keys()
+    assert {key for key in found["top2"]} == {(f.id, asked) for f in small.forget for asked in f.paraphrases}
+    assert sum(found["top2"].values()) / len(found["top2"]) > 0.9
+    fact = small.forget[0]
+    row = encode_facts(model.tokenizer, [fact], model.system, fact.paraphrases[:1])
+    with torch.no_grad():
+        logits = model.score(collate(row, model.tokenizer.pad_token_id), logits=True).logits[0]
+    others = {
+        model.tokenizer.encode(other.answer, add_special_tokens=False)[0]
+        for other in small.forget
+        if other.relation == fact.relation
+    }
+    rank = 1 + sum((logits[other] > logits[row[0].answer[0]]).item() for other in others)
+    assert found["rank"][fact.id, fact.paraphrases[0]] == rank

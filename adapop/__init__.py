@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from adapop.report.archive import write_archive
     from adapop.report.export import Exported, export
     from adapop.report.page import write_report
+    from adapop.runs.check import Check, check
     from adapop.runs.execute import execute, load_model, prepare
     from adapop.runs.run import Run, find_run
     from adapop.runs.unlearn import unlearn
@@ -76,6 +77,7 @@ MODULES = {
     "probes.plan": ("Plan",),
     "probes.matrix": ("leak_matrix",),
     "probes.verdict": ("verdicts",),
+    "runs.check": ("Check", "check"),
     "runs.run": ("Run", "find_run"),
     "runs.execute": ("execute", "load_model", "prepare"),
     "runs.unlearn": ("unlearn",),

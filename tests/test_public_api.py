@@ -102,7 +102,7 @@ def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(few):
     for event in execute(parted):
         if isinstance(event, Saved):
             break
-    assert parted.state == "running" and parted.last_epoch == 1
+    assert parted.state == "interrupted" and parted.last_epoch == 1
     assert list(execute(parted))[-1].kind == "run_done"
     assert steps(parted) == steps(whole)
     assert load_model(parted).generate([few.forget[0].question], 3)

@@ -6,10 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapop.cli import bench, export, listed, page, printing, probes, runs, sandbox, scores, tokens
-from adapop.config.methods import METHODS
-from adapop.config.presets import AUTHORS, PRESETS
-from adapop.config.run import CHOICES
+from adapop.cli import bench, check, export, listed, page, printing, probes, runs, sandbox, scores, tokens
+from adapop.cli.options import add_run_options
 from adapop.errors import AdaPopError
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
@@ -24,9 +22,31 @@ from adapop.probes.recovery.choice import RECOVERY
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
 DROP_BAD = "leave out facts whose score cannot be read"
 
+EXAMPLES = {
+    "score": "score facts.csv --proxy wikidata --out scored.csv",
+    "reword": "reword facts.csv --out reworded.csv",
+    "beta": "beta scored.csv --anchors quantiles",
+    "agree": "agree wikidata.csv corpus.csv",
+    "run": "run --facts facts.csv --model ./my-model --method adapop --lr 5e-4 --rank 16 --measure end",
+    "check": "check facts.csv --model ./my-model --known-only --out known.jsonl",
+    "resume": "resume adapop-0123456789abcdef",
+    "runs": "runs --json",
+    "probe": 'probe adapop-0123456789abcdef --prompt "Who wrote Emma?" --gold Austen',
+    "tokens": "tokens --model ./my-model --facts facts.csv --first 3",
+    "report": "report adapop-0123456789abcdef wga-0123456789abcdef --out report.html",
+    "export": "export adapop-0123456789abcdef --merged --out my-model",
+    "page": "page",
+    "build": "sandbox build --seed 1 --out my-sandbox",
+    "card": "sandbox card --folder my-sandbox",
+    "corpus": "sandbox corpus --out corpus.txt",
+    "examples": "sandbox examples --out my-examples",
+    "bench": "bench main --quick",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns the exit status: 0; 1 if a run failed; 2 for a wrong request; 130 after Ctrl-C."""
+    """Runs one command. Returns the exit status: 0; 1 if a run failed or would be in vain; 2 for a wrong request; 3 for
+    one that made nothing forgotten; 130 after Ctrl-C."""
     options = parser().parse_args(arguments)
     try:
         return options.command(options) or 0
@@ -110,32 +130,16 @@ def _run_commands(commands) -> None:
     run.add_argument("--config", type=Path, help="a run's config.json: that run again, on the facts.jsonl beside it")
     run.add_argument("--facts", help=f"{FACTS}; default sandbox")
     _reading(run)
-    run.add_argument("--model", help="sandbox (the default), a Hub id, or a folder (safetensors only)")
-    run.add_argument(
-        "--method", help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of your own"
-    )
-    run.add_argument(
-        "--preset", choices=(*PRESETS, AUTHORS), help="paper (the default); authors: as its own recommend; or AdaPop's"
-    )
-    run.add_argument("--anchors", help="paper (the default), quantiles, or score:beta,score:beta")
-    run.add_argument("--lr", type=float, help="learning rate; default: the method's own for this model")
-    run.add_argument("--epochs", type=int, help="passes over the forget set; default 5")
-    run.add_argument("--seed", type=int, help="seed of adapter, order and pairing; default 0")
-    run.add_argument(
-        "--missing-score", choices=CHOICES["missing_score"], help="what to do with unscored facts; default error"
-    )
-    run.add_argument("--targets", help="layers that get an adapter, separated by commas, or all-linear")
-    run.add_argument("--precision", choices=CHOICES["precision"], help="of the frozen weights")
-    run.add_argument("--four-bit", action="store_true", help="the frozen weights in 4 bits (a GPU and bitsandbytes)")
-    run.add_argument("--micro-batch", type=int, help="rows a pass; default: as many as fit, 16 on the sandbox")
-    run.add_argument(
-        "--frames",
-        type=int,
-        help="how often an epoch it is recorded where each fact stands; default 1, sandbox 2; 0: never",
-    )
-    run.add_argument("--system", help="system prompt; default: DUET's and RWKU's own, none for other facts")
-    run.add_argument("--cosine", action="store_true", help="also measure MiniLM cosine (needs its weights)")
+    add_run_options(run)
+    run.add_argument("--yes", action="store_true", help="start also where the look beforehand says it would be in vain")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
+
+    look = _command(commands, "check", check.check, "look before a run: what the model knows, how long it would take")
+    look.add_argument("facts", help=FACTS)
+    look.add_argument("--config", type=Path, help="a run's config.json, for its settings")
+    _reading(look)
+    add_run_options(look)
+    look.add_argument("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
 
     resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
     resume.add_argument("run")
@@ -215,7 +219,8 @@ def _reading(command: argparse.ArgumentParser) -> None:
 
 
 def _command(commands, name: str, function, text: str, speaks_json: bool = True) -> argparse.ArgumentParser:
-    added = commands.add_parser(name, help=text, description=text)
+    epilog = f"example: python -m adapop {EXAMPLES[name]}"
+    added = commands.add_parser(name, help=text, description=text, epilog=epilog)
     if speaks_json:
         added.add_argument("--json", action="store_true", help="one JSON object a line")
     added.set_defaults(command=function)

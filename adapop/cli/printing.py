@@ -15,7 +15,17 @@ from adapop.facts.text import UNSEEN
 from adapop.report.tables import recall_table
 from adapop.runs.pace import Left
 from adapop.runs.run import Run
-from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.training.events import (
+    EpochDone,
+    Event,
+    Measured,
+    Measuring,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    StepDone,
+)
 
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
@@ -73,6 +83,9 @@ def event_text(event: Event) -> str | None:
         return "         recall rare/middle/popular  " + "  ".join(
             f"{form} {_tiers(event, 'forget', form)}" for form in ("direct", "reworded")
         )
+    if isinstance(event, Measuring):
+        whose = "the unlearned model" if event.epoch else "the original model"
+        return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"
     if isinstance(event, RunStopped):
         return f"stopped; epoch {event.epoch} is kept"
     if isinstance(event, RunFailed):
@@ -112,7 +125,8 @@ def asked_text(asked: Asked) -> str:
     for name, answer in (("original", asked.original), ("unlearned", asked.unlearned)):
         stand = ""
         if answer.gold_rank is not None:
-            stand = f"   recall {answer.recall:.2f}, gold rank {answer.gold_rank}, {answer.gold_logprob:.2f} nats"
+            ranks = " ".join(map(str, answer.gold_ranks))
+            stand = f"   recall {answer.recall:.2f}, gold rank by token {ranks}, {answer.gold_logprob:.2f} nats"
         lines.append(f"{name:<10} {answer.text}{stand}")
     return "\n".join(lines)
 

@@ -39,7 +39,8 @@ def commands(top: argparse.ArgumentParser | None = None) -> dict[str, argparse.A
 def _section(name: str, command: argparse.ArgumentParser) -> str:
     actions = [action for action in command._actions if not isinstance(action, argparse._HelpAction)]
     places = [_shown(action) for action in actions if not action.option_strings or action.required]
-    lines = [f"## {name}", f"`{' '.join([command.prog, *places])}`", _sentence(command.description)]
+    example = f"For {command.epilog.replace(': ', ': `', 1)}`"
+    lines = [f"## {name}", f"`{' '.join([command.prog, *places])}`", _sentence(command.description), example]
     rows = ["| | |", "|---|---|", *(f"| `{_shown(action)}` | {_about(action)} |" for action in actions)]
     return "\n\n".join([*lines, "\n".join(rows)] if actions else lines)
 

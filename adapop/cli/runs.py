@@ -5,26 +5,32 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
+from adapop.cli.check import looked_at
+from adapop.cli.options import retain_of, settings_of
+from adapop.cli.scores import chosen_columns
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.facts.files import named_columns
 from adapop.popularity.calibration import calibrated
 from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
 from adapop.runs.pace import left_of
+from adapop.runs.preflight import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
 if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
     from adapop.training.processes import Ranks
+
+UNMOVED = 3  # exit status: it came to its end, and what was to be forgotten is all there
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,20 +39,40 @@ def run(options: argparse.Namespace) -> int:
     from adapop.training.processes import joined
 
     with joined() as ranks:
-        run = ranks.led(lambda: _prepared(options))
-        return _follow(run, execute(run, ranks=ranks), options.json, ranks)
+        run, model = ranks.led(lambda: _prepared(options, ranks.count == 1))
+        return _follow(run, execute(run, model, ranks=ranks, heard=_heard(options.json)), options.json, ranks)
 
 
-def _prepared(options: argparse.Namespace) -> Run:
+def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedModel | None]:
+    """The run, and its model if it was loaded to look at it. alone: no other process works on the run."""
     from adapop.runs.execute import prepare
     from adapop.runs.preflight import costs_of_model
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
-    run = prepare(config, facts, options.out)
     if config.model != SANDBOX and not options.json:
-        printing.say("\n".join(costs_of_model(run.facts, run.config)), file=sys.stderr, flush=True)
-    return run
+        memory, _, *others = costs_of_model(facts, config)  # the time is measured
+        printing.say("\n".join([memory, *others]), file=sys.stderr, flush=True)
+    model = None
+    if alone:
+        facts, model = looked_at(options, config, facts)
+    elif options.known_only:
+        raise ConfigError("Several processes do not look before they run.", "Leave --known-only out, or run one.")
+    return prepare(config, facts, options.out), model
+
+
+def _heard(as_json: bool) -> Callable[[Event], None]:
+    """Prints what is said while a run measures."""
+
+    def said(event: Event) -> None:
+        if as_json:
+            printing.say(to_json(event), flush=True)
+        elif sys.stdout.isatty():
+            printing.overwritten(printing.event_text(event), sys.stdout)
+        else:
+            printing.say(printing.event_text(event), flush=True)
+
+    return said
 
 
 def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
@@ -57,33 +83,22 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         ConfigError: options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
         DataError, NetworkError: the facts cannot be had.
     """
-    targets = options.targets and tuple(name.strip() for name in options.targets.split(","))
-    changes = {
-        "facts": options.facts,
-        "learning_rate": options.lr,
-        "epochs": options.epochs,
-        "seed": options.seed,
-        "missing_score": options.missing_score,
-        "micro_batch": options.micro_batch,
-        "lora_targets": targets,
-        "system": options.system,
-        "frames": options.frames,
-        "precision": options.precision,
-        "four_bit": options.four_bit or None,
-        "cosine": options.cosine or None,
-    }
-    changes = {name: value for name, value in changes.items() if value is not None}
+    changes = settings_of(options) | ({"facts": options.facts} if options.facts else {})
     if options.config:
-        config = replace(_config_of(options), **changes)
+        config = _config_of(options)
+        arguments = {**config.arguments, **changes.pop("arguments", {})}
+        config = replace(config, arguments=arguments, **changes)
     else:
         names = {"method": _method(options.method), "preset": options.preset, "model": options.model}
         config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
     beside_config = options.config and options.config.with_name(FACTS_FILE)
     if beside_config and not options.facts and beside_config.is_file():
+        if options.retain:
+            raise ConfigError("--config brings its own facts to retain.", "Leave --retain out, or give --facts too.")
         facts = FactSet.load(beside_config, config.facts)
     else:
-        columns = named_columns(options.columns) if options.columns else None
-        facts = load_facts(config.facts, config.model, columns=columns, drop_bad=options.drop_bad)
+        chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
+        facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
     if options.anchors is not None:
         if not follows_scores(config):
             raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
@@ -119,7 +134,7 @@ def resume(options: argparse.Namespace) -> int:
 
     with joined() as ranks:
         run = ranks.led(lambda: _to_resume(options.run))
-        return _follow(run, execute(run, ranks=ranks), options.json, ranks)
+        return _follow(run, execute(run, ranks=ranks, heard=_heard(options.json)), options.json, ranks)
 
 
 def _to_resume(name: str) -> Run:
@@ -134,8 +149,8 @@ def _to_resume(name: str) -> Run:
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:
-    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed. The processes beside the
-    first print nothing."""
+    """Prints a run's events as they come and its table at the end. Exit status 1 if it failed, 3 if it changed nothing.
+    The processes beside the first print nothing."""
     if not ranks.first:
         return int(any([isinstance(event, RunFailed) for event in events]))  # a list: each event must be worked for
     failed, steps, said = False, 0, run.events()
@@ -158,7 +173,7 @@ def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> i
             printing.say(f"\n{table.as_text()}\n\nwhat differs:", *(f"- {said}" for said in differences), sep="\n")
         asked = shlex.quote(run.facts.forget[0].question)
         printing.say(f"\nprobe it with: python -m adapop probe {_shortest_name(run)} --prompt {asked}")
-    return int(failed)
+    return 1 if failed else UNMOVED if run.state == "done" and nothing_forgotten(run) else 0
 
 
 def _until_interrupted(run: Run, events: Iterator[Event]) -> Iterator[Event]:

@@ -25,15 +25,19 @@ CHOICES = {
     "schedule": ("constant", "linear"),
     "precision": ("bfloat16", "float32"),
     "reference": REFERENCES,
+    "measure": ("every-epoch", "end", "off"),
 }
 SEED_LIMIT = 2**63
 LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
-WHOLE = ("epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch", "frames", "dual_rows")
+WHOLE = (
+    "epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch", "frames", "dual_rows",
+    "measure_per_tier",
+)  # fmt: skip
 POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
 AT_LEAST_ZERO = (
     "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
-    "frames", "dual_rows",
+    "frames", "dual_rows", "measure_per_tier",
 )  # fmt: skip
 
 
@@ -129,6 +133,11 @@ class RunConfig:
     frames: int = 1
     """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for never. Decides no
     other number."""
+    measure: str = "every-epoch"
+    """When it is asked what the model still answers: the facts to forget after "every-epoch" and the full tables at the
+    end, those at the "end" alone, or "off": nothing, until the run is probed. Decides nothing of what is trained."""
+    measure_per_tier: int = 0
+    """Most facts of each group and tier that are asked then, spread evenly over their scores; 0 for all."""
     cosine: bool = False
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 

@@ -20,6 +20,7 @@ SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object"
 # Settings newer than the recorded rows, with the value that changes nothing; at that value a key leaves them out.
 SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None, "dual_rows": 0,
+    "measure": "every-epoch", "measure_per_tier": 0,
 }  # fmt: skip
 # The same of methods' arguments: those at which a method computes what it did when a preset did not name them.
 ARGUMENTS_SINCE = {"b2": 1.0}

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from adapop.errors import ConfigError, DataError, shown
-from adapop.facts.fact import GROUPS, Fact, FactSet, Problem, separated
+from adapop.facts.fact import GROUPS, WRITTEN, Fact, FactSet, Problem, separated
 from adapop.facts.repeats import repeats
 from adapop.facts.rows import fact_of, id_of
 from adapop.facts.tables import rows_of
@@ -80,7 +80,7 @@ class Table:
         """The facts, by group: as `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
         problems = list(self.problems)
-        groups: dict[str, list[Fact]] = {name: [] for name in GROUPS}
+        groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
         seen: dict[str, int] = {}
         for number, row in self.rows:
             read = fact_of(number, row, chosen)
@@ -111,7 +111,8 @@ class Table:
                 unscored,
             )
         twice = repeats(facts.forget, seen)
-        return replace(facts, problems=tuple(problems), notes=(*self.notes, *_unseen(facts, seen), *twice))
+        notes = (*self.notes, *_unseen(facts, seen), *_attacks(facts), *twice)
+        return replace(facts, problems=tuple(problems), notes=notes)
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
         """The cells that become no part of a fact, by fact id: for who writes the facts again. columns: as for
@@ -213,6 +214,12 @@ def named_columns(text: str) -> dict[str, str]:
 def _unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
     read = unfolded(number, row)
     return read if isinstance(read, Problem) else (number, read)
+
+
+def _attacks(facts: FactSet) -> tuple[str, ...]:
+    """A note on prompts that are not trained on."""
+    count = len(facts.attacks)
+    return (f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",) * bool(count)
 
 
 def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:

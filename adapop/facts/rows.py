@@ -15,12 +15,18 @@ NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 # 3,766 or 2 131 or 1'234,567.5: thousands apart, by one mark throughout, as spreadsheets write them
 GROUPED = re.compile(r"\d{1,3}(?:([, '’\u00a0\u2009\u202f])\d{3})(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
 GROUP_PREFIXES = {
+    "forget_level3": "attacks",  # RWKU's
     "forget": "forget",
     "retain": "retain",
     "neighbor": "retain",
     "holdout": "holdout",
     "utility": "utility",
 }
+# what RWKU calls the attacks of its level 3, in a column called type; "cross lingual" also as "cross lingual (French)"
+ATTACKS = (
+    "prefix injection", "affirmative suffix", "role play", "multiple choice", "reverse query", "synonym manipulation",
+    "context hint", "incontext learning", "cross lingual",
+)  # fmt: skip
 
 
 def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str, Fact] | Problem:
@@ -46,6 +52,11 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
     group = _group(number, columns.get("group", ""), cells.get("group"))
     if isinstance(group, Problem):
         return group
+    kind = _string(row.get("type"))
+    if group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
+        group = "attacks"
+    if group == "attacks":  # its relation is the kind of attack
+        cells["relation"] = shown(kind) or cells.get("relation")
     source = "" if score is None else _string(cells.get("score_source")) or f"column {columns['score']}"
     return group, Fact(
         id=id_of(number, row, columns),

@@ -44,6 +44,7 @@ class AdaptedModel:
         self.notes: tuple[str, ...] = ()  # what to know of it, in sentences for the user
         self.device = next(model.parameters()).device
         self.recomputes = False
+        self.told: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
         self.most_rows = MOST_ROWS
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
@@ -236,6 +237,7 @@ class AdaptedModel:
         read = to_continue([row.prompt for row in rows], self.tokenizer.pad_token_id, self.device)
         seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         written = replies(self.network, read, max_new_tokens, self.tokenizer.pad_token_id, seen, **drawn)
+        self.told(len(rows))
         texts = [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
         return list(zip(texts, *(column for each in seen for column in each.found)))
 

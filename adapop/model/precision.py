@@ -1,10 +1,15 @@
-"""Whether the GPU here can calculate in the run's precision."""
+"""Whether there is a GPU here, and whether it can calculate in the run's precision."""
 
 import torch
 
 from adapop.config.run import RunConfig
 
 AMPERE = (8, 0)  # the first compute capability with bf16 arithmetic
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU here that a real model would be put on."""
+    return torch.cuda.is_available()
 
 
 def emulated_bfloat16(config: RunConfig) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ class Answer:
     """Rank of the first gold token, 1 is best."""
     gold_logprob: float | None = None
     """Log-probability of the whole gold answer, nats."""
+    gold_ranks: tuple[int, ...] = ()
+    """Rank of each gold token, given the gold tokens before it: a wrong reply may begin as the right one does."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,13 @@ def _answers(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], 
         )
         answer = Answer(text, top)
         if gold:
-            rank = int(gold_rank(scored, batch.target.to(model.device))[0])
+            ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
             answer = replace(
-                answer, recall=rouge_l_recall(gold, text), gold_rank=rank, gold_logprob=-float(scored.nll.sum())
+                answer,
+                recall=rouge_l_recall(gold, text),
+                gold_rank=ranks[0],
+                gold_logprob=-float(scored.nll.sum()),
+                gold_ranks=ranks,
             )
         answers.append(answer)
     return answers

@@ -18,6 +18,7 @@ from adapop.model.adapted import AdaptedModel
 from adapop.model.packing import alike
 from adapop.model.tokens import Row, collate, encode_facts
 from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
+from adapop.probes.plan import evenly
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
 
@@ -56,6 +57,20 @@ class Quick:
     """To each fact's own question."""
     confidence: dict[str, list[tuple[float, int] | None]]
     """What `confidence` would give by form, read off on the way; None for an answer of several tokens."""
+
+
+def thinned(facts: FactSet, per_tier: int) -> FactSet:
+    """The set with at most so many facts of each group and tier, spread evenly over their scores; 0 for all."""
+    if not per_tier:
+        return facts
+    return replace(facts, **{group: tuple(evenly(getattr(facts, group), per_tier)) for group in GROUPS})
+
+
+def questions_of(facts: FactSet, whole: bool) -> int:
+    """How many questions `full` asks, or if not whole `quick`."""
+    if not whole:
+        return sum(1 + bool(fact.paraphrases) for fact in facts.forget)
+    return sum(1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group))
 
 
 def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> Quick:

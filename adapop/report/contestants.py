@@ -17,7 +17,8 @@ from adapop.report.tables import row_of
 from adapop.training.events import Measured
 
 FORMS = (DIRECT, REWORDED)
-NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5  # collapse: METHODS trap 11; the second as in remarks
+# collapse, as shares of what the original answers: METHODS trap 11; the second as in remarks
+NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
 OVER_FACTS = (
     "95 % over facts: how a number might fall for other facts like these (Wilson; for a difference of two, Newcombe). "
     "It is exact where an answer is right or wrong; where it can be partly right it is wider than need be. It says "
@@ -60,11 +61,16 @@ class Contestant:
     def collapsed(self) -> str:
         """Why it is left out of findings, "" if it is not: it no longer answers what it was to keep."""
         retained, utility = self.recall("retain", DIRECT, "all"), self.recall("utility", DIRECT, "all")
-        if retained is not None and retained.mean < NOTHING_RETAINED:
+        if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
-        if utility is not None and utility.mean < UTILITY_LOST:
+        if utility is not None and utility.mean < UTILITY_LOST * self._known("utility"):
             return f"only {utility.mean:.0%} of the questions that are no facts still work"
         return ""
+
+    def _known(self, group: str) -> float:
+        """Recall of a group by the original, [0, 1]; 1 where nobody measured it."""
+        known = recall_of([record.before for record in self.records if record.before], group, DIRECT, "all")
+        return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
         """Final recall of a group and tier, with its range over facts or over seeds; None where nobody measured it."""
@@ -113,7 +119,7 @@ def contestants(records: Sequence[Record]) -> list[Contestant]:
     grouped: dict[tuple[str, str, int], list[Record]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
     for record in records:
-        settings = json.dumps(asdict(replace(record.config, seed=0, frames=0)), sort_keys=True)
+        settings = json.dumps(asdict(replace(record.config, seed=0, frames=0, measure="end")), sort_keys=True)
         sha256 = next((known for facts, known in hashes if facts == record.facts), None)
         if sha256 is None:
             sha256 = record.facts.sha256

@@ -110,6 +110,7 @@ def _told(record: Record) -> dict:
         "done": story.done(record),
         "came_to": story.came_to(record),
         "command": settings.COMMAND,
+        "repeats": settings.repeats(record.config),
         "settings": settings.all_settings(record.config),
         "origin": card.origin(record),
         "loading": card.loading(record, "adapter"),

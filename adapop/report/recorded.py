@@ -95,8 +95,8 @@ def sets(found: Sequence[Recorded]) -> set[str]:
 
 def is_untouched(config: RunConfig) -> bool:
     """Whether a run is as its preset has it. Its seed may differ, what is done about a missing score, how often it is
-    recorded where each fact stands, and its last step, which is full anyway: 256 facts by 16."""
-    return set(changed(config)) <= {"seed", "missing_score", "frames", "last_step"}
+    measured and recorded where each fact stands, and its last step, which is full anyway: 256 facts by 16."""
+    return set(changed(config)) <= {"seed", "missing_score", "frames", "measure", "last_step"}
 
 
 def _untouched(row: Row) -> bool:

@@ -1,17 +1,35 @@
 """A run's settings as text, the command that makes the run again, and the differences between runs."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
 from adapop.config.presets import untouched
 from adapop.config.run import RunConfig
+from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
 from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
 CONFIG_FILE = "config.json"  # beside it
 COMMAND = f"python -m adapop run --config {CONFIG_FILE}"  # makes the run again, where these two files lie
+NEEDED = "in the folder that holds its config.json and facts.jsonl: the run's own, or where its archive was unpacked"
 DECISIVE = ("model", "method", "preset")  # they decide the defaults of the others
+
+
+def repeats(config: RunConfig) -> str:
+    """Where `COMMAND` makes the same run, in a sentence, and what that hangs on beside these files."""
+    hangs = []
+    if ":" in config.method:
+        hangs.append(f"the method {config.method} can be imported and is as it was")
+    if os.path.isabs(config.model) or os.path.isdir(config.model):
+        hangs.append("the model's folder lies where it lay, unchanged")
+    elif config.model != SANDBOX and not config.revision:
+        hangs.append("the model on the Hub has not changed since, for the run names no revision")
+    if config.model != SANDBOX:
+        hangs.append("the libraries and the kind of GPU are the same (rounding differs between them)")
+    only = f", only where {'; '.join(hangs)}" if hangs else ""
+    return f"This command makes the same run{only}. Type it {NEEDED}."
 
 
 def all_settings(config: RunConfig) -> Table:

@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -22,14 +22,14 @@ from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.facts.benchmarks import system_prompt
 from adapop.facts.fact import Fact, FactSet
+from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import check_lengths
 from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
-from adapop.probes import measure
-from adapop.runs import checkpoints, files, lock
+from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.preflight import remarks
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run, create_run
@@ -57,10 +57,23 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
 
     Raises:
         DataError: a score or a wrong answer is missing and the method needs it; or there is nothing to forget or
-            retain.
+            retain, or a real model would retain the sandbox's facts.
         ConfigError: an unknown method or argument.
     """
+    config, facts, betas = settled(config, facts)
+    libraries = {name: version(name) for name in LIBRARIES}
+    versions = {"adapop": paths.version(), "python": platform.python_version(), **libraries}
+    return create_run(config, facts, betas, root, versions)
+
+
+def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict[str, float] | None]:
+    """Configuration, facts and exponents (None for a method that uses none) as a run of them would have them.
+
+    Raises:
+        DataError, ConfigError: as `prepare`.
+    """
     objective = make_objective(config.method, config.arguments)
+    facts = fitted(facts, config.model)
     if config.system is None:
         config = replace(config, system=system_prompt(config.model, facts))
     betas = None
@@ -77,9 +90,7 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
         alternates.check_alternates(found)
     if not facts.retain:
         raise DataError(f"{facts.name} has no retain rows.", "Add rows with 'retain' in a column called group.")
-    libraries = {name: version(name) for name in LIBRARIES}
-    versions = {"adapop": paths.version(), "python": platform.python_version(), **libraries}
-    return create_run(config, facts, betas, root, versions)
+    return config, facts, betas
 
 
 class _Reader(Run):
@@ -91,12 +102,17 @@ class _Reader(Run):
 
 
 def execute(
-    run: Run, model: AdaptedModel | None = None, before: Measured | None = None, ranks: Ranks = ALONE
+    run: Run,
+    model: AdaptedModel | None = None,
+    before: Measured | None = None,
+    ranks: Ranks = ALONE,
+    heard: measuring.Heard = lambda event: None,
 ) -> Iterator[Event]:
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
 
     before: the full measurement of the original model, where another run of the same model and facts has made it.
     ranks: the processes that work on the run; each iterates its own events, and the first alone writes and measures.
+    heard: called with what is said between two events: how far a measurement is, every some seconds (`Measuring`).
     A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
 
     Raises:
@@ -106,7 +122,7 @@ def execute(
     with ExitStack() as kept:
         ranks.led(lambda: kept.enter_context(lock.held(run.folder)))
         try:
-            yield from _executed(run, model, before, ranks)
+            yield from _executed(run, model, before, ranks, heard)
         except AdaPopError as error:
             yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         except Exception as error:
@@ -136,7 +152,9 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
         raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
 
 
-def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ranks: Ranks) -> Iterator[Event]:
+def _executed(
+    run: Run, model: AdaptedModel | None, before: Measured | None, ranks: Ranks, heard: measuring.Heard
+) -> Iterator[Event]:
     config, facts, epoch = run.config, run.facts, run.last_epoch or 0
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
@@ -159,16 +177,17 @@ def _executed(run: Run, model: AdaptedModel | None, before: Measured | None, ran
         return
     trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
     recording = ranks.together(lambda: Recording(run, trainer, facts, epoch) if ranks.first else None)
-    yield from _trained(run, trainer, facts, recording)
+    yield from _trained(run, trainer, facts, recording, heard)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
-    if before is None:
-        with model.original():
-            yield ranks.led(lambda: _measured_in_full(run, 0, model, facts, config))
-    else:
-        yield run.append(replace(before, run=run.id))
-    yield ranks.led(lambda: _measured_in_full(run, config.epochs, model, facts, config))
+    if config.measure != "off":
+        if before is None:
+            with model.original():
+                yield ranks.led(lambda: measuring.in_full(run, 0, model, facts, heard))
+        else:
+            yield run.append(replace(before, run=run.id))
+        yield ranks.led(lambda: measuring.in_full(run, config.epochs, model, facts, heard))
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
     notes = (*model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
@@ -184,7 +203,9 @@ def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedMo
     return model
 
 
-def _trained(run: Run, trainer: Trainer, facts: FactSet, recording: Recording | None) -> Iterator[Event]:
+def _trained(
+    run: Run, trainer: Trainer, facts: FactSet, recording: Recording | None, heard: measuring.Heard
+) -> Iterator[Event]:
     """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop. recording: the
     first process's, which alone writes."""
     for event in trainer.train():
@@ -192,18 +213,14 @@ def _trained(run: Run, trainer: Trainer, facts: FactSet, recording: Recording | 
         if isinstance(event, StepDone):
             trainer.ranks.led(partial(Recording.after_step, recording, event))
         if isinstance(event, EpochDone):
-            yield trainer.ranks.led(partial(_measured_quickly, run, event, trainer, facts, recording))
+            asked = partial(measuring.after_epoch, run, event, trainer, facts, recording, heard)
+            if measured := trainer.ranks.led(asked):
+                yield measured
             if event.epoch:
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
                 yield run.append(Saved(run=run.id, epoch=event.epoch))
         if trainer.ranks.led(lambda: run.stop_requested):
             return
-
-
-def _measured_quickly(run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording) -> Event:
-    found = measure.quick(trainer.model, facts, trainer.config.max_new_tokens)
-    recording.after_epoch(event, found)
-    return run.append(Measured(run=run.id, epoch=event.epoch, rows=tuple(map(asdict, found.rows))))
 
 
 def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
@@ -219,11 +236,6 @@ def _started(run: Run, facts: FactSet, epoch: int) -> RunStarted:
         steps=count(len(facts.forget), run.config.batch, run.config.last_step),
         resumed_from=epoch,
     )
-
-
-def _measured_in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, config: RunConfig) -> Event:
-    rows = measure.full(model, facts, config.max_new_tokens, config.cosine)
-    return run.append(Measured(run=run.id, epoch=epoch, rows=tuple(map(asdict, rows)), full=True))
 
 
 def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunConfig]:

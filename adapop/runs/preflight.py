@@ -1,5 +1,6 @@
 """What one should know before a run is started: what stands in its way, what is doubtful, what it will cost."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -8,17 +9,24 @@ from tokenizers import Tokenizer
 from adapop.config.methods import method_named
 from adapop.config.run import RunConfig
 from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.real import borrowed
 from adapop.facts.text import asked
 from adapop.model.catalogue import preset_of, shape_of
 from adapop.model.footprint import SANDBOX_MODEL, Footprint, footprint
 from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.calibration import warnings_of
+from adapop.probes.verdict import KNOWN_FROM
 from adapop.runs.pace import Pace, duration
 from adapop.runs.run import Run
+from adapop.training.events import RunStarted
 from adapop.training.steps import count
 
 SANDBOX_SECONDS = 0.17  # a step with its share of the measurements, two CPU cores: bench speed, 13.7 s over 80 steps
 
+KNOWN = 0.5  # share of the facts that the original should answer
+LEFT = 0.02  # a change of recall that is none
+LOST = 0.5  # of what the original answers of the utility questions: with less left the model is damaged
+ENOUGH = 0.1  # with fewer of them answered before, a fall would not show
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
 
@@ -41,7 +49,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
     come to its end here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
-    problems, doubts = _of_facts(facts), _of_overlap(facts)
+    problems, doubts = _of_facts(facts, config.model), _of_overlap(facts)
     plan = [
         f"{len(facts.forget):,} facts to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out: "
         f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}."
@@ -65,17 +73,18 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
 
 def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> list[str]:
     """What is known of a real model before it is loaded, in sentences: memory, time, licence. pace: see `preflight`."""
+    from adapop.model.precision import emulated_bfloat16, has_gpu  # torch, which whoever will load this needs anyway
+
     shape, model = shape_of(config.model), preset_of(config.model)
     said = ["Memory: known once the model is loaded.", "Time: known after the first steps."]
     if shape is not None:
         least = footprint(shape, config, ROW_TOKENS, rows=1).total
         size = f"{least / 2**30:,.1f} GiB" if least >= 2**30 else f"{least / 2**20:,.0f} MiB"
-        said[0] = f"Memory: at least {size} of the GPU's, with one row of {ROW_TOKENS} tokens at a time."
+        whose = " of the GPU's" if has_gpu() else ""
+        said[0] = f"Memory: at least {size}{whose}, with one row of {ROW_TOKENS} tokens at a time."
     if pace:
         seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
         said[1] = f"Time: about {duration(seconds)}, going by the last run here."
-    from adapop.model.precision import emulated_bfloat16  # torch, which whoever will load this model needs anyway
-
     said += emulated_bfloat16(config)
     if model and config.model == model.id and model.gated:
         said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
@@ -92,10 +101,24 @@ def without_unscored(facts: FactSet) -> FactSet:
     return replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
 
 
-def _of_facts(facts: FactSet) -> list[str]:
+def without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
+    """The set without the facts that were asked and not answered. What was not asked stays.
+
+    recall: by fact id.
+    """
+    kept = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
+    if not kept or len(kept) == len(facts.forget):
+        return facts
+    note = f"{len(facts.forget) - len(kept):,} facts that the original model cannot answer were left out."
+    return replace(facts, forget=kept, notes=(*facts.notes, note))
+
+
+def _of_facts(facts: FactSet, model: str) -> list[str]:
     if not facts.forget:
         return ["There is no fact to forget. Pick a set on tab 1, or add scores to the facts."]
-    return [] if facts.retain else ["There is nothing to retain. Choose facts to retain on tab 1."]
+    if not facts.retain:
+        return ["There is nothing to retain. Choose facts to retain on tab 1."]
+    return [" ".join(problem)] if (problem := borrowed(facts, model)) else []
 
 
 def _of_overlap(facts: FactSet) -> list[str]:
@@ -164,12 +187,43 @@ def remarks(run: Run) -> tuple[str, ...]:
                 f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the reference "
                 "is taken after epoch 1, so what was damaged before is not seen."
             )
-    known = run.measured(before=True).recall("forget")
-    if known < 0.5:
+    before = run.measured(before=True)
+    if before is None:
+        return (*said, "Nothing was measured, as the run's settings say (measure: off). Probe it to see what is left.")
+    known = before.recall("forget")
+    if known < KNOWN:
         said.append(
             f"The original model answers only {known:.0%} of these facts: what was never known cannot be forgotten."
         )
-    utility = run.measured().recall("utility")
-    if utility is not None and utility < 0.5:
-        said.append(f"The model is badly damaged: only {utility:.0%} of the non-fact questions still work.")
-    return tuple(said)
+    unmoved = nothing_forgotten(run)
+    return (*said, *([unmoved] if unmoved else []), *_damage(run))
+
+
+def nothing_forgotten(run: Run) -> str:
+    """That a finished run changed nothing of what it was to make forgotten, with what to raise; "" if it did, or if
+    the original model knew none of it."""
+    before, after = run.measured(before=True), run.measured()
+    if before is None or after is None:
+        return ""
+    was, now = before.recall("forget"), after.recall("forget")
+    if was < LEFT or now < was - LEFT:
+        return ""
+    start = next(event for event in run.events() if isinstance(event, RunStarted))
+    steps = start.steps * start.epochs
+    return (
+        f"Nothing was forgotten: recall of the facts to forget was {was:.2f} and is {now:.2f}, after "
+        f"{steps:,} step{'' if steps == 1 else 's'} at {run.config.learning_rate:g}. Raise the learning rate (--lr) "
+        "or the epochs (--epochs), or lower the batch, which gives more steps."
+    )
+
+
+def _damage(run: Run) -> list[str]:
+    """What the utility questions say of the model's health, against the same questions before."""
+    was, now = run.measured(before=True).recall("utility"), run.measured().recall("utility")
+    if now is None:
+        return []
+    if was < ENOUGH:
+        return [f"Whether the model is damaged is not seen: it answered only {was:.0%} of the other questions before."]
+    if now >= LOST * was:
+        return []
+    return [f"The model is badly damaged: only {now:.0%} of the non-fact questions still work, of {was:.0%} before."]

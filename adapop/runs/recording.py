@@ -52,12 +52,14 @@ class Recording:
         if event.step in self.due and event.step < self.trainer.steps:
             self._write((event.epoch - 1) * self.trainer.steps + event.step, self._scores(["forget"]))
 
-    def after_epoch(self, event: EpochDone, measured: Quick) -> None:
-        """Records where all facts stand. measured: what was found out meanwhile."""
+    def after_epoch(self, event: EpochDone, measured: Quick | None) -> None:
+        """Records where all facts stand. measured: what was found out of all facts to forget meanwhile, if it was."""
         if self.due:
-            seen = {"forget": measured.confidence[DIRECT], "reworded": measured.confidence[REWORDED]}
+            found = measured.confidence if measured else {}
+            seen = {"forget": found.get(DIRECT), "reworded": found.get(REWORDED)}
             scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
-            self._write(event.epoch * self.trainer.steps, scores, tuple(text[:FIRST] for text in measured.answers))
+            said = tuple(text[:FIRST] for text in measured.answers) if measured else ()
+            self._write(event.epoch * self.trainer.steps, scores, said)
             files.sync(self.path)  # what is recorded of an epoch is on the disk before its checkpoint is
 
     def _encoded(self, facts: Sequence[Fact]) -> list[Row]:

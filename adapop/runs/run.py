@@ -104,12 +104,14 @@ class Run:
 
     @property
     def state(self) -> str:
-        """queued, running, stopping, done, stopped or failed; running also covers a run whose process died."""
+        """queued, running, stopping, done, stopped, failed, or interrupted: it was running, and nobody works on it."""
         events = self.events()
         if not events:
             return "queued"
         if isinstance(events[-1], TERMINAL):
             return {RunDone: "done", RunStopped: "stopped", RunFailed: "failed"}[type(events[-1])]
+        if not self.locked:
+            return "interrupted"
         return "stopping" if self.stop_requested else "running"
 
     @property
@@ -119,8 +121,7 @@ class Run:
 
     @property
     def locked(self) -> bool:
-        """Whether a process of this machine, this one included, works on the run now. A run whose state is running or
-        stopping and that is not locked was interrupted."""
+        """Whether a process of this machine, this one included, works on the run now."""
         return lock.is_held(self.folder)
 
     @property

@@ -15,8 +15,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
 from adapop.errors import RunError
-from adapop.facts.fact import Fact
+from adapop.facts.fact import Fact, FactSet
 from adapop.progress import Progress
 from adapop.runs.run import Run
 from adapop.training.events import Saved
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.runs.check import Check
 
 
 def whole_run(folder: Path) -> bool:
@@ -109,6 +111,14 @@ def recall_of_original(facts: Sequence[Fact], progress: Progress | None = None) 
     _drop()
     config = make_config()
     return recall_by_fact(adapted_model(config), facts, config.max_new_tokens, progress or Progress())
+
+
+def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Check:
+    """What a run of these facts would meet."""
+    from adapop.runs.check import check
+
+    _drop()
+    return check(config, facts, progress=progress)
 
 
 def _model(run: Run) -> AdaptedModel:

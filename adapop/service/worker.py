@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, LimitError
+from adapop.errors import AdaPopError, LimitError, RunError
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.progress import Progress
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
+    from adapop.runs.check import Check
 
 CLEAN_AT_MOST_EVERY, CLEANINGS_A_LIFE = 600.0, 12
 LOOK_AFTER = 0.02  # of the disk's quota: when so much was written, it is looked at
@@ -155,6 +156,17 @@ class Worker:
         """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
         progress = Progress()
         return self._question(JOBS, None, jobs.recall_of_original, facts, progress), progress
+
+    def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
+        """What a run would meet, by the model itself, when its turn comes; and how far that is.
+
+        Raises:
+            RunError: the model would need a lent GPU.
+        """
+        if self.is_lent and config.model != SANDBOX:
+            raise RunError("A lent GPU is not there for a look.", "Start the run; it says itself what it meets.")
+        progress = Progress()
+        return self._question(JOBS, None, jobs.check_facts, config, facts, progress), progress
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.

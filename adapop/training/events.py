@@ -114,6 +114,18 @@ class Measured(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Measuring(Event):
+    """How far a measurement is that takes more than some seconds."""
+
+    epoch: int
+    """As in `Measured`."""
+    asked: int
+    """Questions that were answered."""
+    of: int
+    """How many there are to be."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Saved(Event):
     """A checkpoint is complete on disk: the run can be resumed or probed from here."""
 
@@ -152,7 +164,8 @@ class RunDone(Event):
 
 
 EVENTS: dict[str, type[Event]] = {
-    event.kind: event for event in (RunStarted, StepDone, EpochDone, Measured, Saved, RunStopped, RunFailed, RunDone)
+    event.kind: event
+    for event in (RunStarted, StepDone, EpochDone, Measuring, Measured, Saved, RunStopped, RunFailed, RunDone)
 }
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
@@ -201,6 +214,6 @@ def _survives(event: Event, epoch: int) -> bool:
     """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from the beginning)."""
     if isinstance(event, RunStarted):
         return True
-    if isinstance(event, TERMINAL) or (isinstance(event, Measured) and event.full):
+    if isinstance(event, (*TERMINAL, Measuring)) or (isinstance(event, Measured) and event.full):
         return False
     return 0 < epoch >= event.epoch

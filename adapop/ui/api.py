@@ -38,7 +38,7 @@ from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured
 from adapop.ui.access import known_run, refused, shown_run
-from adapop.ui.api_values import facts_of, said, text_of, whole_of
+from adapop.ui.api_values import facts_of, others_of, said, text_of, whole_of
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.parts.download import archive_of
 from adapop.ui.run.screen import seen_of
@@ -132,36 +132,35 @@ class Api:
         anchors: str = PAPER,
         missing_score: str = "error",
         retain: str = "own",
+        model: str = SANDBOX,
+        settings: dict | None = None,
     ) -> dict:
-        """Queues a run that unlearns the facts from the sandbox model, and returns at once.
+        """Queues a run that unlearns the facts from a model, and returns at once.
 
         facts: the name of a set, or a list of rows with question, answer and score. method: adapop, wga, npo and the
         others of the page. preset: for adapop, its settings (paper, gentle, stress ...). learning_rate: per step; null
-        takes the one measured for the method. epochs: passes over the facts, at least 1. seed: a whole number of at
-        least 0. anchors: as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain:
-        what must survive, the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the
-        facts (neighbours). Gives {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad
-        rows, a setting that does not exist or is out of range, scores that are missing, too many runs at once.
+        takes the method's own. epochs: passes over the facts, at least 1. seed: a whole number of at least 0. anchors:
+        as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain: what must survive,
+        the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
+        model: sandbox, or another that the page offers. settings: others of a run by name, such as {"batch": 8}. Gives
+        {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad rows, a setting that does
+        not exist or is out of range, scores that are missing, too many runs at once.
         """
-        changes = {
-            "epochs": whole_of("epochs", epochs),
-            "seed": whole_of("seed", seed),
-            "missing_score": text_of("missing_score", missing_score),
-        }
+        model = text_of("model", model)
+        changes = others_of(settings, model) | {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed)}
+        changes["missing_score"] = text_of("missing_score", missing_score)
         EPOCHS.check(changes["epochs"])
-        if learning_rate is not None:
-            changes["learning_rate"] = learning_rate
-        chosen = facts_of(self.worker.ledger, facts, retain)
-        config = make_config(text_of("method", method), text_of("preset", preset), facts=chosen.name, **changes)
+        changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
+        chosen = facts_of(self.worker.ledger, facts, retain, model)
+        config = make_config(text_of("method", method), text_of("preset", preset), model, facts=chosen.name, **changes)
         if anchors != PAPER:
             if not follows_scores(config):
                 raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'paper'.")
-            scores = [fact.score for fact in chosen.forget if fact.score is not None]
-            config = replace(config, beta=calibrated(text_of("anchors", anchors), scores))
+            known = [fact.score for fact in chosen.forget if fact.score is not None]
+            config = replace(config, beta=calibrated(text_of("anchors", anchors), known))
         if problems := preflight(chosen, config).problems:
             raise AdaPopError(problems[0])
-        run = self.worker.submit(config, chosen)
-        return {"run": run.id, "ahead": self.worker.ahead_of(run)}
+        return {"run": (run := self.worker.submit(config, chosen)).id, "ahead": self.worker.ahead_of(run)}
 
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.
@@ -235,9 +234,9 @@ class Api:
         run: its id; it must have finished an epoch. prompt: at most 400 characters. gold: the right answer if known.
         Gives {prompt, gold, sent, original, unlearned, verdict}: sent is the exact text with the chat template; each
         model has text, top (its likeliest first tokens with their probability) and, if a gold answer was given, recall
-        (0 to 1), gold_rank (of the first gold token, 1 is best) and gold_logprob (nats, the whole answer); verdict
-        says what the pair means, in words, null without a gold answer. Errors: no such run, no finished epoch, an
-        empty or too long prompt, too many questions at once.
+        (0 to 1), gold_rank (of the first gold token, 1 is best), gold_ranks (of each, given those before it) and
+        gold_logprob (nats, the whole answer); verdict says what the pair means, in words, null without a gold answer.
+        Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at once.
         """
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set

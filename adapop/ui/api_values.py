@@ -7,17 +7,21 @@ import json
 import tempfile
 from pathlib import Path
 
+from adapop.config.settings import SEPARATE, meanings, value_of
 from adapop.errors import ConfigError, DataError, shown
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.retain import completed
+from adapop.limits import is_public
 from adapop.service.ledger import JOBS, Ledger
+from adapop.ui.run.settings import ADVANCED, check_public
 
 LONGEST_NAME = 200
+OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
 
 
-def facts_of(ledger: Ledger, facts: object, retain: object = "own") -> FactSet:
+def facts_of(ledger: Ledger, facts: object, retain: object = "own", model: str = SANDBOX) -> FactSet:
     """The set of that name, or of these rows, read like an upload; but no row may be bad, since a program would not
     notice which were dropped. ledger: where a set that has to be fetched is written down.
 
@@ -30,7 +34,7 @@ def facts_of(ledger: Ledger, facts: object, retain: object = "own") -> FactSet:
             raise DataError(f"There is no set {said(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
         if ENTRIES[facts].online:
             ledger.spend(JOBS)
-        return load_facts(facts, retain=retain)
+        return load_facts(facts, model, retain=retain)
     if not isinstance(facts, list):
         raise DataError(f"facts is {said(facts)}.", "Give the name of a set, or a list of rows.")
     try:
@@ -44,7 +48,28 @@ def facts_of(ledger: Ledger, facts: object, retain: object = "own") -> FactSet:
     if read.problems:
         count = len(read.problems)
         raise DataError(f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems)
-    return completed(read, SANDBOX, retain)
+    return completed(read, model, retain)
+
+
+def others_of(settings: object, model: str) -> dict:
+    """Further settings of a run by name, as a program sent them, for a model; on a public page only those it shows.
+
+    Raises:
+        ConfigError: no such setting, a value of another type, or one that a public page does not allow.
+    """
+    if not isinstance(settings, dict | None):
+        raise ConfigError(f"settings is {said(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
+    found, known = {}, ADVANCED if is_public() else meanings().keys() - OWN
+    for name, value in (settings or {}).items():
+        if name == "arguments" and isinstance(value, dict) and not is_public():
+            found[name] = value
+        elif text_of("a setting's name", name) in known:
+            items = value if isinstance(value, list) else [value]
+            found[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
+        else:
+            raise ConfigError(f"There is no setting {said(name)} here.", f"Use one of {', '.join(sorted(known))}.")
+    check_public({"model": model, **found})
+    return found
 
 
 def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:

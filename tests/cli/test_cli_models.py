@@ -64,7 +64,8 @@ def called(capsys, *arguments):
 def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, family):
     targets = ("--targets", ALL_LINEAR) if family == "neox" else ()
     lines = called(
-        capsys, "run", "--facts", facts, "--model", folders[family], "--epochs", 1, "--lr", 1e-2, "--json", *targets
+        capsys, "run", "--facts", facts, "--model", folders[family], "--epochs", 1, "--lr", 1e-2, "--json", "--yes",
+        *targets,
     )  # fmt: skip
     events = [json.loads(line) for line in lines.splitlines()]
     assert events[0]["kind"] == "run_started" and events[-1]["kind"] == "run_done"
@@ -89,7 +90,7 @@ def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, famil
 def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, capsys, monkeypatch):
     hub = serve(server, duet_tables())
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
-    table = called(capsys, "run", "--facts", "duet", "--model", folders["llama"], "--epochs", 1)
+    table = called(capsys, "run", "--yes", "--facts", "duet", "--model", folders["llama"], "--epochs", 1)
     assert "Llama DUET, ROUGE-L recall" in table and "Borisiuk et al. 2026" in table
     lines = {line[:26].strip(): line.split()[-2:] for line in table.splitlines() if line.count("  ") > 3}
     assert lines["forget, before"][0] == "0.939" and lines["forget, after"][0] == "0.007"
@@ -109,7 +110,7 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
 def test_the_papers_protocol_is_what_a_benchmark_starts_from(folders, server, capsys, monkeypatch):
     hub = serve(server, duet_tables())
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)
-    lines = called(capsys, "run", "--facts", "duet", "--model", folders["gemma"], "--epochs", 1, "--json")
+    lines = called(capsys, "run", "--yes", "--facts", "duet", "--model", folders["gemma"], "--epochs", 1, "--json")
     run = find_run(json.loads(lines.splitlines()[0])["run"])
     config = run.config
     assert (config.learning_rate, config.batch, config.lora_rank, config.lora_alpha) == (1e-4, 32, 32, 64)
@@ -157,7 +158,7 @@ def test_half_a_question(capsys):
 
 
 def test_a_model_that_is_not_here(facts, capsys):
-    assert main(["run", "--facts", str(facts), "--model", "meta-llama/Llama-3.1-8B-Instruct"]) == 1
-    said = capsys.readouterr().out
+    assert main(["run", "--facts", str(facts), "--model", "meta-llama/Llama-3.1-8B-Instruct"]) == 2
+    said = capsys.readouterr().err
     assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in said
     assert "name a folder that holds the model" in said

@@ -78,7 +78,7 @@ def test_what_models_answer_is_quoted_harmlessly(capsys):
 
 
 def test_a_wrong_option_is_quoted_harmlessly(capsys):
-    for options in (["run", "--method\x9b31m"], ["run", "--epochs", "\x9b31m"], ["\x9b31m"]):
+    for options in (["run", "--method\x9b31m"], ["run", "--preset", "\x9b31m"], ["\x9b31m"]):
         with pytest.raises(SystemExit):
             main(options)
         assert harmless(capsys.readouterr().err)

@@ -255,3 +255,16 @@ def test_the_abstract_s_factors_are_what_we_say_they_are():
 def test_every_method_of_ours_finds_its_published_row():
     theirs = {one.our_name for one in published.recalls("Llama DUET")}
     assert set(METHODS) <= theirs
+
+
+def test_what_the_original_could_not_answer_either_is_no_collapse():
+    """A stranger's model stands at 0 on questions that were made for another: before, too."""
+    ignorant = record("ga", after=(0.5, 0.5, 0.9, 0.9, 0.0))
+    events = tuple(
+        replace(event, rows=tuple({**one, "recall": 0.0} if one["group"] == "utility" else one for one in event.rows))
+        if isinstance(event, Measured)
+        else event
+        for event in ignorant.events
+    )
+    told = comparison([ADAPOP, replace(ignorant, events=events)])
+    assert told.outcomes[2].collapsed == "" and comparison([ADAPOP, ignorant]).outcomes[2].collapsed

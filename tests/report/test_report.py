@@ -19,6 +19,7 @@ from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.catalog import load_facts
 from adapop.model.loading import adapted_model
+from adapop.paths import SANDBOX_FOLDER
 from adapop.popularity.beta import BetaMap
 from adapop.probes.prompts import DIRECT, NotApplicable, ProbeRow
 from adapop.probes.verdict import RULES
@@ -360,3 +361,13 @@ def test_recovery_is_kept_by_name_for_the_last_epoch(tmp_path):
     assert run.recovery() == {"relearn": RELEARNT, "lens": {"rows": [asdict(BetaMap())]}}
     (run.folder / "epoch-1").mkdir()
     assert run.recovery() == {}, "the run went on"
+
+
+def test_what_the_command_hangs_on_is_said():
+    repeats = settings.repeats
+    assert repeats(make_config()).startswith("This command makes the same run. Type it in the folder")
+    own = repeats(make_config(model=str(SANDBOX_FOLDER)))
+    assert "only where the model's folder lies where it lay" in own and str(SANDBOX_FOLDER) not in own
+    assert "names no revision" in repeats(make_config(model="some/model"))
+    assert "names no revision" not in repeats(make_config(model="some/model", revision="abc"))
+    assert "package.own:Class can be imported" in repeats(replace(make_config(), method="package.own:Class"))

@@ -97,7 +97,7 @@ def test_a_real_model_s_time_goes_by_the_last_run_here(sandbox):
     assert preflight(sandbox, config, Pace(5, 30, 60)).plan[2] == "Time: about 3 min, going by the last run here."
 
 
-def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path):
+def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monkeypatch):
     def told():
         return preflight(sandbox, make_config(model=str(tmp_path))).plan[1]
 
@@ -109,6 +109,8 @@ def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path):
         assert shape_of(str(tmp_path)) is None and told() == unknown
     path.write_text(json.dumps({"text_config": SHAPE}))
     assert shape_of(str(tmp_path)) == SHAPE
+    assert " MiB, with one row" in told(), "no GPU is here, and none is spoken of"
+    monkeypatch.setattr("adapop.model.precision.has_gpu", lambda: True)
     assert " MiB of the GPU's" in told()
 
 

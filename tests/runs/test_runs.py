@@ -7,6 +7,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import RunError
 from adapop.facts.fact import Fact, FactSet
+from adapop.runs import lock
 from adapop.runs.listed import all_runs
 from adapop.runs.run import Run, create_run, find_run, runs_root
 from adapop.training.events import (
@@ -221,9 +222,12 @@ def test_state_is_what_the_log_says(tmp_path, events: list[Event], state, with_s
     run = new_run(tmp_path)
     for event in events:
         run.append(event)
-    assert run.state == state
-    run.request_stop()
-    assert run.state == with_stop
+    with lock.held(run.folder):
+        assert run.state == state
+        run.request_stop()
+        assert run.state == with_stop
+    ended = {"running": "interrupted", "stopping": "interrupted"}
+    assert run.state == ended.get(with_stop, with_stop), "nobody works on it any more"
 
 
 def test_asking_twice_to_stop_is_asking_once(tmp_path):

@@ -54,7 +54,7 @@ def client(address):
 @pytest.fixture(scope="module")
 def run(client):
     """The id of a run that is done."""
-    begun = client.predict(RUN, epochs=2, learning_rate=2e-3, seed=3, api_name="/start_run")
+    begun = client.predict(RUN, epochs=2, learning_rate=2e-3, seed=3, settings={"lora_rank": 16}, api_name="/start_run")
     assert begun["ahead"] in (0, 1)
     assert ended(client, begun["run"])["state"] == "done"
     return begun["run"]
@@ -137,6 +137,7 @@ def test_a_run_from_start_to_report(client, run, worker):
     assert after.keys() == before.keys()
     config = Run(worker.root / run).config
     assert (config.epochs, config.learning_rate, config.seed, config.facts) == (2, 2e-3, 3, "own facts")
+    assert config.lora_rank == 16
 
     answer = client.predict(run, FACTS[0]["question"], "Shakespeare", api_name="/probe")
     assert answer["original"]["text"] == "Shakespeare"
@@ -258,6 +259,10 @@ def test_facts_that_cannot_be_used_are_named(client, endpoint, facts, said):
         ({"missing_score": "guess"}, "missing_score is"),
         ({"retain": HOSTILE}, "no retain rows called"),
         ({"retain": {}}, "retain is of type dict"),
+        ({"settings": {"nope": 1}}, "There is no setting"),
+        ({"settings": {"epochs": 10**6}}, "There is no setting"),
+        ({"settings": {"batch": "many"}}, "which is no int"),
+        ({"model": 3}, "must be text"),
     ],
 )
 def test_settings_that_do_not_exist_are_named_and_nothing_is_started(client, worker, setting, said):

@@ -1,12 +1,12 @@
 """Does the model know the facts at all? One cannot see forgetting of what was never known."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import gradio as gr
 
 from adapop.facts.fact import FactSet
 from adapop.probes.verdict import KNOWN_FROM
+from adapop.runs.preflight import without_unknown
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import refused
@@ -38,7 +38,7 @@ def build(worker: Worker, session: Session) -> None:
     ended.then(_recall_now, [session.facts, found], session.known, **IN_TURN)
 
     def dropped(facts: FactSet, recall: Mapping[str, float]) -> dict:
-        return session.changed(_without_unknown(facts, recall))
+        return session.changed(without_unknown(facts, recall))
 
     drop.click(dropped, [session.facts, session.known], [session.facts, session.shown], **IN_TURN)
     gr.on([session.facts.change, session.known.change], _said_of, [session.facts, session.known], [said, drop], **QUIET)
@@ -59,12 +59,3 @@ def _said_of(facts: FactSet | None, recall: Mapping[str, float]):
     lines = [f"Asked as trained, the original model answers {knows:,} of {len(asked):,} facts.", texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(asked) else "warn"
     return html.listed(lines, kind), gr.Button(interactive=0 < knows < len(asked))
-
-
-def _without_unknown(facts: FactSet, recall: Mapping[str, float]) -> FactSet:
-    """The set without the facts that were asked and not answered. What was not asked stays."""
-    kept = tuple(fact for fact in facts.forget if recall.get(fact.id, KNOWN_FROM) >= KNOWN_FROM)
-    if not kept or len(kept) == len(facts.forget):
-        return facts
-    note = f"{len(facts.forget) - len(kept):,} facts that the original model cannot answer were left out."
-    return replace(facts, forget=kept, notes=(*facts.notes, note))

@@ -205,7 +205,7 @@ def _side(name: str, mark: str, answer, right: str, word: str, kind: str) -> dic
         "verdict": word,
         "verdict_kind": kind,
         "measured": known,
-        "rank": answer.gold_rank,
+        "rank": ", ".join(map(str, answer.gold_ranks)),
         "logprob": f"{answer.gold_logprob:.2f} nats" if known else "",
         "probability": _percent(math.exp(answer.gold_logprob)) if known else "",
         "top": [{"token": token, "percent": round(100 * p), "shown": _percent(p)} for token, p in answer.top],

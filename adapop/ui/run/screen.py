@@ -22,7 +22,7 @@ from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
 from adapop.ui.access import link_to, may_control, public_words, refusing, run_to_control, shown_run
 from adapop.ui.parts import html
-from adapop.ui.run import charts, field
+from adapop.ui.run import charts, check, field
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, RunView, view
@@ -122,6 +122,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
         settings = run_settings.build()
         altered = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="altered")
         plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="preflight")
+        check.build(worker, session, [missing, session.anchors, *settings.all], _chosen)
         start = gr.Button("Start", variant="primary", elem_id="start")
     with gr.Row():
         resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
@@ -187,6 +188,10 @@ def start_run(worker: Worker, shown: str, facts: FactSet | None, missing, anchor
             raise AdaPopError(problems[0])
         run = worker.submit(config, facts)
     return run.id, UNSEEN, gr.Timer(active=True)
+
+
+def _chosen(facts: FactSet, missing, anchors, *values) -> RunConfig:
+    return _config(facts, missing, anchors, values)
 
 
 def _config(facts: FactSet, missing, anchors, values: Sequence) -> RunConfig:

@@ -1,8 +1,9 @@
 """A run's settings on the page: six in sight, the rest folded away with the paper's values, and what was changed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
 
@@ -19,7 +20,7 @@ from adapop.ui.wiring import LAST_STAYS
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
 ADVANCED = texts.ADVANCED_FIELDS
-WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed")
+WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed", "measure_per_tier")
 PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
@@ -86,18 +87,23 @@ def config_of(values: Sequence, **settings) -> RunConfig:
             chosen[field] = int(value)
     EPOCHS.check(chosen["epochs"])
     chosen["model"] = str(chosen["model"]).strip()
-    if is_public():
-        _check_public(chosen)
+    check_public(chosen)
     chosen["micro_batch"] = min(chosen["batch"], make_config(chosen["method"], model=chosen["model"]).micro_batch)
     return make_config(**{**chosen, **settings})
 
 
-def _check_public(chosen: dict) -> None:
-    """Refuses a model or a value that a public page does not allow."""
+def check_public(chosen: Mapping[str, Any]) -> None:
+    """Refuses a model or a value that a public page does not allow; anything goes where the app is one's own.
+
+    Raises:
+        ConfigError: it is not allowed.
+    """
+    if not is_public():
+        return
     if chosen["model"] not in public_models():
         raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
     for field, most in PUBLIC_MOST.items():
-        if chosen[field] > most:
+        if chosen.get(field, 0) > most:
             fix = f"At most {most} on this public page; run the app yourself for more."
             raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
 

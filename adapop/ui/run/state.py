@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from adapop.runs.pace import duration, left_of, worked_before
-from adapop.training.events import Event, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,8 @@ def _working(seen: RunSeen, start: RunStarted) -> tuple[str, str, int]:
     if seen.stop_requested:
         return "stopping", "after the current step", percent
     if done == total:
-        return "measuring", "asking every question, in every form", 97
+        told = next((f": {e.asked:,} of {e.of:,}" for e in seen.events[-1:] if isinstance(e, Measuring)), "")
+        return "measuring", f"asking every question, in every form{told}", 97
     left = left_of(seen.events)
     return "running", f"epoch {epoch} of {start.epochs} · {elapsed:.0f} s{f', {left.text}' if left else ''}", percent
 

@@ -1,0 +1,88 @@
+"""The command that looks before a run, and what `run` does with the same look."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from adapop.cli import printing
+from adapop.config.run import RunConfig
+from adapop.errors import ConfigError
+from adapop.facts.catalog import ENTRIES
+from adapop.facts.fact import SANDBOX, FactSet
+from adapop.progress import Progress
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+    from adapop.runs.check import Check
+
+
+def check(options: argparse.Namespace) -> int:
+    """`check`: what a run of these facts would meet. Exit status 1 if it would be in vain."""
+    from adapop.cli.runs import configured
+
+    found, facts, _ = _looked(*configured(options), options.known_only)
+    printing.print_notes(facts, options.json)
+    if options.json:
+        printing.say_json(_as_json(found))
+    else:
+        printing.say("\n".join(found.lines))
+    if options.out:
+        facts.write(options.out)
+    return int(bool(found.waste or found.looked.problems))
+
+
+def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) -> tuple[FactSet, AdaptedModel | None]:
+    """The facts that `run` is to forget, and the model if it was loaded for a look. Facts and model that ship are known
+    and not looked at.
+
+    Raises:
+        ConfigError: the run would be in vain, and --yes is not given.
+    """
+    if config.model == SANDBOX and config.facts in ENTRIES and not options.known_only:
+        return facts, None
+    found, facts, model = _looked(config, facts, options.known_only)
+    if not options.json:
+        printing.say("\n".join(found.lines), file=sys.stderr, flush=True)
+    if (reasons := (*found.looked.problems, *found.waste)) and not options.yes:
+        raise ConfigError(f"This run would be in vain. {reasons[0]}", "Start it all the same with --yes.")
+    return facts, model
+
+
+def _looked(config: RunConfig, facts: FactSet, known_only: bool) -> tuple[Check, FactSet, AdaptedModel]:
+    """What a look finds, the facts without what is not known if that is asked, and the model."""
+    from adapop.model.loading import adapted_model
+    from adapop.runs import check as looking
+    from adapop.runs.execute import settled
+    from adapop.runs.preflight import without_unknown
+
+    progress = Progress(printing.progress_line)
+    model = adapted_model(settled(config, facts)[0])
+    found = looking.check(config, facts, model, known_only, progress)
+    if known_only:
+        kept = without_unknown(facts, found.recall)
+        if kept is not facts:
+            facts, found = kept, looking.check(config, kept, model, progress=progress)
+    printing.progress_line("")
+    return found, facts, model
+
+
+def _as_json(found: Check) -> dict:
+    return {
+        "forget": len(found.facts.forget),
+        "retain": len(found.facts.retain),
+        "holdout": len(found.facts.holdout),
+        "known": [asdict(row) for row in found.known],
+        "recall": dict(found.recall),
+        "impossible": dict(found.impossible),
+        "betas": found.betas,
+        "pace": found.pace and asdict(found.pace),
+        "seconds": found.seconds,
+        "device": found.device,
+        "gpu_bytes": found.peak,
+        "problems": [*found.looked.problems, *found.waste],
+        "doubts": found.looked.doubts,
+        "lines": found.lines,
+    }

@@ -1,0 +1,63 @@
+"""The options that say what a run is, for every command that takes them: made from the declaration of `RunConfig`."""
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from adapop.config.methods import METHODS
+from adapop.config.presets import AUTHORS, PRESETS
+from adapop.config.run import CHOICES, RunConfig
+from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
+from adapop.errors import ConfigError
+from adapop.facts.fact import FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.retain import RETAIN
+
+SHORT = {"learning_rate": "--lr", "lora_rank": "--rank", "lora_targets": "--targets", "lora_layers": "--layers"}
+NAMED = {item.name: item for item in fields(RunConfig) if item.name not in SEPARATE}
+
+
+def add_run_options(command: argparse.ArgumentParser) -> None:
+    """The options of model, method, preset, facts to retain and every setting."""
+    command.add_argument("--model", help="sandbox (the default), a Hub id, or a folder (safetensors only)")
+    command.add_argument(
+        "--method", help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of your own"
+    )
+    command.add_argument(
+        "--preset", choices=(*PRESETS, AUTHORS), help="paper (the default); authors: as its own recommend; or AdaPop's"
+    )
+    command.add_argument("--anchors", help="paper (the default), quantiles, or score:beta,score:beta")
+    command.add_argument("--retain", help=f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own")
+    command.add_argument("--scores", choices=CHOICES["scores"], help="as given, or as controls shuffled or inverted")
+    command.add_argument("--set", action="append", metavar="NAME=VALUE", help="an argument of the method, or a setting")
+    command.add_argument("--known-only", action="store_true", help="leave out the facts that the model does not know")
+    for name, item in NAMED.items():
+        kind = {"nargs": "?", "const": "yes", "metavar": "yes/no"} if item.type == "bool" else {}
+        if name in CHOICES:
+            kind = {"choices": CHOICES[name]}
+        flags = [*([SHORT[name]] if name in SHORT else []), f"--{name.replace('_', '-')}"]
+        command.add_argument(*flags, dest=name, help=meanings()[name].rstrip("."), **kind)
+
+
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the options give, by their names in `RunConfig`.
+
+    Raises:
+        ConfigError: a value of another type, or one setting given twice.
+    """
+    said = {name: getattr(options, name) for name in NAMED if getattr(options, name) is not None}
+    changes = {name: value_of(name, text) for name, text in said.items()}
+    if options.scores is not None:
+        changes["scores"] = options.scores
+    others = read_settings(options.set or [])
+    if twice := sorted(changes.keys() & others.keys()):
+        raise ConfigError(f"{twice[0]} is given twice.", "Give it as an option or with --set, not both.")
+    return changes | others
+
+
+def retain_of(options: argparse.Namespace) -> str | FactSet:
+    """The facts to retain as `load_facts` takes them."""
+    if options.retain in (None, *RETAIN):
+        return options.retain or "own"
+    return read_facts(Path(options.retain), group="retain")

@@ -1,0 +1,79 @@
+"""The settings of a run by name, as text makes them: for the command line, the API and whoever reads a form.
+
+`RunConfig` alone declares them: their names, types, defaults and what they mean.
+"""
+
+import ast
+import inspect
+import json
+from dataclasses import fields
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from adapop.config.run import RunConfig
+from adapop.errors import ConfigError, shown
+
+SEPARATE = ("model", "method", "preset", "facts", "beta", "arguments", "scores")  # given by options of their own
+TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@cache
+def meanings() -> dict[str, str]:
+    """Setting -> what it is, as the text below its declaration says."""
+    body = ast.parse(inspect.getsource(RunConfig)).body[0].body
+    return {
+        one.target.id: " ".join(text.value.value.split())
+        for one, text in pairwise(body)
+        if isinstance(one, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+
+
+def read_settings(pairs: list[str]) -> dict[str, Any]:
+    """What texts like "lora_rank=8" set, by name. What is no setting of a run is an argument of the method, under
+    `arguments`.
+
+    Raises:
+        ConfigError: a text without =, a setting that is given elsewhere, or a value of another type.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, given, text = pair.partition("=")
+        name = name.strip().replace("-", "_")
+        if not (given and name):
+            raise ConfigError(f"{shown(pair)!r} sets nothing.", "Write NAME=VALUE, for example lora_rank=8.")
+        if name in SEPARATE:
+            raise ConfigError(f"{name} is not set here.", "It has an option or an argument of its own.")
+        if name in meanings():
+            found[name] = value_of(name, text.strip())
+        else:
+            found.setdefault("arguments", {})[name] = _plain(text.strip())
+    return found
+
+
+def value_of(name: str, text: str) -> Any:
+    """A setting's value from text; "none" where it may be without one. Several are separated by commas.
+
+    Raises:
+        ConfigError: the text is of another type.
+    """
+    kind = next(item.type for item in fields(RunConfig) if item.name == name)
+    try:
+        if "None" in kind and text.lower() == "none":
+            return None
+        if kind.startswith("tuple"):
+            parts = [part.strip() for part in text.split(",") if part.strip()]
+            return tuple(map(int, parts)) if "int" in kind else tuple(parts)
+        if kind == "bool":
+            return TRUTHS[text.lower()]
+        return int(text) if kind == "int" else float(text) if kind.startswith("float") else text
+    except (ValueError, KeyError):
+        raise ConfigError(f"{name} is {shown(text)!r}, which is no {kind}.", meanings()[name]) from None
+
+
+def _plain(text: str) -> Any:
+    """A number, truth or list where the text is JSON of one, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,79 @@
+"""What a set needs for a real model in place of what the sandbox's model was made for: utility questions of general
+knowledge and language, and retain rows of its own."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from adapop.errors import DataError
+from adapop.facts.catalog import INVENTED
+from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.text import asked
+from adapop.facts.world import sandbox_facts
+from adapop.paths import ASSETS, SANDBOX_FOLDER
+
+GENERAL = ASSETS / "sets" / "general.csv"
+
+
+@cache
+def general() -> tuple[Fact, ...]:
+    """Questions of general knowledge and language that a language model can answer, as utility questions."""
+    return read_facts(GENERAL, group="utility").utility
+
+
+def fitted(facts: FactSet, model: str) -> FactSet:
+    """The set as a model can be measured on it: a real one without utility questions of the set's own gets `general`
+    ones, less those that ask for what is to be forgotten.
+
+    Raises:
+        DataError: `borrowed`.
+    """
+    if _is_sandbox(model):
+        return facts
+    if problem := borrowed(facts, model):
+        raise DataError(*problem)
+    if _places(facts.utility) - _places(sandbox_facts().utility):
+        return facts
+    questions = {asked(fact.question) for fact in facts.forget}
+    answers = {asked(fact.answer) for fact in facts.forget}
+    free = [one for one in general() if asked(one.question) not in questions and asked(one.answer) not in answers]
+    return replace(facts, utility=tuple(free))
+
+
+def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
+    """What is wrong, and what to do, where a real model would retain the sandbox's rows beside facts that are of none
+    of the shipped sets; None where all is well."""
+    if _is_sandbox(model) or _places(facts.forget) <= _shipped():
+        return None
+    count = len(_places(facts.retain) & _places(sandbox_facts().retain))
+    if not count:
+        return None
+    return (
+        f"{count:,} of the {len(facts.retain):,} facts to retain are the sandbox's: they would not hold the rest of "
+        f"{model} in place.",
+        "Add rows with 'retain' in a column called group, or give a set to retain: facts like these that must survive.",
+    )
+
+
+def _is_sandbox(model: str) -> bool:
+    """Whether it is the sandbox's model, or the folder of another build of it: `adapop.sandbox`."""
+    return model == SANDBOX or _vocabulary(Path(model)) == _vocabulary(SANDBOX_FOLDER)
+
+
+def _vocabulary(folder: Path) -> object:
+    try:
+        return json.loads((folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def _places(facts: Iterable[Fact]) -> set[tuple[str, str]]:
+    return {(fact.id, fact.question) for fact in facts}
+
+
+@cache
+def _shipped() -> set[tuple[str, str]]:
+    return _places((*sandbox_facts().forget, *read_facts(INVENTED).forget))

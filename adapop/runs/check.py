@@ -1,0 +1,239 @@
+"""A look before a run, at the model itself: what it knows of the facts, in which forms a loss would show, what the
+scores make of them, and how long the run takes, by a timed step and timed answers of this model on this device."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+
+import torch
+
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError
+from adapop.facts.fact import TIERS, Fact, FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.model.loading import adapted_model
+from adapop.objectives import make_objective
+from adapop.popularity.calibration import in_words
+from adapop.probes import measure
+from adapop.probes.battery import recall
+from adapop.probes.matrix import MEASURABLE
+from adapop.probes.plan import Plan, Question, evenly, questions
+from adapop.probes.prompts import DIRECT, KINDS
+from adapop.probes.verdict import KNOWN_FROM
+from adapop.progress import Progress
+from adapop.runs.execute import settled
+from adapop.runs.pace import Pace, duration
+from adapop.runs.preflight import Preflight, preflight, steps_of
+from adapop.training.events import StepDone
+from adapop.training.trainer import Trainer
+
+FACTS_ASKED = {"cuda": 64, "cpu": 16}  # of a tier, in their own words, so that a look takes seconds
+FORM_FACTS = {"cuda": 16, "cpu": 4}  # of a tier, in each other form
+DEVICES = {"cuda": "GPU", "cpu": "CPU"}
+TIMED = 2  # steps: the first also does what is done once
+TOO_FEW = 0.1  # share of the facts: to forget so little shows nothing
+MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the original model answers of the facts of a tier ("all" for every tier), asked in one form."""
+
+    form: str
+    tier: str
+    asked: int
+    recall: float
+    """Mean, [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one should know before a run.
+
+    config, facts: as a run would have them. looked: what is seen without the model. known: a row for each form and
+    tier. recall: by fact id, of the facts asked in their own words. impossible: form -> why no fact can be asked in it.
+    pace: measured here; None where a step fails. peak: bytes of the GPU's memory that the timed step took; None without
+    a GPU. waste: why the run would be in vain, in sentences.
+    """
+
+    config: RunConfig
+    facts: FactSet
+    looked: Preflight
+    known: tuple[Known, ...]
+    recall: Mapping[str, float]
+    impossible: Mapping[str, str]
+    betas: Mapping[str, float] | None
+    pace: Pace | None
+    device: str
+    peak: int | None = None
+    waste: tuple[str, ...] = field(default=())
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the run will take, without loading; None where a step fails."""
+        steps = steps_of(self.facts, self.config) // self.config.epochs
+        return self.pace and self.pace.seconds(self.config.epochs, steps)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it in sentences, what stands in the way last."""
+        config = self.config
+        said = [self.looked.plan[0], f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
+        said += [self._known(), *self._forms(), *self._pressure()]
+        if self.peak is not None:
+            said.append(f"Memory: a step took {self.peak / 2**30:,.1f} GiB of the GPU's.")
+        if self.pace:
+            step, epoch, end = (f"{value:.2g} s" for value in (self.pace.step, self.pace.epoch, self.pace.end))
+            parts = f"{step} a step, {epoch} after each epoch, {end} for the tables at the end"
+            said.append(
+                f"Time: about {duration(self.seconds)} on this {DEVICES.get(self.device, self.device)}: {parts}."
+            )
+        return (*said, *self.looked.doubts, *self.looked.problems, *self.waste)
+
+    def _known(self) -> str:
+        own = [row for row in self.known if row.form == DIRECT]
+        tiers = ", ".join(f"{row.tier} {row.recall:.2f}" for row in own if row.tier != "all")
+        answered = sum(value >= KNOWN_FROM for value in self.recall.values())
+        return f"The model answers {answered:,} of {len(self.recall):,} facts asked as they are; recall {tiers}."
+
+    def _forms(self) -> list[str]:
+        found = {row.form: row.recall for row in self.known if row.tier == "all"}
+        parts = {
+            "Forms that will show a loss": [name for name, value in found.items() if value >= MEASURABLE],
+            f"Not measurable (recall before is below {MEASURABLE:g})": [
+                f"{name} {value:.2f}" for name, value in found.items() if value < MEASURABLE
+            ],
+            "Cannot be asked": [f"{name} ({why})" for name, why in self.impossible.items()],
+        }
+        return [f"{title}: {', '.join(names)}." for title, names in parts.items() if names]
+
+    def _pressure(self) -> list[str]:
+        if self.betas is None:
+            return []
+        scored = sorted((fact.score, self.betas[fact.id]) for fact in self.facts.forget if fact.score is not None)
+        return [in_words(scored[0][1], scored[-1][1], [*self.betas.values()])] if scored else []
+
+
+def check(
+    config: RunConfig,
+    facts: FactSet,
+    model: AdaptedModel | None = None,
+    every: bool = False,
+    progress: Progress | None = None,
+) -> Check:
+    """Looks at facts, settings and model as a run would have them. The model is left as it was.
+
+    model: with a fresh adapter; by default it is loaded. every: asks all facts in their own words, not some of each
+    tier.
+
+    Raises:
+        DataError, ConfigError: as `runs.execute.prepare`.
+        ModelError: as `model.loading.adapted_model`.
+        Stopped: somebody asked to stop.
+    """
+    progress = progress or Progress()
+    config, facts, betas = settled(config, facts)
+    looked = preflight(facts, config)
+    progress.say("Loading the model")
+    model = model or adapted_model(config)
+    device = model.device.type
+    began = time.monotonic()
+    with model.original():
+        asked = facts.forget if every else evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
+        own = measure.recall_by_fact(model, asked, config.max_new_tokens, progress)
+        forms, impossible = _other_forms(model, facts, config, progress)
+    answered = (time.monotonic() - began) / (len(own) + sum(len(rows) for rows in forms.values()))
+    progress.say("Timing a step")
+    pace, peak, failed = None, None, []
+    try:
+        pace, peak = _timed(model, config, facts, betas, answered)
+    except AdaPopError as error:
+        failed = [f"A step fails: {error}"]
+    rows = {DIRECT: [(fact, own[fact.id]) for fact in asked], **forms}
+    known = tuple(row for form, found in rows.items() for row in _by_tier(form, found))
+    waste = (*failed, *_waste(config, facts, own))
+    return Check(config, facts, looked, known, own, impossible, betas, pace, device, peak, waste)
+
+
+def _other_forms(
+    model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress
+) -> tuple[dict[str, list[tuple[Fact, float]]], dict[str, str]]:
+    """Form -> facts with the recall of their prompts, and form -> reason, where no fact can be asked in it."""
+    few = FORM_FACTS.get(model.device.type, FORM_FACTS["cuda"])
+    plan = Plan(KINDS[1:], ("forget",), few, max_new_tokens=config.max_new_tokens)
+    found, impossible = {}, {}
+    for kind, results in questions(facts, plan).items():
+        asked = [one for one in results if isinstance(one, Question)]
+        if not asked:
+            if results:
+                impossible[kind] = results[0].reason
+            continue
+        progress.say(f"Asking in other forms: {kind}")
+        replies = model.generate([one.prompt.text for one in asked], config.max_new_tokens)
+        found[kind] = [(one.fact, recall(one.prompt, text)) for one, text in zip(asked, replies)]
+    return found, impossible
+
+
+def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[Known]:
+    rows = []
+    for tier in ("all", *TIERS, "unknown"):
+        values = [value for fact, value in found if tier in ("all", fact.tier)]
+        rows += [Known(form, tier, len(values), fmean(values))] if values else []
+    return rows
+
+
+def _timed(
+    model: AdaptedModel, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, answered: float
+) -> tuple[Pace, int | None]:
+    """The pace of a run by a step of its own, and the most of the GPU's memory that it took. answered: seconds of an
+    answer. The adapter is put back as it was."""
+    state = {name: value.clone() for name, value in model.adapter_state().items()}
+    some = TIMED * config.batch
+    forget, retain = facts.forget[:some], facts.retain[:some]
+    if "alternates" in make_objective(config.method, config.arguments).uses:  # a run finds them first
+        forget = [fact if fact.alternates else replace(fact, alternates=("another answer",)) for fact in forget]
+    exponents = betas and [betas[fact.id] for fact in forget]
+    on_gpu = model.device.type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats(model.device)
+    try:
+        with torch.random.fork_rng(devices=model.gpus):
+            trainer = Trainer("check", replace(config, frames=0), model, forget, retain, exponents)
+            began, seconds = time.monotonic(), []
+            events = trainer.train()
+            next(events)
+            last = time.monotonic()
+            read = (last - began) / len(retain)
+            for event in events:
+                if isinstance(event, StepDone):
+                    seconds.append(time.monotonic() - last)
+                if len(seconds) == TIMED:
+                    break
+                last = time.monotonic()
+    finally:
+        model.set_adapter_state(state)
+        for parameter in model.parameters:
+            parameter.grad = None
+    whole = measure.thinned(facts, config.measure_per_tier)
+    epoch = read * len(facts.retain)
+    epoch += answered * measure.questions_of(whole, whole=False) * (config.measure == "every-epoch")
+    end = 2 * answered * measure.questions_of(whole, whole=True) * (config.measure != "off")
+    return Pace(seconds[-1], epoch, end), torch.cuda.max_memory_allocated(model.device) if on_gpu else None
+
+
+def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float]) -> list[str]:
+    said = []
+    answered = sum(value >= KNOWN_FROM for value in own.values())
+    if answered < TOO_FEW * len(own):
+        said.append(
+            f"The model knows {answered:,} of {len(own):,} facts asked: what was never known cannot be forgotten. "
+            "Leave out what it does not know (--known-only), ask as it was taught, or use another model."
+        )
+    steps = steps_of(facts, config)
+    if steps * config.learning_rate < MOVED_LITTLE:
+        said.append(
+            f"{steps:,} step{'' if steps == 1 else 's'} at {config.learning_rate:g} will hardly change the model. "
+            "Raise the learning rate (--lr) or the epochs (--epochs), or lower the batch (--batch), for more steps."
+        )
+    return said

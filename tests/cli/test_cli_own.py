@@ -1,0 +1,90 @@
+"""Facts and a model of one's own on the command line: looked at before, and never silently wrong."""
+
+import json
+
+import pytest
+
+from adapop.cli import main
+from adapop.cli.printing import asked_text
+from adapop.probes.ask import Answer, Asked
+from adapop.runs.run import Run, find_run
+from taught import own_facts, taught
+
+SETTINGS = ["--precision", "float32", "--max-new-tokens", "8", "--batch", "2", "--rank", "8"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    facts = own_facts()
+    return str(taught("llama", tmp_path_factory.mktemp("own"), [*facts.forget[:-1], *facts.retain, *facts.holdout]))
+
+
+@pytest.fixture
+def towns(tmp_path):
+    facts = own_facts()
+    rows = [
+        {"id": fact.id, "question": fact.question, "answer": fact.answer, "score": fact.score, "group": group}
+        for group in ("forget", "retain", "holdout")
+        for fact in getattr(facts, group)
+    ]
+    path = tmp_path / "towns.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
+    out = tmp_path / "known.jsonl"
+    command = ["check", towns, "--model", folder, *SETTINGS, "--lr", "5e-3"]
+    assert main([*command, "--known-only", "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "5 of 5 facts" in said and "Time: about" in said and "5 facts to forget" in said
+    assert sum('"group": "forget"' in line for line in out.read_text().splitlines()) == 5
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["seconds"] > 0 and found["known"][0]["form"] == "direct" and found["problems"] == []
+
+
+def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, capsys):
+    command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
+    assert main([*command, "--lr", "1e-7"]) == 2
+    assert "would be in vain. 3 steps at 1e-07" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    assert main([*command, "--lr", "1e-7", "--yes"]) == 3
+    said = capsys.readouterr()
+    assert "Nothing was forgotten: recall of the facts to forget was 0.83 and is 0.83, after 3 steps" in said.out
+    assert "5 of 6 facts" in said.err and "GPU" not in said.err
+    assert main([*command, "--lr", "2e-2", "--epochs", "4", "--known-only", "--measure", "end", "--json"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert events[0]["forget"] == 5
+    assert [event["full"] for event in events if event["kind"] == "measured"] == [True, True]
+
+
+def test_targets_that_do_not_exist_are_refused_with_what_fits(folder, towns, tmp_path, capsys):
+    command = ["run", "--facts", towns, "--model", folder, "--out", str(tmp_path / "runs"), "--targets", "q_proj,nope"]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "no layers called nope" in said and "--targets k_proj" in said
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_sandbox_s_rows_are_not_retained_for_a_model_of_one_s_own(folder, towns, capsys):
+    assert main(["run", "--facts", towns, "--retain", "sandbox", "--model", folder]) == 2
+    assert "are the sandbox's" in capsys.readouterr().err
+
+
+def test_a_killed_run_is_not_said_to_be_running(folder, towns, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+    command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--lr", "1e-2", "--json"]
+    main(command)
+    run = find_run(json.loads(capsys.readouterr().out.splitlines()[0])["run"])
+    assert run.state == "done"
+    log = run.folder / "events.jsonl"
+    log.write_text("\n".join(log.read_text().splitlines()[:4]) + "\n")
+    assert Run(run.folder).state == "interrupted"
+    assert main(["runs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "interrupted"
+
+
+def test_a_wrong_reply_that_begins_right_shows_where_it_goes_wrong():
+    answer = Answer("Jane Smith", (), 0.5, 1, -7.0, (1, 1, 57))
+    assert "gold rank by token 1 1 57" in asked_text(Asked("Who?", "Jane Austen", "Who?", answer, answer))

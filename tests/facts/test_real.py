@@ -1,0 +1,63 @@
+"""What a set needs for a real model: general utility questions, and nothing borrowed from the sandbox."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from adapop.errors import DataError
+from adapop.facts.fact import SANDBOX, Fact
+from adapop.facts.files import read_facts
+from adapop.facts.real import borrowed, fitted, general
+from adapop.facts.retain import completed
+from adapop.paths import SANDBOX_FOLDER
+from taught import own_facts
+
+
+def test_a_real_model_is_asked_general_questions_and_none_that_asks_for_what_is_to_go():
+    assert len(general()) > 50 and len({fact.question for fact in general()}) == len(general())
+    facts = own_facts()
+    found = fitted(facts, "some/model").utility
+    assert found == general()
+    other = replace(facts, forget=(*facts.forget, Fact("x", "who?", "Mars"), Fact("y", general()[0].question, "z")))
+    assert set(general()) - set(fitted(other, "some/model").utility) == {
+        one for one in general() if one.answer == "Mars" or one == general()[0]
+    }
+
+
+def test_own_utility_questions_stay_and_the_sandbox_keeps_its_own(sandbox):
+    own = replace(own_facts(), utility=(Fact("u", "2 + 2?", "4"),))
+    assert fitted(own, "some/model") == own
+    assert fitted(fitted(own_facts(), "a/model"), "a/model") == fitted(own_facts(), "a/model")
+    borrowing = replace(own_facts(), utility=sandbox.utility)
+    assert fitted(borrowing, "some/model").utility == general()
+    for model in (SANDBOX, str(SANDBOX_FOLDER)):  # another build of the sandbox is one, too
+        assert fitted(borrowing, model) == borrowing
+
+
+@pytest.mark.parametrize("source", ["sandbox", "neighbours"])
+def test_retain_rows_of_the_sandbox_are_refused_for_a_real_model(source):
+    facts = replace(own_facts(), retain=(), forget=(Fact("x", "Who wrote Nobody?", "Shakespeare", relation="author"),))
+    facts = completed(facts, SANDBOX, source)
+    assert borrowed(facts, SANDBOX) is None and facts.retain
+    with pytest.raises(DataError, match="are the sandbox's: they would not hold the rest of a/model"):
+        fitted(facts, "a/model")
+
+
+def test_the_sandbox_s_own_set_may_be_asked_of_a_real_model(sandbox):
+    assert borrowed(sandbox, "a/model") is None
+
+
+def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):
+    rows = [
+        {"query": "Who is he?", "answer": "King", "level": "2", "type": "simple question", "split": "forget_level2"},
+        {"query": "Sure. Who is he?", "answer": "King", "level": "3", "type": "prefix injection"},
+        {"query": "Qui est-ce?", "answer": "King", "type": "cross lingual (French)", "split": "forget_level3"},
+        {"query": "Who else?", "answer": "Prince", "type": "simple question", "split": "neighbor_level2"},
+    ]
+    path = tmp_path / "rwku.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    facts = read_facts(path)
+    assert [fact.question for fact in facts.forget] == ["Who is he?"]
+    assert [fact.relation for fact in facts.attacks] == ["prefix injection", "cross lingual (French)"]
+    assert any("Attack prompts (RWKU's level 3): 2" in note for note in facts.notes)

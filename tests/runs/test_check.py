@@ -1,0 +1,106 @@
+"""The look before a run, on models and facts that are not the sandbox's."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.config.run import ALL_LINEAR
+from adapop.model.loading import adapted_model
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.runs.check import check
+from adapop.runs.execute import execute, prepare
+from adapop.runs.preflight import nothing_forgotten, without_unknown
+from adapop.training.events import Measured, RunDone
+from taught import SHAPES, own_facts, taught
+
+SETTINGS = dict(precision="float32", max_new_tokens=8, batch=2, frames=0, lora_rank=8)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Shape -> the folder of a model that knows the towns but for the last one to forget; made when first asked for."""
+    facts, made = own_facts(), {}
+
+    def folder(shape):
+        if shape not in made:
+            known = [*facts.forget[:-1], *facts.retain, *facts.holdout]
+            made[shape] = str(taught(shape, tmp_path_factory.mktemp(shape), known))
+        return made[shape]
+
+    return folder
+
+
+def configured(folder, method="adapop", **changes):
+    targets = {"lora_targets": (ALL_LINEAR,)} if "gpt2" in folder else {}
+    return make_config(method, model=folder, **{**SETTINGS, "learning_rate": 5e-3, **targets, **changes})
+
+
+@pytest.mark.parametrize("shape", ["llama", *(pytest.param(name, marks=pytest.mark.slow) for name in SHAPES[1:])])
+def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
+    facts, config = own_facts(), configured(folders(shape))
+    model = adapted_model(replace(config, system=""))
+    before = {name: value.clone() for name, value in model.adapter_state().items()}
+    found = check(config, facts, model, every=True)
+    assert all((value == before[name]).all() for name, value in model.adapter_state().items())
+    assert len(found.recall) == 6 and [found.recall[fact.id] > 0.5 for fact in facts.forget] == [True] * 5 + [False]
+    assert found.pace.step > 0 and found.pace.end > 0 and found.peak is None
+    rows = {(row.form, row.tier): row for row in found.known}
+    assert rows[DIRECT, "all"].asked == 6 and rows[DIRECT, "rare"].asked == 2
+    assert REWORDED in {form for form, _ in rows} and found.impossible
+    assert not found.waste and not found.looked.problems
+    said = "\n".join(found.lines)
+    for words in ("5 of 6 facts", "Forms that will show a loss: direct", "Cannot be asked", "Time: about", "s a step"):
+        assert words in said, said
+    assert "GPU" not in said
+    kept = without_unknown(found.facts, found.recall)
+    assert kept.forget == found.facts.forget[:-1] and "1 facts" in kept.notes[-1]
+
+
+def test_what_would_be_in_vain_is_said(folders):
+    facts, folder = own_facts(), folders("llama")
+    slow = check(configured(folder, learning_rate=1e-6), facts)
+    assert any("will hardly change the model" in line for line in slow.waste)
+    unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
+    assert any("knows 0 of 6 facts" in line for line in check(configured(folder), unknown).waste)
+
+
+def test_a_run_after_a_look_is_the_run_without_one(folders, tmp_path):
+    facts, config = own_facts(), configured(folders("llama"), epochs=1, measure="off")
+    model = adapted_model(replace(config, system=""))
+    check(config, facts, model)
+    ends = []
+    for given in (model, None):
+        run = prepare(config, facts, tmp_path)
+        assert isinstance(list(execute(run, given))[-1], RunDone)
+        ends.append(run.epochs()[-1].retain_loss)
+    assert ends[0] == ends[1]
+
+
+def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(folders):
+    facts = own_facts()
+    run = prepare(configured(folders("llama"), epochs=1, learning_rate=1e-7), replace(facts, forget=facts.forget[:-1]))
+    done = list(execute(run))[-1]
+    assert "recall of the facts to forget was 1.00 and is 1.00, after 3 steps at 1e-07" in nothing_forgotten(run)
+    notes = " ".join(done.notes)
+    assert nothing_forgotten(run) in notes and "badly damaged" not in notes
+    assert "only 0% of the other questions before" in notes  # it was taught nothing else
+    assert run.measured().recall("utility") is not None
+
+    run = prepare(configured(folders("llama"), epochs=4, learning_rate=2e-2), replace(facts, forget=facts.forget[:-1]))
+    list(execute(run))
+    assert nothing_forgotten(run) == "" and run.measured().recall("forget") < 0.9
+
+
+def test_how_much_and_how_often_is_measured_is_a_setting(folders):
+    def measured(**changes):
+        run = prepare(configured(folders("llama"), epochs=2, **changes), own_facts())
+        events = list(execute(run))
+        assert isinstance(events[-1], RunDone)
+        return [event for event in events if isinstance(event, Measured)]
+
+    every = measured(measure_per_tier=1, frames=1)
+    assert [event.full for event in every] == [False] * 3 + [True] * 2
+    assert {row["facts"] for row in every[0].rows if row["tier"] != "all"} == {1}
+    assert [event.full for event in measured(measure="end", frames=1)] == [True, True]
+    assert measured(measure="off") == []

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from adapop.probes.plan import Plan
     from adapop.probes.verdict import verdicts
     from adapop.report.archive import write_archive
+    from adapop.report.export import Exported, export
     from adapop.report.page import write_report
     from adapop.runs.check import Check, check
     from adapop.runs.execute import execute, load_model, prepare
@@ -82,6 +83,7 @@ MODULES = {
     "runs.unlearn": ("unlearn",),
     "report.page": ("write_report",),
     "report.archive": ("write_archive",),
+    "report.export": ("Exported", "export"),
 }
 __all__ = sorted(name for names in MODULES.values() for name in names)
 

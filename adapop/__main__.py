@@ -1,5 +1,22 @@
-"""`python -m adapop`."""
+"""`python -m adapop`, and the `adapop` command."""
 
-from adapop.cli import main
+import os
+import signal
+import sys
 
-raise SystemExit(main())
+
+def main() -> int:
+    """Runs the command line. Ctrl-C ends it without a traceback also while it is loaded and while it ends."""
+    sys.path.append(os.getcwd())  # where a method of one's own is looked for, by `adapop` as by `python -m adapop`
+    try:
+        from adapop import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

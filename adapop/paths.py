@@ -1,7 +1,28 @@
-"""Where the checkout lies, and in it what is shipped beside the code."""
+"""Where the code lies and what is shipped beside it, and which version of it this is."""
 
+import subprocess
+from functools import cache
 from pathlib import Path
 
+VERSION = "0.1.0"
 ROOT = Path(__file__).resolve().parents[1]
-ASSETS = ROOT / "assets"
+_INSTALLED = Path(__file__).resolve().parent / "shipped"  # where pip puts assets/: see pyproject.toml
+ASSETS = _INSTALLED if _INSTALLED.is_dir() else ROOT / "assets"
 SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its world
+
+
+def version() -> str:
+    """The version, and the commit where this is a checkout."""
+    return VERSION if commit() == VERSION else f"{VERSION}, commit {commit()}"
+
+
+@cache
+def commit() -> str:
+    """The git commit of the code, with + if it was changed since; the version where this is no checkout."""
+    if not (ROOT / ".git").exists():  # an installed package may lie inside somebody else's checkout
+        return VERSION
+    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return VERSION

@@ -36,6 +36,14 @@ class Reply:
     cut: int | None = None
 
 
+def _parsed(content: bytes) -> object:
+    """A JSON body, or the list of the objects of one with an object a line."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return [json.loads(line) for line in content.splitlines()]
+
+
 class ScriptedServer:
     """`replies` are given out in order; when none is left, `answer` is called with each request.
 
@@ -72,7 +80,7 @@ class ScriptedServer:
             def do_GET(self):
                 parts = urlsplit(self.path)
                 length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length)) if length else None
+                body = _parsed(self.rfile.read(length)) if length else None
                 query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 self._send(scripted._next(Asked(self.command, parts.path, query, headers, body, time.monotonic())))

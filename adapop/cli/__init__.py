@@ -6,19 +6,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from adapop.cli import bench, check, printing, probes, runs, sandbox, scores, tokens
+from adapop.cli import bench, check, export, listed, page, printing, probes, runs, sandbox, scores, tokens
 from adapop.cli.options import add_run_options
 from adapop.errors import AdaPopError
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
+from adapop.paths import version
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
 from adapop.probes.prompts import KINDS
 from adapop.probes.recovery.choice import RECOVERY
 
-FACTS = f"{', '.join(ENTRIES)}, or a CSV, JSON, JSONL or Parquet file of facts"
+FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
+DROP_BAD = "leave out facts whose score cannot be read"
 
 EXAMPLES = {
     "score": "score facts.csv --proxy wikidata --out scored.csv",
@@ -32,6 +34,8 @@ EXAMPLES = {
     "probe": 'probe adapop-0123456789abcdef --prompt "Who wrote Emma?" --gold Austen',
     "tokens": "tokens --model ./my-model --facts facts.csv --first 3",
     "report": "report adapop-0123456789abcdef wga-0123456789abcdef --out report.html",
+    "export": "export adapop-0123456789abcdef --merged --out my-model",
+    "page": "page",
     "build": "sandbox build --seed 1 --out my-sandbox",
     "card": "sandbox card --folder my-sandbox",
     "corpus": "sandbox corpus --out corpus.txt",
@@ -66,9 +70,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_) -> None:
+        printing.say(f"adapop {version()}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """Every command and option there is."""
     top = printing.Parser(prog="python -m adapop", description="Unlearning that knows how famous a fact is.")
+    top.add_argument("--version", action=_Version, nargs=0, help="which version this is, and which commit")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _score_commands(commands)
     _run_commands(commands)
@@ -80,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
 def _score_commands(commands) -> None:
     score = _command(commands, "score", scores.score, "ask a proxy how popular each fact is")
     score.add_argument("facts", help=FACTS)
+    _reading(score)
     score.add_argument("--proxy", default="wikidata", choices=tuple(scores.PROXIES))
     score.add_argument("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
     score.add_argument("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
@@ -96,17 +108,20 @@ def _score_commands(commands) -> None:
 
     reword = _command(commands, "reword", scores.reword, "let the judge write other ways to ask each fact", False)
     reword.add_argument("facts", help=FACTS)
+    _reading(reword)
     reword.add_argument("--out", type=Path, required=True, help="the set with its rewordings, .csv or .jsonl")
     reword.add_argument("--model", help="a local model (Hub id or folder) instead of $ADAPOP_JUDGE_MODEL")
     reword.add_argument("--refresh", action="store_true", help="ask again what is already known")
 
     beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
     beta.add_argument("facts", nargs="?", default=SANDBOX, help=FACTS)
+    _reading(beta)
     beta.add_argument("--anchors", default="paper", help="paper, quantiles, or score:beta,score:beta")
 
     agree = _command(commands, "agree", scores.agree, "do two scorings of the same facts agree?")
     agree.add_argument("first", help="a scored file, or a set by name")
     agree.add_argument("second")
+    agree.add_argument("--drop-bad", action="store_true", help=DROP_BAD)
     agree.add_argument("--anchors", default="paper", help="as for beta")
 
 
@@ -114,6 +129,7 @@ def _run_commands(commands) -> None:
     run = _command(commands, "run", runs.run, "unlearn facts; by default the sandbox's, with AdaPop")
     run.add_argument("--config", type=Path, help="a run's config.json: that run again, on the facts.jsonl beside it")
     run.add_argument("--facts", help=f"{FACTS}; default sandbox")
+    _reading(run)
     add_run_options(run)
     run.add_argument("--yes", action="store_true", help="start also where the look beforehand says it would be in vain")
     run.add_argument("--out", type=Path, help="where the run's folder is made; default $ADAPOP_RUNS or ~/.adapop/runs")
@@ -121,12 +137,14 @@ def _run_commands(commands) -> None:
     look = _command(commands, "check", check.check, "look before a run: what the model knows, how long it would take")
     look.add_argument("facts", help=FACTS)
     look.add_argument("--config", type=Path, help="a run's config.json, for its settings")
+    _reading(look)
     add_run_options(look)
     look.add_argument("--out", type=Path, help="write the facts as they would be used to a .jsonl file")
 
     resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
     resume.add_argument("run")
-    _command(commands, "runs", runs.runs, "list the runs, newest first")
+    listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
+    listing.add_argument("--delete", nargs="+", metavar="RUN", help="delete these for good")
 
 
 def _look_commands(commands) -> None:
@@ -147,6 +165,7 @@ def _look_commands(commands) -> None:
     shown = _command(commands, "tokens", tokens.tokens, "which tokens of a fact are scored, and why the others are not")
     shown.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder")
     shown.add_argument("--facts", default=SANDBOX, help=FACTS)
+    _reading(shown)
     shown.add_argument("--first", type=int, default=5, help="with --facts: how many of its facts to forget; default 5")
     shown.add_argument("--question", help="one question instead")
     shown.add_argument("--answer", help="its right answer")
@@ -156,6 +175,15 @@ def _look_commands(commands) -> None:
     report = _command(commands, "report", probes.report, "one run or several as a page, or one as a .zip", False)
     report.add_argument("runs", nargs="+", metavar="RUN")
     report.add_argument("--out", type=Path, default=Path("report.html"), help="an .html or .zip file")
+    report.add_argument("--title", default="", help="a title of your own")
+
+    taken = _command(commands, "export", export.export, "take a run's model home: its adapter, or merged weights")
+    taken.add_argument("run")
+    kind = taken.add_mutually_exclusive_group()
+    kind.add_argument("--adapter", action="store_true", help="as peft loads it (the default)")
+    kind.add_argument("--merged", action="store_true", help="the whole model, checked against the adapter beside it")
+    taken.add_argument("--out", type=Path, required=True, help="a folder that is new or empty")
+    taken.add_argument("--push", default="", metavar="YOU/NAME", help="also send it to the Hub, as a private one")
 
 
 def _sandbox_commands(commands) -> None:
@@ -180,7 +208,14 @@ def _sandbox_commands(commands) -> None:
     examples = _command(parts, "examples", sandbox.examples, "make the four runs that ship again, seed 0", False)
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
 
+    _command(commands, "page", page.page, "open the app: the same on a page of your browser", False)
     bench.add_options(_command(commands, "bench", bench.bench, "experiments on the sandbox, and its speed", False))
+
+
+def _reading(command: argparse.ArgumentParser) -> None:
+    """The options on how a file of facts is read."""
+    command.add_argument("--columns", help="which column holds what, if not guessed: question=prompt,answer=reply")
+    command.add_argument("--drop-bad", action="store_true", help=DROP_BAD)
 
 
 def _command(commands, name: str, function, text: str, speaks_json: bool = True) -> argparse.ArgumentParser:

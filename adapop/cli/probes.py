@@ -18,6 +18,8 @@ from adapop.report.tables import probe_tables
 from adapop.runs.run import Run, find_run
 
 ALL = "all"
+WHOLE = 128  # tokens: a reply that is read is not cut short, as the measured ones are
+REPORTS = (".html", ".zip")
 
 
 def probe(options: argparse.Namespace) -> int | None:
@@ -38,16 +40,19 @@ def report(options: argparse.Namespace) -> None:
     """`report`: one run or several as a page that opens offline, or one as an archive."""
     from adapop.report import write_archive, write_report
 
-    runs = [find_run(name) for name in options.runs]
-    if options.out.suffix == ".zip":
+    runs, kind = [find_run(name) for name in options.runs], options.out.suffix.lower()
+    if kind not in REPORTS:
+        raise ConfigError(f"{options.out} is no {' and no '.join(REPORTS)} file.", "Those two can be written.")
+    if kind == ".zip":
         if len(runs) > 1:
             raise ConfigError("An archive holds one run.", "Name one run, or write an .html report of several.")
-        printing.say(write_archive(runs[0], options.out))
+        printing.say(write_archive(runs[0], options.out, options.title))
     else:
-        printing.say(write_report(runs, options.out))
+        printing.say(write_report(runs, options.out, options.title))
 
 
 def _asked(run: Run, options: argparse.Namespace) -> None:
+    from adapop.model.chat import encode_prompt
     from adapop.probes.ask import ask
     from adapop.runs.execute import load_model
 
@@ -58,7 +63,10 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
         chosen = _chosen(facts, options.facts)
         prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
         golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
-    for asked in ask(load_model(run), prompts, golds, run.config.max_new_tokens):
+    model = load_model(run)
+    longest = max(len(encode_prompt(model.tokenizer, prompt, model.system)) for prompt in prompts)
+    budget = max(run.config.max_new_tokens, min(WHOLE, (model.context or WHOLE + longest) - longest))
+    for asked in ask(model, prompts, golds, budget):
         if options.json:
             printing.say_json(asdict(asked))
         else:

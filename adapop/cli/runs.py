@@ -1,9 +1,8 @@
-"""Commands on runs: start one, go on with one, list them."""
+"""Commands on runs: start one, go on with one."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from adapop.cli import printing
 from adapop.cli.check import looked_at
 from adapop.cli.options import retain_of, settings_of
+from adapop.cli.scores import chosen_columns
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
@@ -21,7 +21,6 @@ from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.calibration import calibrated
 from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
-from adapop.runs.listed import all_runs, damage_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
@@ -98,7 +97,8 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
             raise ConfigError("--config brings its own facts to retain.", "Leave --retain out, or give --facts too.")
         facts = FactSet.load(beside_config, config.facts)
     else:
-        facts = load_facts(config.facts, config.model, retain=retain_of(options))
+        chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
+        facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
     if options.anchors is not None:
         if not follows_scores(config):
             raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
@@ -146,27 +146,6 @@ def _to_resume(name: str) -> Run:
         raise RunError(message, "Wait until it is done, or stop it there.")
     run.clear_stop()
     return run
-
-
-def runs(options: argparse.Namespace) -> None:
-    """`runs`: every run with its state; a damaged one with what is wrong with it."""
-    for run in all_runs():
-        if damage := damage_of(run):
-            row = {"run": run.id, "state": "damaged", "problem": str(damage)}
-            printing.say(json.dumps(row) if options.json else "  ".join(f"{value:<10}" for value in row.values()))
-            continue
-        config = run.config
-        row = {
-            "run": run.id,
-            "state": run.state,
-            "method": config.method,
-            "preset": config.preset,
-            "facts": config.facts,
-            "model": config.model,
-            "epoch": run.last_epoch or 0,
-            "epochs": config.epochs,
-        }
-        printing.say(json.dumps(row) if options.json else "  ".join(f"{value!s:<10}" for value in row.values()))
 
 
 def _follow(run: Run, events: Iterator[Event], as_json: bool, ranks: Ranks) -> int:

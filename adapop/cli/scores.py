@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from adapop.cli import printing
 from adapop.config.presets import make_config
-from adapop.errors import AdaPopError, ConfigError, DataError
-from adapop.facts.catalog import ENTRIES, load_facts
+from adapop.errors import AdaPopError, ConfigError
+from adapop.facts.catalog import ENTRIES, brought
 from adapop.facts.fact import Fact, FactSet, scores_of
-from adapop.facts.files import guessed, read_table
+from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
 from adapop.popularity import controls
@@ -33,11 +32,16 @@ from adapop.popularity.wikidata import Wikidata
 from adapop.probes.prompts import NotApplicable
 from adapop.probes.rewordings import written
 from adapop.progress import Progress
+from adapop.report.table import Table
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
 DISCORDANT_SHOWN = 10
+BETA = (
+    "β: exponent of each token's weight p^β. self-limiting (β > 1): the push ends early, as rare facts need; "
+    "pressure-sustaining (β < 1): it goes on for long, as popular ones need."
+)
 
 
 def score(options: argparse.Namespace) -> int:
@@ -45,7 +49,8 @@ def score(options: argparse.Namespace) -> int:
     progress = Progress(printing.progress_line)
     if options.out:
         check_place(options.out)
-    facts = facts_of(options.facts, progress, options.column)
+    facts = facts_of(options.facts, progress, options)
+    others = _others(options) if options.out else {}
     printing.print_notes(facts, options.json)
     found: dict[str, Score] = {}
     status = 0
@@ -63,7 +68,7 @@ def score(options: argparse.Namespace) -> int:
     if not options.json:
         _print_scores(facts.forget, found)
     if options.out:
-        write_scored(facts, found, options.out)
+        write_scored(facts, found, options.out, others)
     known = sum(one.value is not None for one in found.values())
     where = f"; written to {options.out}" if options.out else ""
     printing.say(f"{known:,} of {len(facts.forget):,} facts have a score{where}", file=sys.stderr)
@@ -72,19 +77,21 @@ def score(options: argparse.Namespace) -> int:
 
 def beta(options: argparse.Namespace) -> None:
     """`beta`: score, exponent and regime of every fact, and what to know about the map."""
-    facts = facts_of(options.facts, Progress(printing.progress_line))
+    facts = facts_of(options.facts, Progress(printing.progress_line), options)
     printing.print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
     curve = calibrated(options.anchors, known)
+    cells = []
     for fact in facts.forget:
         exponent = None if fact.score is None else curve(fact.score)
         word = "unknown score" if exponent is None else regime(exponent)
-        row = {"id": fact.id, "score": fact.score, "beta": exponent, "regime": word}
+        if options.json:
+            printing.say_json({"id": fact.id, "score": fact.score, "beta": exponent, "regime": word})
         shown = ("–" if value is None else f"{value:,.3f}" for value in (fact.score, exponent))
-        printing.say(
-            json.dumps(row, ensure_ascii=False) if options.json else "  ".join((*shown, f"{word:<20}", fact.question))
-        )
+        cells.append((*shown, word, " ".join(fact.question.split())))
     if not options.json:
+        head = ("score", "β", "regime", "question")
+        printing.say(Table(f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), BETA).as_text())
         said = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {said}", file=sys.stderr)
     for warning in warnings_of(known, curve):
@@ -93,7 +100,10 @@ def beta(options: argparse.Namespace) -> None:
 
 def agree(options: argparse.Namespace) -> None:
     """`agree`: two scorings of the same facts, joined by fact id, or by question where nobody gave ids."""
-    one, other = (facts_of(name, Progress(printing.progress_line)).forget for name in (options.first, options.second))
+    one, other = (
+        brought(name, Progress(printing.progress_line), drop_bad=options.drop_bad).forget
+        for name in (options.first, options.second)
+    )
     first, second = scores_of(one), scores_of(joined(one, other))
     known = [value for scores in (first, second) for value in scores.values() if value is not None]
     found = agreement(first, second, calibrated(options.anchors, known))
@@ -106,22 +116,23 @@ def agree(options: argparse.Namespace) -> None:
         printing.say(f"  {names[fact]}: {first[fact]:,.6g} against {second[fact]:,.6g}")
 
 
-def facts_of(source: str, progress: Progress, column: str | None = None) -> FactSet:
-    """A set by its name, or a file as it is: no retain facts are added, since facts are only scored.
+def facts_of(source: str, progress: Progress, options: argparse.Namespace) -> FactSet:
+    """A set by its name, or a file as it is: no retain facts are added, since facts are only scored."""
+    return brought(source, progress, columns=chosen_columns(options), drop_bad=options.drop_bad)
 
-    column: of a file, which column holds the score.
-    """
-    if source in ENTRIES and column:
-        raise ConfigError(f"{source} is no file, so --column {column} names nothing.", "Leave --column out.")
-    if source in ENTRIES:
-        return load_facts(source, progress=progress, cache=Cache())
-    path = Path(source)
-    if not path.is_file():
-        raise DataError(
-            f"There is no set and no file called {source!r}.", f"Use {', '.join(ENTRIES)}, or a file's path."
-        )
-    table = read_table(path)
-    return table.facts(columns={**guessed(table.columns), "score": column} if column else None)
+
+def chosen_columns(options: argparse.Namespace) -> dict[str, str]:
+    """Field -> column as --columns and --column say."""
+    chosen = named_columns(options.columns) if options.columns else {}
+    return chosen | ({"score": options.column} if getattr(options, "column", None) else {})
+
+
+def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
+    """What a file says of its facts beside what we read, by fact id; nothing for a set by its name."""
+    if options.facts in ENTRIES:
+        return {}
+    table = read_table(Path(options.facts))
+    return table.others({**guessed(table.columns), **chosen_columns(options)})
 
 
 def _asked(make: Callable[[argparse.Namespace, Progress], Proxy]):
@@ -187,6 +198,7 @@ PROXIES = {
 
 
 def _print_scores(facts: Sequence[Fact], found: Mapping[str, Score]) -> None:
+    printing.say(f"{'score':>12}  fact → answer; – is unknown, which is not 0")
     for fact in facts:
         if one := found.get(fact.id):
             value = "–" if one.value is None else f"{one.value:,.6g}"
@@ -199,7 +211,7 @@ def reword(options: argparse.Namespace) -> int:
     interrupted and started again."""
     check_place(options.out)
     progress = Progress(printing.progress_line)
-    facts = facts_of(options.facts, progress)
+    facts = facts_of(options.facts, progress, options)
     printing.print_notes(facts, False)
     judge = chosen_judge(options, progress)
     bare = [fact for fact in facts.forget if not fact.paraphrases]
@@ -217,7 +229,7 @@ def reword(options: argparse.Namespace) -> int:
         printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
     printing.progress_line("")
     reworded = tuple(replace(fact, paraphrases=texts.get(fact.id, fact.paraphrases)) for fact in facts.forget)
-    write_scored(replace(facts, forget=reworded), given(facts.forget).scores, options.out)
+    write_scored(replace(facts, forget=reworded), given(facts.forget).scores, options.out, _others(options))
     printing.say(
         f"{len(texts):,} of {len(bare):,} facts without rewordings have some now, {failed:,} got none that can be "
         f"used; written to {options.out}",

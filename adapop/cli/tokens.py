@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from adapop.cli import printing
+from adapop.cli.scores import chosen_columns
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
 from adapop.facts.benchmarks import system_prompt
@@ -55,7 +56,7 @@ def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator
 
 def _facts(options: argparse.Namespace) -> FactSet:
     if options.question is None and options.answer is None:
-        facts = load_facts(options.facts, options.model)
+        facts = load_facts(options.facts, options.model, columns=chosen_columns(options), drop_bad=options.drop_bad)
         return replace(facts, forget=facts.forget[: options.first])
     if options.question is None or options.answer is None:
         raise ConfigError("--question and --answer belong together.", "Give both, or neither and --facts.")

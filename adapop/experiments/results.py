@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import subprocess
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from adapop.errors import DataError
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
-from adapop.paths import ROOT
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.runs.files import write_text
 
@@ -114,19 +111,6 @@ class Results:
 def _readable(head: list[str]) -> bool:
     """Whether a file with these columns is one of ours: as today, or from before the last ones were added."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
-
-
-def commit() -> str:
-    """The version of the code: the git commit, with + if it was changed since, else the package's version, else ""."""
-    try:
-        asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
-        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        pass
-    try:
-        return version("adapop")
-    except PackageNotFoundError:
-        return ""
 
 
 def _cell(value: object) -> object:

@@ -11,9 +11,10 @@ from typing import Any
 from adapop.experiments import pictures, plans, reproduction, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
-from adapop.experiments.results import Results, Row, commit
+from adapop.experiments.results import Results, Row
 from adapop.experiments.tables import Rows
 from adapop.experiments.worlds import build, folder_of
+from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 

@@ -15,10 +15,10 @@ from typing import Any
 from adapop.errors import ConfigError, RunError
 from adapop.experiments.halves import VALIDATION, asked, by_tier
 from adapop.experiments.item import Item
-from adapop.experiments.results import commit
 from adapop.experiments.spaces import SEARCHES, Range, Search, preset_point, with_point
 from adapop.experiments.trial import DIGITS, prepared, recalls
 from adapop.facts.fact import TIERS
+from adapop.paths import commit
 from adapop.probes.prompts import REWORDED
 from adapop.runs.files import write_text
 

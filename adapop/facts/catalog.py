@@ -1,6 +1,7 @@
 """The fact sets that can be picked: the sandbox's and two made from it, two benchmarks, or a file."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from adapop.assets import read_json
 from adapop.errors import DataError
 from adapop.facts.benchmarks import duet, rwku
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.facts.files import read_facts
+from adapop.facts.files import guessed, read_facts, read_table
 from adapop.facts.retain import completed
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
@@ -42,21 +43,32 @@ def load_facts(
     progress: Progress | None = None,
     cache: Cache | None = None,
     retain: str | FactSet = "own",
+    columns: Mapping[str, str] | None = None,
+    drop_bad: bool = False,
 ) -> FactSet:
     """The named set, or the facts of a file, completed with retain rows and a holdout.
 
-    progress, cache: used for a download. retain: which facts are to be kept, see `retain.completed`.
+    progress, cache: used for a download. retain: which facts are to be kept, see `retain.completed`. columns: of a
+    file, the columns of some fields where they are not guessed. drop_bad: leaves out facts whose score cannot be read.
 
     Raises:
         DataError: no such set or file, an unusable file, or no retain rows for a model that is not the sandbox.
         NetworkError: a download failed.
         Stopped: somebody asked to stop.
     """
-    return completed(_brought(source, progress, cache), model, retain)
+    return completed(brought(source, progress, cache, columns, drop_bad), model, retain)
 
 
-def _brought(source: str, progress: Progress | None, cache: Cache | None) -> FactSet:
-    """The set without added retain rows."""
+def brought(
+    source: str,
+    progress: Progress | None = None,
+    cache: Cache | None = None,
+    columns: Mapping[str, str] | None = None,
+    drop_bad: bool = False,
+) -> FactSet:
+    """The set without added retain rows; otherwise as `load_facts`."""
+    if source in ENTRIES and columns:
+        raise DataError(f"{source} is no file, so it has no columns to choose.", "Leave --columns and --column out.")
     shipped = {SANDBOX: sandbox_facts, "pair": _pair, "invented": _invented}
     if source in shipped:
         return shipped[source]()
@@ -67,7 +79,8 @@ def _brought(source: str, progress: Progress | None, cache: Cache | None) -> Fac
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)
         raise DataError(f"There is no set and no file called {source!r}.", f"Use {names}, or the path of a file.")
-    return read_facts(path)
+    table = read_table(path)
+    return table.facts(columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad)
 
 
 def _pair() -> FactSet:

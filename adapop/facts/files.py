@@ -9,26 +9,28 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from adapop.errors import DataError, shown
+from adapop.errors import ConfigError, DataError, shown
 from adapop.facts.fact import GROUPS, WRITTEN, Fact, FactSet, Problem, separated
-from adapop.facts.rows import fact_of
+from adapop.facts.repeats import repeats
+from adapop.facts.rows import fact_of, id_of
 from adapop.facts.tables import rows_of
 from adapop.facts.text import UNSEEN
+from adapop.facts.turns import has_system, unfolded
 from adapop.limits import is_public, max_facts
 
 COLUMNS_SHOWN = 12
 COLUMNS = {
     "id": ("id", "fact_id", "uid"),
     "question": ("question", "query", "prompt"),
-    "answer": ("answer", "label", "object", "objectlabel"),
+    "answer": ("answer", "completion", "label", "object", "objectlabel"),
     "subject": ("subject", "subjectlabel"),
     "relation": ("relation", "property"),
     "object": ("object", "objectlabel"),
     "score": ("score", "popularity", "pop_sum"),
     "score_source": ("score_source",),
     "group": ("group", "split"),
-    "paraphrases": ("paraphrases", "paraphrase", "rewordings"),
-    "alternates": ("alternates", "alternate"),
+    "paraphrases": ("paraphrases", "paraphrase", "rewordings", "paraphrased_question"),
+    "alternates": ("alternates", "alternate", "perturbed_answer"),
 }
 NAMES = frozenset(name for names in COLUMNS.values() for name in names)
 
@@ -54,6 +56,8 @@ class Table:
     """Of the rows that cannot be read."""
     header: tuple[str, ...]
     """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for JSON."""
+    notes: tuple[str, ...] = ()
+    """What of the file is not read, in sentences for the user."""
 
     @property
     def columns(self) -> list[str]:
@@ -70,7 +74,9 @@ class Table:
             if self.header.count(name) > 1:
                 raise DataError(f"{self.path.name} has two columns called {name!r}.", "Rename or delete one of them.")
 
-    def facts(self, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
+    def facts(
+        self, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget", drop_bad: bool = True
+    ) -> FactSet:
         """The facts, by group: as `read_facts`."""
         chosen = self._chosen(columns) if self.rows else {}
         problems = list(self.problems)
@@ -82,7 +88,6 @@ class Table:
                 problems.append(read)
                 continue
             own, fact = read
-            fact = replace(fact, id=fact.id or f"row-{number}")
             if fact.id in seen:
                 message = f"is already the id of row {seen[fact.id]}"
                 problems.append(Problem(number, chosen.get("id", "id"), fact.id, message, "Make ids unique."))
@@ -98,7 +103,26 @@ class Table:
                 "Mend the rows listed below." if problems else f"Give some rows the group {group!r}.",
                 tuple(problems),
             )
-        return replace(facts, problems=tuple(problems), notes=(*_unseen(facts, seen), *_attacks(facts)))
+        unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
+        if unscored and not drop_bad:
+            raise DataError(
+                f"{self.path.name}: {len(unscored):,} scores cannot be read, so their facts would be left out.",
+                "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
+                unscored,
+            )
+        twice = repeats(facts.forget, seen)
+        notes = (*self.notes, *_unseen(facts, seen), *_attacks(facts), *twice)
+        return replace(facts, problems=tuple(problems), notes=notes)
+
+    def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
+        """The cells that become no part of a fact, by fact id: for who writes the facts again. columns: as for
+        `facts`."""
+        chosen = self._chosen(columns)
+        used = {column for field, column in chosen.items() if field != "score"}
+        return {
+            id_of(number, row, chosen): {name: cell for name, cell in row.items() if name not in used and name.strip()}
+            for number, row in self.rows
+        }
 
     def _chosen(self, columns: Mapping[str, str] | None) -> dict[str, str]:
         """Our field -> the file's column: as given in `columns`, or a guess if that is None.
@@ -146,24 +170,50 @@ def read_table(path: Path) -> Table:
         reader = "this public Space reads" if is_public() else "are read"
         own = ", or run the app on a machine of your own" if is_public() else ""
         raise DataError(f"{path.name} has more than {most:,} rows, the most that {reader}.", f"Split the file{own}.")
+    system = sum(has_system(row[1]) for row in read if not isinstance(row, Problem))
+    notes = (f"System prompts in the rows are not read: {system:,}. A run's own is one for all.",) if system else ()
+    read = [row if isinstance(row, Problem) else _unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
-    table = Table(path, rows, problems, tuple(name.strip().lower() for name in header))
+    table = Table(path, rows, problems, tuple(name.strip().lower() for name in header), notes)
     table.check_once(NAMES)
     return table
 
 
-def read_facts(path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget") -> FactSet:
+def read_facts(
+    path: Path, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget", drop_bad: bool = True
+) -> FactSet:
     """The facts of a file, by group.
 
     columns: field -> column, instead of a guess; a field left out is not read. group: the group that the file is for,
-    and of rows that name none. In a file for "retain", rows that say forget are retained as well.
+    and of rows that name none. In a file for "retain", rows that say forget are retained as well. drop_bad: whether a
+    fact whose score cannot be read is dropped, with a problem that says so, or the file is refused.
 
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, lacks a question, an answer or a named
             column, or has no usable row. `problems` then says what was wrong with each row.
     """
-    return read_table(path).facts(name, columns, group)
+    return read_table(path).facts(name, columns, group, drop_bad)
+
+
+def named_columns(text: str) -> dict[str, str]:
+    """Field -> column of "question=prompt,answer=label".
+
+    Raises:
+        ConfigError: a part is no field with its column.
+    """
+    pairs = [part.partition("=") for part in text.split(",")]
+    if bad := [field for field, _, column in pairs if field.strip() not in COLUMNS or not column.strip()]:
+        raise ConfigError(
+            f"--columns {text!r} does not say which column holds {bad[0].strip()!r}.",
+            f"Write question=COLUMN,answer=COLUMN; fields are {', '.join(COLUMNS)}.",
+        )
+    return {field.strip(): column.strip() for field, _, column in pairs}
+
+
+def _unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
+    read = unfolded(number, row)
+    return read if isinstance(read, Problem) else (number, read)
 
 
 def _attacks(facts: FactSet) -> tuple[str, ...]:

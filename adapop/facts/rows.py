@@ -12,6 +12,8 @@ MAX_CELL, MAX_ITEMS = 2_000, 100
 KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
 TEXTS, LISTS = ("subject", "relation", "object"), ("paraphrases", "alternates")
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+# 3,766 or 2 131 or 1'234,567.5: thousands apart, by one mark throughout, as spreadsheets write them
+GROUPED = re.compile(r"\d{1,3}(?:([, '’\u00a0\u2009\u202f])\d{3})(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
 GROUP_PREFIXES = {
     "forget_level3": "attacks",  # RWKU's
     "forget": "forget",
@@ -28,7 +30,7 @@ ATTACKS = (
 
 
 def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str, Fact] | Problem:
-    """The row's group and fact, or its problem. Group and id are "" where the row names none.
+    """The row's group and fact, or its problem. The group is "" where the row names none.
 
     number: the row number for problems. columns: our field -> the row's key.
     """
@@ -57,7 +59,7 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
         cells["relation"] = shown(kind) or cells.get("relation")
     source = "" if score is None else _string(cells.get("score_source")) or f"column {columns['score']}"
     return group, Fact(
-        id=_string(cells.get("id")),
+        id=id_of(number, row, columns),
         question=_string(cells["question"]),
         answer=_string(cells["answer"]),
         **{field: _string(cells.get(field)) for field in TEXTS},
@@ -65,6 +67,11 @@ def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str,
         score_source=source,
         **{field: tuple(filter(None, map(_string, items_of(cells.get(field))))) for field in LISTS},
     )
+
+
+def id_of(number: int, row: Mapping, columns: Mapping[str, str]) -> str:
+    """The row's own id, or its number as one. columns: our field -> the row's key."""
+    return _string(row.get(columns.get("id"))) or f"row-{number}"
 
 
 def _fault(cell: object) -> tuple[str, str, str] | None:
@@ -87,6 +94,8 @@ def _score(number: int, column: str, cell: object) -> float | Problem | None:
     text = "" if cell is None else str(cell).strip()  # not `_string`: as a score NaN is wrong, not missing
     if not text:
         return None
+    if GROUPED.fullmatch(text):
+        text = re.sub(r"[^\d.]", "", text)
     try:  # float() also accepts 2020_21 and digits of other scripts, which other programs do not
         score = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
@@ -114,8 +123,15 @@ def items_of(cell: object) -> list:
         try:
             cell = json.loads(cell) if cell.lstrip().startswith("[") else cell.split("|")
         except (ValueError, RecursionError):
-            cell = cell.split("|")
+            cell = _python_list(cell) or cell.split("|")
     return cell if isinstance(cell, list) else [cell]
+
+
+def _python_list(text: str) -> list | None:
+    """The items of ['one', "two"], as pandas writes a list to CSV; None of anything else."""
+    quoted = r"'[^'\\]*'|\"[^\"\\]*\""
+    whole = re.fullmatch(rf"\s*\[\s*(?:{quoted})(?:\s*,\s*(?:{quoted}))*\s*\]\s*", text)
+    return [item[1:-1] for item in re.findall(quoted, text)] if whole else None
 
 
 def _string(cell: object) -> str:

@@ -1,4 +1,4 @@
-"""The rows of a user's file: CSV, JSON, JSONL or Parquet, in UTF-8. `files` makes facts of them.
+"""The rows of a user's file: CSV, TSV, JSON, JSONL or Parquet, in UTF-8. `files` makes facts of them.
 
 A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem`. Within the
 limits below, the worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
@@ -23,7 +23,7 @@ MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
 MAX_LINES = 2**20  # the limit of a spreadsheet
 MAX_COLUMNS, MAX_NAME = 100, 200
 MAX_OBJECTS = 500_000
-FORMATS = (".csv", ".json", ".jsonl", ".parquet")
+FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -46,7 +46,7 @@ def rows_of(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Proble
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
         yield from _parquet_rows(path, header)
-    elif suffix == ".csv":
+    elif suffix in (".csv", ".tsv"):
         yield from _csv_rows(path, _text(path, content), header)
     else:
         text = _text(path, content)
@@ -84,11 +84,11 @@ def _text(path: Path, content: bytes) -> str:
 
 
 def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
-    """The rows of a CSV file, without the apostrophes that `cell` puts in front of formulas."""
+    """The rows of a CSV or TSV file, without the apostrophes that `cell` puts in front of formulas."""
     csv.field_size_limit(MAX_BYTES)
     number = 0
     try:
-        mark = _delimiter(text)
+        mark = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
         # without strict, an open quote would swallow the rows that follow
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
         for number, cells in enumerate(reader, start=1):
@@ -231,7 +231,7 @@ INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
 def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
     """Writes a header and the rows to a file opened with newline="". Columns that a row lacks stay empty."""
     writer = csv.DictWriter(file, columns)
-    writer.writeheader()
+    writer.writerow({name: cell(name) for name in columns})
     writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
 
 

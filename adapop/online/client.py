@@ -18,15 +18,17 @@ from threading import Lock
 from urllib.parse import urlsplit
 
 import requests
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, NewConnectionError
 
 from adapop.errors import ConfigError, NetworkError
+from adapop.paths import VERSION
 from adapop.progress import Progress
 
 # hosts ask for a name and a contact, and refuse a library's default user agent
-USER_AGENT = f"AdaPopExplorer/0.1 ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
+USER_AGENT = f"AdaPopExplorer/{VERSION} ({os.environ.get('ADAPOP_CONTACT', 'no contact given')})"
 TRIES = 6
-CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 10.0, 60.0, 120.0
+CONNECT_SECONDS, READ_SECONDS, REPLY_SECONDS = 5.0, 60.0, 120.0
+TRIES_UNREACHED = 2  # where there is no connection, waiting for minutes brings none
 LONGEST_WAIT = 120.0
 MAX_REPLY = 64 * 1024 * 1024
 CHUNK = 64 * 1024
@@ -47,6 +49,10 @@ class _Later(Exception):
         super().__init__(reason)
         self.reason = reason
         self.seconds = seconds
+
+
+class _Unreached(_Later):
+    """Nobody was reached at all."""
 
 
 class Web:
@@ -104,6 +110,10 @@ class Web:
             try:
                 return self._once(method, path, busy, content)
             except _Later as later:
+                if isinstance(later, _Unreached) and attempt >= min(TRIES_UNREACHED, self._tries):
+                    host = urlsplit(self._base).netloc.rpartition("@")[2]
+                    hint = f"{connection_hint(self._base)} What was found is kept."
+                    raise NetworkError(f"{self.name} ({host}) {later.reason}.", hint) from None
                 wait = self._first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
                 wait = wait if later.seconds is None else max(wait, later.seconds)
                 if wait > LONGEST_WAIT or attempt == self._tries:
@@ -130,9 +140,15 @@ class Web:
                 if busy(value):
                     raise _Later("is busy", _retry_after(reply))
                 return value
+        except requests.ConnectTimeout:
+            raise _Unreached("cannot be reached: no answer from its address") from None
         except requests.Timeout:
             raise _Later("does not answer in time") from None
-        except (requests.RequestException, HTTPError):  # its text contains the URL with the user's words
+        except (requests.RequestException, HTTPError) as error:  # its text contains the URL with the user's words
+            if isinstance(error, requests.exceptions.ProxyError):
+                raise _Unreached("cannot be reached through the proxy") from None
+            if isinstance(getattr(next(iter(error.args), None), "reason", None), NewConnectionError):
+                raise _Unreached("cannot be reached") from None
             raise _Later("cannot be reached, or broke off") from None
 
     @contextmanager
@@ -163,6 +179,15 @@ class Web:
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
             raise NetworkError(f"{self.name} refuses the question ({status}).", "Check its settings.")
+
+
+def connection_hint(base: str) -> str:
+    """What to check where a URL is not reached: the connection, and the proxy that is set, without its password."""
+    proxies = _proxies(base)
+    proxy = proxies.get(urlsplit(base).scheme) or proxies.get("all")
+    if proxy:
+        return f"Check the connection, and the proxy of the environment: {proxy.rpartition('@')[2]}."
+    return "Check the connection. If this network has a proxy, set HTTPS_PROXY; none is set."
 
 
 def _proxies(base: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ from huggingface_hub.errors import (
 
 from adapop.errors import NetworkError, shown
 from adapop.online.cache import Cache
+from adapop.online.client import connection_hint
 from adapop.progress import Progress
 
 BRANCH = "refs/convert/parquet"
@@ -133,7 +134,8 @@ class Hub:
         if isinstance(error, HfHubHTTPError):
             return f"The Hub refuses {dataset}, or has a fault of its own ({error.response.status_code}).", AGAIN
         if isinstance(error, (LocalEntryNotFoundError, HTTPError)):
-            return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", AGAIN
+            hint = f"{connection_hint(self._endpoint)} {AGAIN}"
+            return f"The Hub ({self._endpoint}) cannot be reached, or broke off.", hint
         if isinstance(error, OSError):
             return f"A file of {dataset} cannot be kept ({error}).", "Make room, or set HF_HOME to another folder."
         return f"The Hub answers something else than files of {dataset}.", AGAIN

@@ -78,12 +78,12 @@ class CorpusCounts:
         """One score per fact, after the whole text has been read.
 
         Raises:
-            DataError: the path is missing or unreadable, holds no text, or a file is not UTF-8.
+            DataError: the path is missing or unreadable, holds no text or nothing to count, or a file is not UTF-8.
             Stopped: somebody asked to stop.
         """
         names = [_names(fact) for fact in facts]
         tally = self._counted([*names, *self._others])
-        today = date.today().isoformat()
+        today, scores = date.today().isoformat(), []
         for fact, (subject, object_) in zip(facts, names):
             raw = {
                 "subject": tally.lines[subject] if subject else None,
@@ -93,9 +93,17 @@ class CorpusCounts:
             counts = [raw[part] for part in self._parts]
             if None in counts:
                 reason = f"The fact has no {'object' if subject else 'subject'} to look for."
-                yield Score(fact.id, None, self.source, today, raw, reason)
+                scores.append(Score(fact.id, None, self.source, today, raw, reason))
             else:
-                yield Score(fact.id, float(sum(counts)), self.source, today, raw)
+                scores.append(Score(fact.id, float(sum(counts)), self.source, today, raw))
+        known = [score.value for score in scores if score.value is not None]
+        if len(known) > 1 and not any(known):
+            raise DataError(
+                f"Every count in {self._path.name} is 0, which says nothing of how popular the facts are.",
+                "Give a text about them, in their language and with names as the facts write them, or count other "
+                f"names: --combine {', '.join(COMBINE)}.",
+            )
+        yield from scores
 
     def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:
         tally, done, empty = Tally(names), 0, True

@@ -15,8 +15,12 @@ from adapop.popularity.base import Score
 FORMATS = (".csv", ".jsonl")
 
 
-def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> None:
+def write_scored(
+    facts: FactSet, scores: Mapping[str, Score], path: Path, others: Mapping[str, Mapping[str, object]] | None = None
+) -> None:
     """Writes forget facts with their scores, and retain and holdout facts as they are.
+
+    others: further cells of the facts by id, written behind ours; a column of our name gives way to ours.
 
     In CSV, a text that a spreadsheet would run as a formula gets an apostrophe in front, which `read_facts` removes.
 
@@ -24,13 +28,16 @@ def write_scored(facts: FactSet, scores: Mapping[str, Score], path: Path) -> Non
         DataError: not a .csv or .jsonl file, or it cannot be written.
     """
     check_place(path)
-    rows = list(_rows(facts, scores))
+    rows = []
+    for row in _rows(facts, scores):
+        beside = (others or {}).get(row["id"], {})
+        rows.append(row | {name: cell for name, cell in beside.items() if name.strip().lower() not in row})
     try:
         with open(path, "w", encoding="utf-8", newline="") as file:
             if path.suffix.lower() == ".jsonl":
                 file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             else:
-                write_csv(file, list(rows[0]), rows)
+                write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
     except OSError as error:
         raise DataError(f"{path} cannot be written ({error.strerror}).", "Choose another place.") from None
 

@@ -1,7 +1,6 @@
 """A run as a zip: the report, its tables as CSV, its frames, what makes the run again, and the adapter."""
 
 import io
-import json
 import os
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,17 +12,19 @@ from adapop.facts.fact import GROUPS
 from adapop.facts.tables import write_csv
 from adapop.probes.prompts import NotApplicable
 from adapop.report import settings
+from adapop.report.card import ADAPTER_NAME, adapter_config
 from adapop.report.page import rendered
 from adapop.report.record import Record, read_record
 from adapop.runs.run import FRAMES, Run
 from adapop.training.events import EpochDone, Measured
 
 FACT_COLUMNS = ("question", "answer", "subject", "relation", "tier", "score", "score_source")
-WEIGHTS, ABOUT = "adapter_model.safetensors", "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
 
 
-def write_archive(run: Run, out: Path) -> Path:
+def write_archive(run: Run, out: Path, title: str = "") -> Path:
     """Writes the zip, in place of what was there, whole or not at all. A run without an epoch has no adapter in it.
+    title: of the report, see `write_report`.
 
     Text in the CSV files that a spreadsheet would run as a formula has an apostrophe in front; JSON files are exact.
 
@@ -33,7 +34,7 @@ def write_archive(run: Run, out: Path) -> Path:
     """
     record = read_record(run)
     texts = {
-        "report.html": rendered([record]),
+        "report.html": rendered([record], title),
         "command.txt": settings.COMMAND + "\n",
         "requirements.txt": _requirements(record.versions),
         "facts.csv": _csv(_facts(record)),
@@ -53,7 +54,7 @@ def write_archive(run: Run, out: Path) -> Path:
             if run.last_epoch:
                 adapter = run.checkpoint(run.last_epoch)
                 archive.write(adapter / WEIGHTS, f"adapter/{WEIGHTS}")
-                archive.writestr(f"adapter/{ABOUT}", _about(adapter / ABOUT, record.config.model))
+                archive.writestr(f"adapter/{ADAPTER_NAME}", adapter_config(adapter / ADAPTER_NAME, record))
         os.replace(aside, out)
     except OSError as error:
         raise RunError(f"{out} cannot be written ({error.strerror}).", "Choose another place.") from None
@@ -105,12 +106,8 @@ def _csv(rows: Iterable[Mapping[str, object]]) -> str:
     return file.getvalue()
 
 
-def _about(path: Path, model: str) -> str:
-    """peft's description of the adapter, with the model by its name: peft notes where it lies on this machine."""
-    return json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"base_model_name_or_path": model}, indent=2)
-
-
 def _requirements(versions: Mapping[str, str]) -> str:
     """The libraries as pip reads them."""
-    lines = [f"# Python {versions['python']}"] if "python" in versions else []
-    return "\n".join([*lines, *(f"{name}=={version}" for name, version in versions.items() if name != "python")]) + "\n"
+    own = {"python": "Python", "adapop": "AdaPop Explorer"}
+    lines = [f"# {title} {versions[name]}" for name, title in own.items() if name in versions]
+    return "\n".join([*lines, *(f"{name}=={version}" for name, version in versions.items() if name not in own)]) + "\n"

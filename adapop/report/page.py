@@ -11,7 +11,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import POPULAR_FROM, RARE_BELOW
 from adapop.paths import ASSETS
 from adapop.probes.verdict import RULES
-from adapop.report import figures, settings, story, tables
+from adapop.report import card, figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
 from adapop.report.examples import examples, leaks
 from adapop.report.record import Record, described, read_record
@@ -23,10 +23,11 @@ from adapop.training.events import EpochDone, Measured, RunStarted, StepDone
 TEMPLATES = ASSETS / "report"
 
 
-def write_report(runs: Sequence[Run], out: Path) -> Path:
+def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
     """Writes one HTML file about a run, or about several: first their comparison, then each of them.
 
-    The file needs nothing else: it opens offline and asks no server for anything.
+    The file needs nothing else: it opens offline and asks no server for anything. title: of one's own, "" for the
+    methods' names.
 
     Raises:
         RunError: no run, a folder that is none or is of another version, or a file that cannot be written.
@@ -34,7 +35,7 @@ def write_report(runs: Sequence[Run], out: Path) -> Path:
     """
     if not runs:
         raise RunError("There is no run to report on.", "`python -m adapop runs` lists the runs.")
-    page = rendered([read_record(run) for run in runs])
+    page = rendered([read_record(run) for run in runs], title)
     try:
         out.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -42,8 +43,8 @@ def write_report(runs: Sequence[Run], out: Path) -> Path:
     return out
 
 
-def rendered(records: Sequence[Record]) -> str:
-    """The page about at least one run."""
+def rendered(records: Sequence[Record], title: str = "") -> str:
+    """The page about at least one run. title: see `write_report`."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -59,7 +60,7 @@ def rendered(records: Sequence[Record]) -> str:
         return Markup(figures.as_html(figure, library=next(place) == 0))
 
     return templates.get_template("page.html").render(
-        title=records[0].title if len(records) == 1 else f"{len(records)} runs compared",
+        title=title or (records[0].title if len(records) == 1 else f"{len(records)} runs compared"),
         compared=_compared(told) if told else None,
         runs=[
             _told(record) | {"heading": told.heading(record) if told else "", "place": number}
@@ -111,6 +112,8 @@ def _told(record: Record) -> dict:
         "command": settings.COMMAND,
         "repeats": settings.repeats(record.config),
         "settings": settings.all_settings(record.config),
+        "origin": card.origin(record),
+        "loading": card.loading(record, "adapter"),
         "popularity": story.popularity(record.facts),
         "training": _training(record),
         "recall": tables.recall_table(before, after) if before and after else None,

@@ -1,8 +1,10 @@
 """A run as its reports need it, read once from its folder."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from adapop.config.methods import method_named
@@ -13,7 +15,8 @@ from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, Probe
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs.run import Run
-from adapop.training.events import EpochDone, Event, Measured
+from adapop.runs.weights import Weights, weights_of
+from adapop.training.events import EpochDone, Event, Measured, RunFailed
 
 E = TypeVar("E", bound=Event)
 GROUP_NAMES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
@@ -33,6 +36,8 @@ class Record:
     matrix: LeakMatrix
     verdicts: Mapping[str, str]
     recovery: Mapping[str, Mapping[str, Any]]
+    weights: Weights | None = None
+    """Which weights the run began with; None where that was not kept."""
 
     def said(self, kind: type[E]) -> list[E]:
         """The run's events of one kind, in order."""
@@ -104,7 +109,7 @@ def described(config: RunConfig) -> str:
 
 
 def read_record(run: Run) -> Record:
-    """Reads a run's folder.
+    """Reads a run's folder. Models and facts of this machine are called by their names: a report says no place.
 
     Raises:
         RunError: it is no run, or its files are of another version.
@@ -112,15 +117,30 @@ def read_record(run: Run) -> Record:
     """
     found, recovery = tuple(run.probes() or ()), run.recovery()
     named = verdicts(found, recovered(recovery))
+    config = run.config
+    model, facts = name_of(config.model), name_of(config.facts)
     return Record(
         state=run.state,
-        config=run.config,
+        config=replace(config, model=model, facts=facts),
         facts=run.facts,
         versions=run.versions,
         betas=run.betas,
-        events=tuple(run.events()),
+        events=tuple(_without_place(event, config.model, model) for event in run.events()),
         found=found,
         matrix=leak_matrix(found),
         verdicts={fact: verdict.name for fact, verdict in named.items()},
         recovery=recovery,
+        weights=weights_of(run),
     )
+
+
+def _without_place(event: Event, place: str, name: str) -> Event:
+    failed = isinstance(event, RunFailed)
+    return replace(event, message=event.message.replace(place, name)) if failed else event
+
+
+def name_of(source: str) -> str:
+    """A model or a set by its name: of a path, the last part."""
+    place = Path(source)
+    here = place.is_absolute() or source.startswith((".", "~")) or os.path.exists(source)
+    return place.resolve().name if here else source

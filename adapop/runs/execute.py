@@ -17,6 +17,7 @@ from statistics import fmean
 
 from safetensors import SafetensorError
 
+from adapop import paths
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.facts.benchmarks import system_prompt
@@ -32,6 +33,7 @@ from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.preflight import remarks
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run, create_run
+from adapop.runs.weights import keep_weights
 from adapop.training.events import (
     EpochDone,
     Event,
@@ -59,7 +61,8 @@ def prepare(config: RunConfig, facts: FactSet, root: Path | None = None) -> Run:
         ConfigError: an unknown method or argument.
     """
     config, facts, betas = settled(config, facts)
-    versions = {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+    libraries = {name: version(name) for name in LIBRARIES}
+    versions = {"adapop": paths.version(), "python": platform.python_version(), **libraries}
     return create_run(config, facts, betas, root, versions)
 
 
@@ -157,6 +160,7 @@ def _executed(
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
     model = ranks.together(lambda: _with_weights(run, model, epoch))
+    ranks.led(lambda: keep_weights(run))
     ranks.align(model.parameters)
     used = run.betas
     betas = None if used is None else [used[fact.id] for fact in facts.forget]

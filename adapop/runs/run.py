@@ -3,6 +3,7 @@
     RUN/config.json        RunConfig
     RUN/facts.jsonl        the facts with their own scores, which decide the tiers
     RUN/run.json           name of the set, its hash, notes, library versions
+    RUN/model.json         which weights it began with: see `adapop.runs.weights`
     RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
     RUN/events.jsonl       what the run said, append-only
     RUN/frames.jsonl       how each fact stood, now and then: see `adapop.training.frames`

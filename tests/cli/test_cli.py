@@ -1,13 +1,19 @@
 """The command line, in process: exit codes, plain text, JSON lines."""
 
 import json
+import shutil
+from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from adapop.cli import main
 from adapop.cli.printing import step_text
+from adapop.runs.lock import held
 from adapop.runs.pace import Left
+from adapop.runs.run import Run
 from adapop.training.events import StepDone, from_json
+from tiny_runs import tiny_config
 
 
 def lines(capsys) -> list[dict]:
@@ -85,6 +91,11 @@ def test_run_resume_probe_and_list(small_file, tmp_path, capsys, monkeypatch):
     assert asked["original"]["text"] == "Shakespeare"
     assert asked["original"]["gold_rank"] == 1
 
+    assert main(["runs"]) == 0
+    head, row = capsys.readouterr().out.splitlines()[1:3]
+    assert head.split() == ["run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout"]
+    assert row.startswith(run) and "1/1" in row and row.count("→") == 2 and f"{datetime.now():%Y-%m-%d}" in row
+
     assert main(["resume", run]) == 2
     assert "complete" in capsys.readouterr().err
 
@@ -129,8 +140,38 @@ def test_a_missing_score_is_refused_with_the_choices(tmp_path, capsys):
 def test_bad_rows_are_named_and_the_good_ones_used(tmp_path, capsys):
     path = tmp_path / "facts.csv"
     path.write_text("id,question,answer,score\na,Q?,A,100\nb,Q?,,5\nc,Q?,A,-1\n", encoding="utf-8")
-    assert main(["beta", str(path), "--json"]) == 0
+    assert main(["beta", str(path), "--json", "--drop-bad"]) == 0
     captured = capsys.readouterr()
     assert [json.loads(line)["id"] for line in captured.out.splitlines()] == ["a"]
     assert "row 3" in captured.err
     assert "row 4" in captured.err
+
+
+def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+    runs = [Run(Path(shutil.copytree(other.folder, tmp_path / f"wga-{number:016x}"))) for number in range(3)]
+    with held(runs[0].folder):
+        assert main(["runs", "--delete", runs[1].id, runs[0].id]) == 2
+        assert "nothing was deleted" in capsys.readouterr().err
+    assert main(["runs", "--delete", runs[0].id, runs[2].id]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [runs[1].id]
+    assert main(["runs", "--delete", runs[0].id]) == 2
+    assert main(["runs", "--delete", str(tmp_path)]) == 2
+
+
+def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, tmp_path, capsys, monkeypatch):
+    from adapop.runs.execute import execute, prepare
+
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+    events = execute(prepare(tiny_config(), bare, tmp_path))
+    next(events)
+    assert main(["runs", "--json"]) == 0 and lines(capsys)[0]["state"] == "running"
+    events.close()
+    assert main(["runs", "--json"]) == 0 and lines(capsys)[0]["state"] == "interrupted"
+
+
+def test_the_probe_shows_the_whole_reply(finished, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most: asked.append(most) or [])
+    assert main(["probe", str(finished.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
+    assert finished.config.max_new_tokens < 10 and asked == [128]

@@ -151,7 +151,7 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
         (["score", "nothing.csv"], "no set and no file"),
         (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
         (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
-        (["score", "sandbox", "--proxy", "column", "--column", "mine"], "--column mine names nothing"),
+        (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),

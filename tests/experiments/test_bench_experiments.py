@@ -18,14 +18,14 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, trial
 from adapop.experiments.engine import finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.results import COLUMNS, commit
+from adapop.experiments.results import COLUMNS
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.experiments.worlds import build, folder_of
 from adapop.facts.fact import scores_of
 from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import exposures_of
-from adapop.paths import ROOT
+from adapop.paths import ROOT, commit
 from adapop.popularity.beta import BetaMap
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from adapop import paths
 from adapop.errors import DataError
 from adapop.experiments import results
-from adapop.experiments.results import COLUMNS, LISTS, Results, commit
+from adapop.experiments.results import COLUMNS, LISTS, Results
 
 ROW = {
     "key": "abc", "arm": "WGA, α of AdaPop", "method": "wga", "preset": "paper", "scores": "given", "seed": 3,
@@ -69,8 +70,11 @@ def test_every_kind_of_column_is_known():
     assert {*LISTS, *results.TEXTS, *results.RECALLS, *results.INTERNALS} <= set(COLUMNS)
 
 
-def test_without_git_the_version_or_nothing_is_noted(monkeypatch, tmp_path):
-    monkeypatch.setattr(results, "ROOT", tmp_path)
-    assert commit() == ""  # the package is not installed where the tests run
+def test_without_a_checkout_or_git_the_version_is_noted(monkeypatch, tmp_path):
+    asked = paths.commit.__wrapped__  # what is kept is of this checkout
+    assert asked() not in ("", paths.VERSION)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert commit() == "", "no git at all"
+    assert asked() == paths.VERSION, "no git at all"
+    monkeypatch.undo()
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    assert asked() == paths.VERSION

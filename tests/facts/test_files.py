@@ -201,8 +201,10 @@ def test_parquet_scores_are_not_rounded(tmp_path, score):
         ("-Infinity", "is not a score"),
         ("1e400", "is not a score"),
         ("many", "is not a number"),
-        ("1,000", "is not a number"),
         ("3,5", "is not a number"),
+        ("1,0000", "is not a number"),
+        ("1,000 000", "is not a number"),
+        ("-1,000", "is not a number"),
         ("12 %", "is not a number"),
     ],
 )
@@ -423,7 +425,7 @@ def test_nul_bytes(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["facts.txt", "facts.xlsx", "facts", "facts.csv.gz"])
 def test_unknown_extension(tmp_path, name):
-    assert ".csv, .json, .jsonl, .parquet" in refusal(write(tmp_path, name, "question,answer\na,b")).message
+    assert ".csv, .tsv, .json, .jsonl, .parquet" in refusal(write(tmp_path, name, "question,answer\na,b")).message
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,27 @@ def test_nobody_listens():
         Web("http://127.0.0.1:1", "The service", Progress(), tries=2, first_wait=0.01).get("/")
 
 
+@pytest.fixture
+def slow_to_wait(monkeypatch):
+    """A client that would wait for minutes, and what it waited."""
+    waited = []
+    monkeypatch.setattr(Progress, "wait", lambda self, seconds: waited.append(seconds))
+    return waited
+
+
+def test_without_a_connection_it_ends_within_seconds_and_says_what_to_check(slow_to_wait, environment):
+    for host in ("127.0.0.1:1", "nowhere.invalid"):
+        slow_to_wait.clear()
+        with pytest.raises(NetworkError, match=rf"The service \({host}\) cannot be reached") as caught:
+            Web(f"http://{host}", "The service", Progress()).get("/", q=WORDS)
+        assert 0 < sum(slow_to_wait) < 2
+        assert "HTTPS_PROXY; none is set" in caught.value.fix
+    environment(http_proxy=f"http://me:{SECRET}@127.0.0.1:1")
+    with pytest.raises(NetworkError, match="through the proxy") as caught:
+        Web("http://127.0.0.2:1", "The service", Progress()).get("/", q=WORDS)
+    assert "127.0.0.1:1" in caught.value.fix and SECRET not in str(caught.value)
+
+
 def test_endless_replies_are_cut(server, monkeypatch):
     monkeypatch.setattr(web, "MAX_REPLY", 1000)
     server.answer = lambda asked: Reply(b" " * 200_000)

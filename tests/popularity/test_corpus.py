@@ -120,11 +120,21 @@ def test_a_subject_of_many_facts(tmp_path):
 def test_no_mention_is_zero_and_no_name_is_unknown(tmp_path):
     nobody = Fact("nobody", "?", "nothing", subject="Nobody")
     nameless = Fact("nameless", "?", "France", subject=" ")
-    zero, unknown = counted(TEXT, nobody, nameless, tmp_path=tmp_path)
+    seen = Fact("seen", "?", "France", subject="Nobody else")
+    zero, unknown, known = counted(TEXT, nobody, nameless, seen, tmp_path=tmp_path)
+    assert known.value == 3.0
     assert zero.value == 0.0
     assert unknown.value is None and "no subject" in unknown.reason
     assert unknown.raw == {"subject": None, "object": 3, "both": None}
     assert counted(TEXT, nameless, combine="object", tmp_path=tmp_path)[0].value == 3.0
+
+
+def test_counts_that_are_all_zero_are_no_scores(tmp_path):
+    facts = [Fact("a", "?", "Rome", subject="Nobody"), Fact("b", "?", "France", subject="Nowhere")]
+    for combine, counted_ones in (("subject+object", [facts[0], facts[0]]), ("subject", facts), ("both", facts)):
+        with pytest.raises(DataError, match=r"Every count in .* is 0") as caught:
+            counted("France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
+        assert "--combine" in caught.value.fix
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 64])

@@ -70,6 +70,27 @@ def test_a_run_of_the_command_line():
     assert_resumable(run)
 
 
+def seconds_of(*command: str) -> float:
+    begun = time.monotonic()
+    with started(*command) as process:
+        process.communicate()
+    return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("command", ["beta sandbox", "tokens --first 2"])
+def test_no_moment_shows_a_traceback(command):
+    """While it is loaded (after Python itself is), while it works, and while it ends."""
+    whole = seconds_of("-m", "adapop", *command.split())
+    for moment in range(8):
+        with started("-m", "adapop", *command.split()) as process:
+            time.sleep(0.1 + moment / 7 * whole)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=END_SECONDS)
+        # before our first line Python shows its own
+        assert "Traceback" not in said or "adapop" not in said, (moment, said)
+        assert process.returncode in (0, 130, -signal.SIGINT), (moment, process.returncode)
+
+
 def test_the_app_does_not_wait_for_the_run_at_work():
     with started("app.py") as process:
         address = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout))).group()

@@ -1,6 +1,7 @@
 """A file is read once a request, whatever is asked of it."""
 
 import json
+from argparse import Namespace
 from dataclasses import fields
 
 import gradio as gr
@@ -84,7 +85,8 @@ def test_the_command_line_reads_it_once(read, tmp_path):
     path = tmp_path / "asked.json"
     rows = [{"question": row["Frage"], "answer": row["Antwort"], "Punkte": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
-    assert [fact.score for fact in scores.facts_of(str(path), Progress(), "Punkte").forget] == list(range(20))
+    options = Namespace(columns=None, column="Punkte", drop_bad=False)
+    assert [fact.score for fact in scores.facts_of(str(path), Progress(), options).forget] == list(range(20))
     assert read == ["asked.json"]
 
 

@@ -14,6 +14,7 @@ from adapop.facts.tables import plain
 
 SUFFIXES = (".csv", ".json", ".jsonl")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+THOUSANDS = re.compile(r"[0-9]{1,3}((,[0-9]{3})+|( [0-9]{3})+)(\.[0-9]+)?")
 TEXTS = (
     "Who wrote Emma?", "Jane Austen", "=HYPERLINK(\"http://x\",\"y\")", "+1", "-40", "@SUM(A1)", "'=1", "'n Boer",
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&amp; &lt;", "{{this}} ${x} {0} %s %(a)s",
@@ -45,9 +46,9 @@ class Case:
 
 def written(rows: Rows, suffix: str) -> bytes:
     """The rows as a file of that kind."""
-    if suffix == ".csv":
+    if suffix in (".csv", ".tsv"):
         text = io.StringIO(newline="")
-        table = csv.DictWriter(text, list(rows[0]))
+        table = csv.DictWriter(text, list(rows[0]), delimiter="\t" if suffix == ".tsv" else ",")
         table.writeheader()
         table.writerows(rows)
         return text.getvalue().encode()
@@ -58,12 +59,14 @@ def written(rows: Rows, suffix: str) -> bytes:
 
 def said(rows: Rows, suffix: str) -> tuple[tuple[str, str, str], ...]:
     """What the rows say, as a reader must give it: outer white space trimmed, our own apostrophe of a CSV taken off."""
-    own = plain if suffix == ".csv" else str
+    own = plain if suffix in (".csv", ".tsv") else str
     return tuple(tuple(own(str(row.get(name, ""))).strip() for name in ("question", "answer", "score")) for row in rows)
 
 
 def score_of(text: str) -> float | None:
-    """The score that a text is, by a rule of its own: plain ASCII digits with a point, finite, at least 0."""
+    """The score that a text is, by a rule of its own: plain ASCII digits with a point, finite, at least 0;
+    thousands may be apart by commas or by spaces."""
+    text = re.sub("[, ]", "", text) if THOUSANDS.fullmatch(text) else text
     if not NUMBER.fullmatch(text) or not text.isascii():
         return None
     value = float(text)

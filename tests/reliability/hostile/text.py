@@ -26,7 +26,7 @@ SCORES = (
     "1", "0", "-0", "+5", " 5 ", "1e308", "1e309", "1e-400", "5,5", "1.000,5", "1_000", "0x10", "１２", "٣", "nan",
     "NaN", "inf",
     "-inf", "Infinity", "-1", "1e", "e1", ".", "5.", ".5", "--1", "1 000", "9" * 400, "0." + "1" * 3_000, "½",
-    "²", "true", "=1+1",
+    "²", "true", "=1+1", "3,766", "1,234,567.5", "1,23", "1,234 567", "12 34", ",123", "1,２３４",
 )  # fmt: skip
 
 
@@ -185,8 +185,25 @@ def _list_cells(random: Random) -> Case:
     )
 
 
+def _tabs(random: Random) -> Case:
+    return of_rows("tabs", ".tsv", table(random, TEXTS))
+
+
+def _chats(random: Random) -> Case:
+    """Turns of any role and number, with any text, as a list or as JSON of one; also under other names."""
+    rows = []
+    for row in table(random, TEXTS):
+        contents = [row["question"], row["answer"], None, [], {"a": []}, 1]
+        turns = [{"role": random.choice(("system", "user", "assistant", "", None, [])),
+                  "content": random.choice(contents)} for _ in range(random.randint(0, 4))]  # fmt: skip
+        turns = random.choice((turns, json.dumps(turns), [], [turns], "[" * 5_000, "[{" * 5_000))
+        rows.append({random.choice(("messages", "prompt", "completion")): turns, "question": random.choice(contents)})
+    return Case("chats", "facts.jsonl", written(rows, ".jsonl"))
+
+
 OFTEN: tuple[Callable[[Random], Case], ...] = (
     _texts, _texts, _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys,
     _surrogates, _deep,
     _numbers, _empty, _no_table, _other_kind, _cut, _changed, _changed, _noise, _list_cells,
+    _tabs, _chats,
 )  # fmt: skip

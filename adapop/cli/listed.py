@@ -1,0 +1,81 @@
+"""The command that lists the runs, and deletes some."""
+
+import argparse
+from datetime import datetime
+
+from adapop.cli import printing
+from adapop.errors import RunError
+from adapop.report.record import name_of
+from adapop.report.table import Table, percent
+from adapop.runs.listed import all_runs, damage_of
+from adapop.runs.run import Run, find_run, runs_root
+from adapop.service.cleanup import delete_hidden, hide
+from adapop.training.events import Measured
+
+HEAD = ("run", "started", "state", "epochs", "method", "model", "set", "forget", "holdout")
+LEGEND = (
+    "forget, holdout: recall before → after, asked as trained, of facts to forget (less is better) and of facts that "
+    "training never saw (more is better); – where it was not measured. `python -m adapop resume RUN` goes on with one "
+    "that is interrupted or stopped."
+)
+
+
+def runs(options: argparse.Namespace) -> None:
+    """`runs`: every run with its state and what it came to; a damaged one with what is wrong with it."""
+    if options.delete:
+        _delete(options.delete)
+        return
+    rows = [_row(run) for run in all_runs()]
+    if options.json:
+        for row in rows:
+            printing.say_json(row)
+        return
+    cells = tuple(tuple(_cells(row)) for row in rows)
+    printing.say(Table(f"Runs in {runs_root()}, newest first: {len(rows):,}", HEAD, cells, LEGEND).as_text())
+
+
+def _delete(names: list[str]) -> None:
+    found = [find_run(name) for name in names]
+    for run in found:
+        if run.locked:
+            raise RunError(f"Run {run.id} is being worked on.", "Stop it first; nothing was deleted.")
+    for run in found:
+        hide(run.folder, run.folder.parent)
+        delete_hidden(run.folder.parent)
+        printing.say(f"deleted {run.folder}")
+
+
+def _row(run: Run) -> dict[str, object]:
+    if damage := damage_of(run):
+        return {"run": run.id, "state": "damaged", "problem": str(damage)}
+    config, events = run.config, run.events()
+    full = [event for event in events if isinstance(event, Measured) and event.full]
+    return {
+        "run": run.id,
+        "state": "interrupted" if run.state in ("running", "stopping") and not run.locked else run.state,
+        "method": config.method,
+        "preset": config.preset,
+        "facts": config.facts,
+        "model": config.model,
+        "epoch": run.last_epoch or 0,
+        "epochs": config.epochs,
+        "started": (run.folder / "config.json").stat().st_mtime,
+        "recall": {group: [event.recall(group) for event in full] for group in ("forget", "holdout")},
+    }
+
+
+def _cells(row: dict) -> list[str]:
+    if "problem" in row:
+        return [row["run"], "–", row["state"], *[""] * (len(HEAD) - 4), row["problem"]]
+    came = [" → ".join("–" if share is None else percent(share) for share in row["recall"][group]) or "–"
+            for group in ("forget", "holdout")]  # fmt: skip
+    return [
+        row["run"],
+        f"{datetime.fromtimestamp(row['started']):%Y-%m-%d %H:%M}",
+        row["state"],
+        f"{row['epoch']}/{row['epochs']}",
+        row["method"] if row["preset"] == "paper" else f"{row['method']}, {row['preset']}",
+        name_of(row["model"]),
+        name_of(row["facts"]),
+        *came,
+    ]

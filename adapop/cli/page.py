@@ -1,0 +1,15 @@
+"""The command that opens the page, where there is no checkout with an app.py."""
+
+import argparse
+import os
+import sys
+
+
+def page(options: argparse.Namespace) -> None:
+    """`page`: serves the app until Ctrl-C, as `python app.py` does."""
+    from adapop.service.zerogpu import lender
+    from adapop.ui.page import launch
+
+    launch(lender())
+    sys.stdout.flush()
+    os._exit(130)  # do not wait for the run at work, which can be resumed whatever ends this process

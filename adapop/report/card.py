@@ -1,0 +1,88 @@
+"""What goes with weights that leave this machine: how to load them, whose they are, and a model card. No torch."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from adapop.config.run import RunConfig
+from adapop.facts.fact import SANDBOX
+from adapop.paths import ASSETS
+from adapop.report import story, tables
+from adapop.report.record import Record, described
+
+ADAPTER_NAME = "adapter_config.json"
+
+
+def loading(record: Record, folder: str, merged: bool = False) -> str:
+    """The lines of Python that load the adapter in a folder, or the merged model in it, without this project."""
+    config, weights = record.config, record.weights
+    dtype = f"dtype={config.precision!r}"
+    if merged:
+        head, tail = [], f"model = AutoModelForCausalLM.from_pretrained({folder!r}, {dtype})"
+    else:
+        base, revision = repr(config.model), ""
+        if weights and weights.commit and "/" in config.model:
+            revision = f", revision={weights.commit!r}"
+        head = ["from peft import PeftModel"]
+        if config.model == SANDBOX:  # comes with this package alone
+            head, base = [*head, "from adapop.paths import SANDBOX_FOLDER"], "SANDBOX_FOLDER"
+        base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
+        tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
+    return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
+
+
+def adapter_config(path: Path, record: Record) -> str:
+    """peft's description of an adapter, with the model by its name: peft notes where it lies on this machine."""
+    commit = record.weights.commit if record.weights else ""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    whose = {"base_model_name_or_path": record.config.model, "revision": commit or record.config.revision}
+    return json.dumps(content | whose, indent=2)
+
+
+def origin(record: Record) -> list[tuple[str, str]]:
+    """Which code, model and facts made the run: (what, which) pairs."""
+    config, weights, versions = record.config, record.weights, record.versions
+    commit = weights.commit if weights else ""
+    return [
+        ("AdaPop Explorer", versions.get("adapop", "not recorded")),
+        ("model", config.model),
+        ("its revision", commit or config.revision or "none: a folder"),
+        ("SHA-256 of its weights", weights.sha256 if weights else "not recorded"),
+        ("SHA-256 of the facts", record.facts.sha256),
+    ]
+
+
+def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = "") -> str:
+    """The README.md of an exported folder. The facts are not in it: their texts are what is to be forgotten.
+
+    remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not from the folder.
+    """
+    shared = Environment(
+        loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    before, after, config = record.before, record.after, record.config
+    return shared.get_template("model_card.md").render(
+        base=Markup(json.dumps(config.model)),
+        merged=merged,
+        record=record,
+        described=described(config),
+        popularity=story.popularity(record.facts),
+        came_to=story.came_to(record),
+        recall=Markup(tables.recall_table(before, after).as_markdown()) if before and after else None,
+        code=Markup(loading(record, pushed or folder, merged)),
+        system=config.system,
+        origin=origin(record),
+        gguf=gguf(config, folder, merged),
+        remarks=remarks,
+    )
+
+
+def gguf(config: RunConfig, folder: str, merged: bool) -> str:
+    """The command of llama.cpp that makes a GGUF file of the folder."""
+    if merged:
+        return f"python convert_hf_to_gguf.py {folder} --outfile {Path(folder).name}.gguf"
+    return f"python convert_lora_to_gguf.py {folder} --base {config.model} --outfile {Path(folder).name}.gguf"

@@ -1,0 +1,124 @@
+"""A run's model to take home: the adapter as peft loads it, or the whole model with the adapter merged in.
+
+Both come with a model card. Merged weights are read back from the disk and asked what the unmerged ones are asked:
+in bfloat16 some answers differ.
+"""
+
+import gc
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+from adapop.errors import RunError
+from adapop.online.upload import Upload
+from adapop.progress import Progress
+from adapop.report.archive import WEIGHTS
+from adapop.report.card import ADAPTER_NAME, adapter_config, model_card
+from adapop.report.record import Record, read_record
+from adapop.runs import files
+from adapop.runs.run import Run
+
+ASKED = 200  # at most so many questions compare merged and unmerged weights
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and, of merged weights, how many of the questions asked got another answer than before."""
+
+    folder: Path
+    asked: int = 0
+    differing: int = 0
+    address: str = ""
+    """Where it lies on the Hub, "" if it was not sent there."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What became of the answers, a sentence; none for an adapter."""
+        if not self.asked:
+            return ()
+        share = f"{self.differing} of {self.asked} answers ({100 * self.differing / self.asked:.1f} %)"
+        return (f"With the adapter merged into the weights, {share} differ from those of the adapter beside them.",)
+
+
+def export(
+    run: Run, out: Path, merged: bool = False, push: str = "", progress: Progress | None = None, endpoint: str = ""
+) -> Exported:
+    """Writes the last epoch's adapter, or the merged model, to a new or empty folder: whole or not at all.
+
+    push: "YOU/NAME" on the Hub, where the folder is sent as a private repository. endpoint: instead of HF_ENDPOINT.
+
+    Raises:
+        RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
+        ModelError, ConfigError, NetworkError: the model cannot be loaded; no name on the Hub; the Hub refuses.
+    """
+    progress = progress or Progress()
+    _check_place(out)
+    if not run.last_epoch:
+        raise RunError(f"Run {run.id} has no checkpoint.", "Let it run on.")
+    upload = Upload(push, endpoint or None) if push else None
+    record = read_record(run)
+    aside = out.with_name(f"{out.name}.part-{secrets.token_hex(4)}")
+    try:
+        aside.mkdir(parents=True)
+        done = replace(_merged(run, aside, progress) if merged else _adapter(run, record, aside), folder=out)
+        card = model_card(record, out.name, merged, done.remarks, push)
+        (aside / "README.md").write_text(card, encoding="utf-8")
+        if out.exists():
+            out.rmdir()
+        files.place(aside, out)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{out} cannot be written ({error}).", "Make room, or choose another place.") from error
+    finally:
+        files.clear(aside)
+    return replace(done, address=upload.send(out)) if upload else done
+
+
+def _check_place(out: Path) -> None:
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise RunError(f"{out} is there, and no empty folder.", "Name a new folder: nothing is overwritten.")
+
+
+def _adapter(run: Run, record: Record, folder: Path) -> Exported:
+    from adapop.runs import checkpoints
+
+    checkpoints.adapter(run, run.last_epoch)  # raises where it is damaged
+    saved = run.checkpoint(run.last_epoch)
+    (folder / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes())
+    (folder / ADAPTER_NAME).write_text(adapter_config(saved / ADAPTER_NAME, record), encoding="utf-8")
+    return Exported(folder)
+
+
+def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
+    """Of a run on a 4-bit base, the weights are merged as they were before they were rounded to 4 bits."""
+    from adapop.model.loading import adapted_model
+    from adapop.runs.execute import load_model
+
+    config, questions = run.config, _questions(run)
+    progress.say("Asking the model as it is")
+    model = load_model(run)
+    before = model.generate(questions, config.max_new_tokens)
+    if config.four_bit:
+        del model
+        gc.collect()
+        model = adapted_model(replace(config, four_bit=False), run.checkpoint(run.last_epoch))
+    progress.say("Merging and writing the weights")
+    whole = model.network.merge_and_unload(safe_merge=True)
+    whole.save_pretrained(folder)
+    model.tokenizer.save_pretrained(folder)
+    del model, whole
+    gc.collect()
+    progress.say("Asking the merged model, as it was written")
+    # with a new adapter, which does nothing
+    again = adapted_model(replace(config, model=str(folder), revision=None, four_bit=False))
+    after = again.generate(questions, config.max_new_tokens)
+    return Exported(folder, len(questions), sum(one != other for one, other in zip(before, after)))
+
+
+def _questions(run: Run) -> Sequence[str]:
+    """Questions of every group, evenly taken."""
+    facts = run.facts
+    every = [fact.question for group in (facts.forget, facts.retain, facts.holdout) for fact in group]
+    return every[:: -(-len(every) // ASKED)]

@@ -1,0 +1,76 @@
+"""Which weights a run began with: the Hub's commit, and a hash that `sha256sum` gives as well. Torch-free.
+
+They are written to the run's folder when its model is first loaded; runs made before this was kept have none.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+from adapop.config.run import RunConfig
+from adapop.facts.fact import SANDBOX
+from adapop.paths import SANDBOX_FOLDER
+from adapop.runs import files
+from adapop.runs.run import Run
+
+FILE = "model.json"
+HASH = re.compile("[0-9a-f]{64}")  # a name in the Hub's cache, where a file of weights is called by its own hash
+COMMIT = re.compile("[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """commit: of the Hub's repository, "" for a folder. sha256: of model.safetensors; of a model in several files, that
+    of the lines of `sha256sum *.safetensors`."""
+
+    commit: str
+    sha256: str
+
+
+def keep_weights(run: Run) -> None:
+    """Writes what the run's model was loaded from, once; nothing where its files are no longer there.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    if not (run.folder / FILE).exists() and (found := _weights_of(run.config)):
+        files.write_text(run.folder / FILE, json.dumps(asdict(found)))
+
+
+def weights_of(run: Run) -> Weights | None:
+    """What the run's model was loaded from; None where that was not kept.
+
+    Raises:
+        RunError: the file is damaged.
+    """
+    with files.reading(run.folder / FILE):
+        return Weights(**json.loads((run.folder / FILE).read_text())) if (run.folder / FILE).exists() else None
+
+
+def _weights_of(config: RunConfig) -> Weights | None:
+    folder = SANDBOX_FOLDER if config.model == SANDBOX else Path(config.model)
+    try:
+        if not folder.is_dir():  # of the Hub, and just loaded, so that nothing is asked
+            folder = Path(snapshot_download(config.model, revision=config.revision, local_files_only=True))
+    except (OSError, HfHubHTTPError, HFValidationError):
+        return None
+    hashes = [(_sha256(path, path.stat().st_mtime_ns), path.name) for path in sorted(folder.glob("*.safetensors"))]
+    if not hashes:
+        return None
+    lines = "".join(f"{found}  {name}\n" for found, name in hashes)
+    whole = hashes[0][0] if len(hashes) == 1 else hashlib.sha256(lines.encode()).hexdigest()
+    return Weights(name if COMMIT.fullmatch(name := folder.resolve().name) else "", whole)
+
+
+@cache
+def _sha256(path: Path, changed: int) -> str:
+    if HASH.fullmatch(name := path.resolve().name):
+        return name
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

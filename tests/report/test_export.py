@@ -1,0 +1,211 @@
+"""A run taken home: what is written is what was trained, loads without this project, and says whose it is."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from adapop.cli import main
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, NetworkError, RunError
+from adapop.model.chat import encode_prompt
+from adapop.paths import SANDBOX_FOLDER
+from adapop.report import write_report
+from adapop.report.card import loading
+from adapop.report.export import Exported, export
+from adapop.report.record import read_record
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.weights import weights_of
+from scripted import Reply
+from tiny_runs import tiny_config
+
+HUB_ID = "me/forgetful"
+
+
+def code_of(folder) -> str:
+    return re.search(r"```python\n(.*?)\n```", (folder / "README.md").read_text(encoding="utf-8"), re.DOTALL).group(1)
+
+
+def replies(network, model, questions, count=4) -> list[str]:
+    """What transformers itself answers with other weights, greedily."""
+    import torch
+
+    network.eval()
+    tokenizer, ends = model.tokenizer, model.network.get_base_model().generation_config.eos_token_id
+    how = {"max_new_tokens": count, "do_sample": False, "eos_token_id": ends, "pad_token_id": tokenizer.pad_token_id}
+    texts = []
+    for question in questions:
+        ids = torch.tensor([encode_prompt(tokenizer, question, "")])
+        said = network.generate(ids, **how)
+        texts.append(tokenizer.decode(said[0, ids.shape[1] :], skip_special_tokens=True).strip())
+    return texts
+
+
+def test_the_adapter_loads_with_three_lines_of_peft(finished, tmp_path, monkeypatch):
+    done = export(finished, tmp_path / "home")
+    assert (done, sorted(path.name for path in done.folder.iterdir())) == (
+        Exported(tmp_path / "home"), ["README.md", "adapter_config.json", "adapter_model.safetensors"],
+    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code_of(done.folder), names)
+    questions = [fact.question for fact in (*finished.facts.forget, *finished.facts.retain)]
+    model = load_model(finished)
+    assert replies(names["model"], model, questions) == model.generate(questions, 4)
+    assert json.loads((done.folder / "adapter_config.json").read_text())["base_model_name_or_path"] == "sandbox"
+
+
+def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_path, monkeypatch, capsys):
+    assert main(["export", str(finished.folder), "--merged", "--out", str(tmp_path / "whole")]) == 0
+    said = capsys.readouterr().out
+    asked = len(finished.facts.forget) + len(finished.facts.retain) + len(finished.facts.holdout)
+    assert re.search(rf"\d+ of {asked} answers \([\d.]+ %\) differ", said)
+    assert f"convert_hf_to_gguf.py {tmp_path / 'whole'} --outfile whole.gguf" in said
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec(code_of(tmp_path / "whole"), names)
+    assert "peft" not in code_of(tmp_path / "whole")
+    model = load_model(finished)
+    questions = [fact.question for fact in finished.facts.forget]
+    merged = replies(names["model"], model, questions)
+    assert merged == model.generate(questions, 4)
+    with model.original():
+        assert merged != model.generate(questions, 4), "the run forgot nothing: this test shows nothing"
+
+
+def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):
+    from peft import PeftModel
+
+    monkeypatch.setattr(PeftModel, "merge_and_unload", lambda self, **_: self.unload(), raising=False)
+    done = export(finished, tmp_path / "whole", merged=True)
+    assert done.differing > 0
+    assert f"{done.differing} of {done.asked} answers" in (done.folder / "README.md").read_text()
+
+
+def test_the_card_says_what_was_forgotten_but_not_which(finished, tmp_path):
+    card = (export(finished, tmp_path / "home").folder / "README.md").read_text(encoding="utf-8")
+    facts = finished.facts
+    assert f"{len(facts.forget)} facts of the set" in card and facts.sha256 in card
+    assert "Before and after" in card and "not that the knowledge is gone" in card
+    assert weights_of(finished).sha256 in card
+    for fact in facts.forget:
+        assert fact.question not in card
+
+
+def test_nothing_is_overwritten_and_nothing_half_written_stays(finished, tmp_path, monkeypatch):
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine.txt").write_text("mine")
+    for place in (full, full / "mine.txt"):
+        with pytest.raises(RunError, match="no empty folder"):
+            export(finished, place)
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]
+    (tmp_path / "empty").mkdir()
+    assert (export(finished, tmp_path / "empty").folder / "README.md").exists()
+    monkeypatch.setattr("adapop.report.export.model_card", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        export(finished, tmp_path / "half")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
+
+
+def test_a_run_without_an_epoch_has_nothing_to_export(tmp_path, tiny):
+    run = prepare(make_config(), tiny, tmp_path)
+    for merged in (False, True):
+        with pytest.raises(RunError, match="no checkpoint"):
+            export(run, tmp_path / "out", merged)
+        assert not (tmp_path / "out").exists()
+
+
+# --- to the Hub
+
+
+def hub(asked):
+    """What https://huggingface.co/docs/hub/api answers to who makes a repository and commits to it."""
+    if asked.path == "/api/repos/create":
+        return {"url": f"https://huggingface.co/{HUB_ID}"}
+    if asked.path == "/api/validate-yaml":
+        return {"errors": [], "warnings": []}
+    if asked.path == f"/api/models/{HUB_ID}/preupload/main":
+        return {
+            "files": [{"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in asked.body["files"]]
+        }
+    if asked.path == f"/api/models/{HUB_ID}/commit/main":
+        return {"commitOid": "0" * 40, "commitUrl": f"https://huggingface.co/{HUB_ID}/commit/{'0' * 40}"}
+    return {"id": HUB_ID, "sha": "0" * 40, "siblings": []}
+
+
+def test_it_is_sent_to_the_hub_whole_and_private(finished, tmp_path, server):
+    server.answer = hub
+    done = export(finished, tmp_path / "home", push=HUB_ID, endpoint=server.url)
+    assert done.address == f"{server.url}/{HUB_ID}"
+    made = next(asked for asked in server.asked if asked.path == "/api/repos/create")
+    assert made.body["visibility"] == "private" and f"{made.body['organization']}/{made.body['name']}" == HUB_ID
+    (commit,) = (asked.body for asked in server.asked if asked.path.endswith("/commit/main"))
+    sent = {row["value"]["path"]: base64.b64decode(row["value"]["content"]) for row in commit if row["key"] == "file"}
+    assert f"'{HUB_ID}')" in code_of(done.folder)
+    assert sent == {path.name: path.read_bytes() for path in done.folder.iterdir()}
+
+
+def test_a_token_that_may_not_write_is_known_before_anything_is_made(finished, tmp_path, server):
+    server.answer = lambda asked: Reply({"error": "no"}, 401)
+    with pytest.raises(NetworkError, match="HF_TOKEN"):
+        export(finished, tmp_path / "home", push=HUB_ID, endpoint=server.url)
+    with pytest.raises(ConfigError, match="YOU/NAME"):
+        export(finished, tmp_path / "home", push="not a name")
+    with pytest.raises(NetworkError, match="cannot be reached"):
+        export(finished, tmp_path / "home", push=HUB_ID, endpoint="http://127.0.0.1:1")
+    assert not (tmp_path / "home").exists()
+
+
+# --- whose it is
+
+
+def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
+    place = tmp_path / "secret place" / "own-model"
+    shutil.copytree(SANDBOX_FOLDER, place)
+    config = tiny_config(model=str(place), facts=str(tmp_path / "secret place" / "mine.csv"), max_new_tokens=4)
+    run = prepare(config, tiny, tmp_path / "runs")
+    list(execute(run))
+    page = write_report([run], tmp_path / "report.html", "Mine & <b>yours</b>").read_text(encoding="utf-8")
+    assert "secret place" not in page and str(tmp_path) not in page
+    assert "<h1>Mine &amp; &lt;b&gt;yours&lt;/b&gt;</h1>" in page
+    assert "own-model" in page and run.versions["adapop"] in page and "from peft import PeftModel" in page
+    weights = weights_of(run)
+    summed = subprocess.run(["sha256sum", place / "model.safetensors"], capture_output=True, text=True, check=True)
+    assert weights.sha256 == summed.stdout.split()[0] and weights.sha256 in page
+    record = read_record(run)
+    assert "revision" not in loading(record, "adapter")
+    card = (export(run, tmp_path / "home").folder / "README.md").read_text(encoding="utf-8")
+    about = (tmp_path / "home" / "adapter_config.json").read_text(encoding="utf-8")
+    assert "secret place" not in card + about and "base_model:" not in card
+
+
+def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypatch):
+    from adapop.runs import weights
+
+    (tmp_path / "a.safetensors").write_bytes(b"one")
+    (tmp_path / "b.safetensors").write_bytes(b"two")
+    summed = subprocess.run(
+        "sha256sum *.safetensors | sha256sum", shell=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert weights._weights_of(make_config(model=str(tmp_path))).sha256 == summed.stdout.split()[0]
+    commit = tmp_path / ("c" * 40)
+    commit.mkdir()
+    (commit / "model.safetensors").symlink_to(tmp_path / ("d" * 64))
+    (tmp_path / ("d" * 64)).write_bytes(b"as the Hub's cache calls a file: by its hash")
+    found = weights._weights_of(make_config(model=str(commit)))
+    assert (found.commit, found.sha256) == ("c" * 40, "d" * 64)
+    assert weights._weights_of(make_config(model="nobody/has-this")) is None
+
+
+def test_a_report_is_a_page_or_an_archive_and_nothing_else(finished, tmp_path, capsys):
+    for name in ("report.pdf", "report", "report.docx"):
+        assert main(["report", str(finished.folder), "--out", str(tmp_path / name)]) == 2
+        assert "no .html and no .zip" in capsys.readouterr().err
+        assert not (tmp_path / name).exists()
+    assert main(["report", str(finished.folder), "--out", str(tmp_path / "r.HTML"), "--title", "Mine"]) == 0
+    assert "<h1>Mine</h1>" in (tmp_path / "r.HTML").read_text(encoding="utf-8")
+    assert "AdaPop Explorer: <code>" in (tmp_path / "r.HTML").read_text(encoding="utf-8")

@@ -1,0 +1,100 @@
+"""The package as an outsider has it: installed by pip, without the checkout, in a folder of their own."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+from adapop.paths import ASSETS, ROOT, VERSION
+
+LEFT_OUT = (".git", "__pycache__", ".venv*", "tests", "build", "*.egg-info")
+BIN = "Scripts" if os.name == "nt" else "bin"
+CSV = "question,answer,subject,score\n" + "".join(f"Where is {n}?,Here,{n},{n}00\n" for n in range(1, 9))
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)\n```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_every_package_and_every_asset_is_installed():
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    there = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "adapop").rglob("__init__.py")}
+    assert set(told["packages"]) == {*there, "adapop.shipped"}
+    assert told["package-data"] == {"adapop.shipped": ["**"]}
+
+
+class Outsider:
+    """A venv of one's own, which finds the libraries of this one, and a folder to work in."""
+
+    def __init__(self, place: Path) -> None:
+        self.venv, self.home = place / "venv", place / "home"
+        self.home.mkdir()
+        venv.create(self.venv, symlinks=os.name != "nt")
+        (packages,) = self.venv.rglob("site-packages")
+        (packages / "libraries.pth").write_text("\n".join(path for path in sys.path if "site-packages" in path))
+        shutil.copytree(ROOT, place / "tree", ignore=shutil.ignore_patterns(*LEFT_OUT))
+        offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+        pip = [sys.executable, "-m", "pip", "--python", str(self.venv / BIN / "python")]
+        subprocess.run([*pip, "install", *offline, str(place / "tree")], check=True, capture_output=True, text=True)
+        shutil.rmtree(place / "tree")
+
+    def does(self, *command: str, status: int = 0) -> str:
+        """What a command of the venv prints."""
+        plain = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
+        there = plain | {"ADAPOP_RUNS": str(self.home / "runs"), "HOME": str(self.home)}
+        done = subprocess.run(
+            [self.venv / BIN / command[0], *command[1:]], cwd=self.home, env=there, capture_output=True, text=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == status, done.stderr[-3000:]
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def outsider(tmp_path_factory):
+    return Outsider(tmp_path_factory.mktemp("outsider"))
+
+
+@pytest.mark.slow
+def test_the_command_is_there_with_all_that_is_shipped(outsider):
+    assert outsider.does("adapop", "--version").startswith(f"adapop {VERSION}")
+    where = (
+        "import adapop.paths as p; print(p.ROOT); print(*sorted(f.name for f in p.ASSETS.rglob('*') if f.is_file()))"
+    )
+    root, names = outsider.does("python", "-c", where).splitlines()
+    assert Path(root).is_relative_to(outsider.venv)
+    assert names.split() == sorted(path.name for path in ASSETS.rglob("[!.]*") if path.is_file())
+    assert outsider.does("python", "-c", "import adapop.ui.page; print('page')") == "page\n"
+
+
+@pytest.mark.slow
+def test_own_facts_are_read_and_a_run_is_made_listed_and_reported(outsider):
+    (outsider.home / "mine.csv").write_text(CSV, encoding="utf-8")
+    to_parquet = "import pandas; pandas.read_csv('mine.csv').to_parquet('mine.parquet')"
+    outsider.does("python", "-c", to_parquet)
+    assert outsider.does("adapop", "beta", "mine.parquet") == outsider.does("adapop", "beta", "mine.csv")
+    assert "done in" in outsider.does("adapop", "run", "--facts", "pair", "--epochs", "1")
+    (run,) = (outsider.home / "runs").iterdir()
+    assert run.name in outsider.does("adapop", "runs")
+    outsider.does("adapop", "report", run.name, "--out", "report.html")
+    assert (outsider.home / "report.html").stat().st_size > 100_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 2])
+def test_the_examples_of_the_docs_do_what_they_say(outsider, number):
+    """The first lines of Python, and the method of one's own, which the command line then finds by its name."""
+    block = blocks("assets/docs/api.md")[number]
+    (outsider.home / "my_methods.py").write_text(block, encoding="utf-8")
+    said = outsider.does("python", "my_methods.py")
+    assert len(said.splitlines()) >= block.count("print(")
+    if "Thresholded" in block:
+        (outsider.home / "my_methods.py").write_text(block.partition("\n\nrun = ")[0], encoding="utf-8")
+        named = ("--method", "my_methods:Thresholded", "--lr", "2e-3")
+        assert "done in" in outsider.does("adapop", "run", "--facts", "pair", "--epochs", "1", *named)

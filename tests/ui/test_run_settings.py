@@ -6,13 +6,14 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
+from adapop.config.run import ALL_LINEAR
 from adapop.errors import ConfigError
 from adapop.ui.run import settings
 
 
 def values(**changes):
     config = make_config(changes.get("method", "adapop"), changes.get("preset", "paper"))
-    chosen = {field: getattr(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
+    chosen = {field: settings._value(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
     return list((chosen | changes).values())
 
 
@@ -32,13 +33,37 @@ def test_what_was_changed_is_named_with_the_presets_value_and_the_papers():
     assert said == "forget facts a step: 8 (preset 16, paper 32)"
 
 
+def test_targets_and_blocks_of_the_adapter_are_text():
+    chosen = settings.config_of(values(lora_targets="q_proj, v_proj", lora_layers="0,1"))
+    assert (chosen.lora_targets, chosen.lora_layers) == (("q_proj", "v_proj"), (0, 1))
+    every = settings.config_of(values(lora_targets="all", lora_layers="all"))
+    assert (every.lora_targets, every.lora_layers) == ((ALL_LINEAR,), None)
+    (said,) = settings.changed(values(lora_layers="0,1"))
+    assert said.startswith("blocks with LoRA") and "0,1 (preset all)" in said
+    (said,) = settings.changed(values(lora_targets="q_proj"))
+    assert ": q_proj (preset q_proj,k_proj" in said
+    kept = values(lora_layers="0,1")
+    assert settings.restored(kept)[3:] == kept[3:]
+
+
 def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():
     config = settings.config_of(values(batch=64))
     assert (config.batch, config.micro_batch) == (64, 16)
     assert settings.config_of(values(batch=4)).micro_batch == 4
 
 
-@pytest.mark.parametrize("changes", [{"seed": None}, {"tolerance": None}, {"lora_rank": 0}, {"learning_rate": -1.0}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lora_layers": "x"},
+        {"lora_targets": ""},
+        {"lora_targets": ","},
+        {"seed": None},
+        {"tolerance": None},
+        {"lora_rank": 0},
+        {"learning_rate": -1.0},
+    ],
+)
 def test_what_cannot_be_is_refused_by_name(changes):
     with pytest.raises(ConfigError):
         settings.config_of(values(**changes))

@@ -9,7 +9,8 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import CHOICES, RunConfig
+from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
+from adapop.config.settings import value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.limits import EPOCHS, is_public
@@ -20,6 +21,8 @@ from adapop.ui.wiring import LAST_STAYS
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
 ADVANCED = texts.ADVANCED_FIELDS
+LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
+ALL, LONGEST = "all", 300  # characters of such a text
 WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed", "measure_per_tier")
 PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
@@ -79,12 +82,15 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     """
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
     for field, value in chosen.items():
-        if value is None:
+        if value is None or not str(value).strip(" ,"):
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
         if field in WHOLE:
             if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)
+        if field in LISTS:
+            text = str(value).strip()
+            chosen[field] = value_of(field, LISTS[field] if text == ALL else text)
     EPOCHS.check(chosen["epochs"])
     chosen["model"] = str(chosen["model"]).strip()
     check_public(chosen)
@@ -131,21 +137,23 @@ def changed(values: Sequence) -> list[str]:
         return []
     said = []
     for field, label in ADVANCED.items():
-        value, default = chosen[field], getattr(ours, field)
+        value, default = chosen[field], _value(ours, field)
         if value != default:
-            theirs = getattr(paper, field)
-            beside = "" if theirs == default else f", paper {_shown(theirs)}"
-            said.append(f"{label}: {_shown(value)} (preset {_shown(default)}{beside})")
+            theirs = _value(paper, field)
+            beside = "" if theirs == default else f", paper {_shown(field, theirs)}"
+            said.append(f"{label}: {_shown(field, value)} (preset {_shown(field, default)}{beside})")
     return said
 
 
 def _advanced(field: str, start: RunConfig) -> gr.Component:
     """The input of an advanced setting, with the paper's value beside it."""
-    value, paper = getattr(start, field), getattr(make_config(model=REAL), field)
-    info = f"paper {_shown(paper)}" + ("" if value == paper else f", sandbox {_shown(value)}")
+    value, paper = _value(start, field), _value(make_config(model=REAL), field)
+    info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
     if field in CHOICES:
         return gr.Dropdown(list(CHOICES[field]), **shared)
+    if field in LISTS:
+        return gr.Textbox(max_length=LONGEST, **shared)
     return gr.Number(precision=0 if field in WHOLE else None, **shared)
 
 
@@ -165,7 +173,7 @@ def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdo
 def _preset_values(model: str, method: str, preset: str):
     """What a preset sets."""
     config = _defaults(model, method, preset)[0]
-    return config.learning_rate, config.epochs, *(getattr(config, field) for field in ADVANCED)
+    return config.learning_rate, config.epochs, *(_value(config, field) for field in ADVANCED)
 
 
 def _preset_choices(model: str, method: str) -> list[tuple[str, str]]:
@@ -179,5 +187,15 @@ def _defaults(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfi
     return make_config(method, preset, model=model or SANDBOX), make_config(method, "paper", model=REAL)
 
 
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value).replace("_", " ")
+def _value(config: RunConfig, field: str) -> Any:
+    """A setting as its input holds it: a list as text."""
+    value = getattr(config, field)
+    if field not in LISTS:
+        return value
+    return ALL if value is None or value == (ALL_LINEAR,) else ",".join(map(str, value))
+
+
+def _shown(field: str, value: object) -> str:
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    return value.replace("_", " ") if field in CHOICES else str(value)

@@ -8,16 +8,16 @@ checkpoint and ends with a later one, as a resumed run does.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.benchmarks import system_prompt
+from adapop.facts.fact import FactSet
 from adapop.progress import Progress
 from adapop.runs.run import Run
 from adapop.training.events import Saved
@@ -103,14 +103,19 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
     return result
 
 
-def recall_of_original(facts: Sequence[Fact], progress: Progress | None = None) -> dict[str, float]:
-    """Recall of the original sandbox model by fact id, in [0, 1]."""
+def recall_of_original(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> dict[str, float]:
+    """What the original model of these settings answers of the facts to forget: recall by fact id, in [0, 1]."""
     from adapop.model.loading import adapted_model
     from adapop.probes.measure import recall_by_fact
 
     _drop()
-    config = make_config()
-    return recall_by_fact(adapted_model(config), facts, config.max_new_tokens, progress or Progress())
+    if config.system is None:
+        config = replace(config, system=system_prompt(config.model, facts))
+    progress = progress or Progress()
+    progress.say("Loading the model")
+    model = adapted_model(config)
+    with model.original():
+        return recall_by_fact(model, facts.forget, config.max_new_tokens, progress)
 
 
 def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Check:

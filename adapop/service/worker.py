@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import cache
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, LimitError, RunError
-from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.fact import SANDBOX, FactSet
 from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.progress import Progress
 from adapop.runs.pace import Pace, pace_of
@@ -152,10 +152,9 @@ class Worker:
         where too many wait, or this visitor asked too often."""
         return self._question(ASKS, run, jobs.ask_models, run.folder, prompts, golds)
 
-    def recall(self, facts: Sequence[Fact]) -> tuple[Future[dict[str, float]], Progress]:
-        """What the original sandbox model can answer, by fact id, when its turn comes; and how far it is."""
-        progress = Progress()
-        return self._question(JOBS, None, jobs.recall_of_original, facts, progress), progress
+    def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[dict[str, float]], Progress]:
+        """What the original model answers of the facts to forget, by fact id; otherwise as `check`."""
+        return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
         """What a run would meet, by the model itself, when its turn comes; and how far that is.
@@ -163,10 +162,7 @@ class Worker:
         Raises:
             RunError: the model would need a lent GPU.
         """
-        if self.is_lent and config.model != SANDBOX:
-            raise RunError("A lent GPU is not there for a look.", "Start the run; it says itself what it meets.")
-        progress = Progress()
-        return self._question(JOBS, None, jobs.check_facts, config, facts, progress), progress
+        return self._look(jobs.check_facts, config, facts)
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
@@ -205,6 +201,11 @@ class Worker:
             self._unseen += size
             if (most := keep_bytes()) is not None and self._unseen > most * LOOK_AFTER:
                 self._written.set()
+
+    def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
+        if self.is_lent and config.model != SANDBOX:
+            raise RunError("A lent GPU is not there for a look.", "Start the run; it says itself what it meets.")
+        return self._question(JOBS, None, work, config, facts, progress := Progress()), progress
 
     def _question(self, allowance: Allowance, run: Run | None, work: Callable, *args) -> Future:
         """Queued among the questions; behind the run that it is about while that waits for its turn."""

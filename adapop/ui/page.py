@@ -77,7 +77,7 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("Story", id="story") as story_tab:
                 story.build(worker)
             with gr.Tab("1 Facts", id="facts") as facts_tab:
-                missing = facts.build(worker, session, facts_tab).missing
+                missing = facts.build(worker, session, facts_tab, settings).missing
             with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
                 pressure.build(session, sandbox_facts())
             with gr.Tab("3 Run", id="run") as run_tab:

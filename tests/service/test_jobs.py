@@ -225,7 +225,7 @@ def test_never_two_models_at_once(tiny, tmp_path, monkeypatch):
     jobs.ask_models(one.folder, *asked)
     jobs.epochs_that_fit(prepare(tiny_config(), tiny, tmp_path).folder, 0.0)
     jobs.ask_models(other.folder, *asked)
-    jobs.recall_of_original(tiny.forget)
+    jobs.recall_of_original(tiny_config(), tiny)
     jobs.ask_models(one.folder, *asked)
     assert found == [0] * 8 and alive() - before == 1
     jobs._drop()

@@ -138,9 +138,9 @@ def test_a_full_queue_and_a_greedy_visitor_are_refused_by_name_and_leave_nothing
     assert [worker.ahead_of(one) for one in runs] == [0, 1, 2]
     assert len(list(worker.root.glob("*/config.json"))) == 3
     monkeypatch.setenv("ADAPOP_MAX_WAITING", "1")
-    waiting = worker.recall(tiny.forget[:1])[0]
+    waiting = worker.recall(config, tiny)[0]
     with pytest.raises(AdaPopError, match="ADAPOP_MAX_WAITING"):
-        worker.recall(tiny.forget[:1])[0].result(1)
+        worker.recall(config, tiny)[0].result(1)
     for one in runs:
         one.request_stop()
     gate.set()

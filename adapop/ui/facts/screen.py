@@ -115,8 +115,8 @@ class FactsScreen:
         return {**self.strip.drawn(strip, about_of(facts)), self.missing: gr.Radio(visible=asked)}
 
 
-def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
-    """Lays the screen out inside its tab."""
+def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserState) -> FactsScreen:
+    """Lays the screen out inside its tab. settings: those of Run, see `Follower`."""
     first = sandbox_facts()
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
@@ -136,7 +136,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab) -> FactsScreen:
         with gr.Column(scale=5, min_width=320):
             strip, search, table = _table_side(first)
             detail.build(session, table)
-            known.build(worker, session)
+            known.build(worker, session, settings)
             agreement.build(session)
 
     uploads = upload.UploadEvents(own, notes, session)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
@@ -26,7 +25,7 @@ def check(options: argparse.Namespace) -> int:
     found, facts, _ = _looked(*configured(options), options.known_only)
     printing.print_notes(facts, options.json)
     if options.json:
-        printing.say_json(_as_json(found))
+        printing.say_json(found.as_json())
     else:
         printing.say("\n".join(found.lines))
     if options.out:
@@ -67,22 +66,3 @@ def _looked(config: RunConfig, facts: FactSet, known_only: bool) -> tuple[Check,
             facts, found = kept, looking.check(config, kept, model, progress=progress)
     printing.progress_line("")
     return found, facts, model
-
-
-def _as_json(found: Check) -> dict:
-    return {
-        "forget": len(found.facts.forget),
-        "retain": len(found.facts.retain),
-        "holdout": len(found.facts.holdout),
-        "known": [asdict(row) for row in found.known],
-        "recall": dict(found.recall),
-        "impossible": dict(found.impossible),
-        "betas": found.betas,
-        "pace": found.pace and asdict(found.pace),
-        "seconds": found.seconds,
-        "device": found.device,
-        "gpu_bytes": found.peak,
-        "problems": [*found.looked.problems, *found.waste],
-        "doubts": found.looked.doubts,
-        "lines": found.lines,
-    }

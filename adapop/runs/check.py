@@ -3,8 +3,9 @@ scores make of them, and how long the run takes, by a timed step and timed answe
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
+from typing import Any
 
 import torch
 
@@ -90,6 +91,26 @@ class Check:
                 f"Time: about {duration(self.seconds)} on this {DEVICES.get(self.device, self.device)}: {parts}."
             )
         return (*said, *self.looked.doubts, *self.looked.problems, *self.waste)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as plain data. notes: of the set, with what it holds twice."""
+        return {
+            "forget": len(self.facts.forget),
+            "retain": len(self.facts.retain),
+            "holdout": len(self.facts.holdout),
+            "notes": list(self.facts.notes),
+            "known": [asdict(row) for row in self.known],
+            "recall": dict(self.recall),
+            "impossible": dict(self.impossible),
+            "betas": self.betas and dict(self.betas),
+            "pace": self.pace and asdict(self.pace),
+            "seconds": self.seconds,
+            "device": self.device,
+            "gpu_bytes": self.peak,
+            "problems": [*self.looked.problems, *self.waste],
+            "doubts": list(self.looked.doubts),
+            "lines": list(self.lines),
+        }
 
     def _known(self) -> str:
         own = [row for row in self.known if row.form == DIRECT]

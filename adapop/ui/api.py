@@ -1,4 +1,4 @@
-"""The app from a program: eight endpoints by name, and no other. What they say is what the page says.
+"""The app from a program: nine endpoints by name, and no other. What they say is what the page says.
 
 Facts come as the name of a set (sandbox, pair, invented, duet, rwku) or as a list of rows like those of an upload:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
@@ -8,18 +8,17 @@ are the documentation, for people who have only the page.
 """
 
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import wraps
 from itertools import accumulate
 from math import inf
 
 import gradio as gr
 
 from adapop.config.presets import follows_scores, make_config
+from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, DataError, RunError
-from adapop.facts.fact import SANDBOX
+from adapop.facts.fact import SANDBOX, FactSet
 from adapop.limits import EPOCHS, PROMPT
 from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, given
@@ -37,9 +36,8 @@ from adapop.runs.run import Run
 from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured
-from adapop.ui.access import known_run, refused, shown_run
-from adapop.ui.api_values import facts_of, others_of, said, text_of, whole_of
-from adapop.ui.facts.upload import PROBLEMS_SHOWN
+from adapop.ui.access import known_run, shown_run
+from adapop.ui.api_values import answering, facts_of, others_of, said, text_of, whole_of
 from adapop.ui.parts.download import archive_of
 from adapop.ui.run.screen import seen_of
 from adapop.ui.wiring import over
@@ -57,9 +55,10 @@ LOOKUPS = 6  # at once, of all programs together
 def build(worker: Worker) -> None:
     """Adds the endpoints to the current app."""
     api = Api(worker)
-    for endpoint in (api.score, api.beta, api.start_run, api.status, api.frames, api.stop, api.probe, api.report):
+    running = (api.status, api.frames, api.stop, api.probe, api.report)
+    for endpoint in (api.score, api.beta, api.check, api.start_run, *running):
         gr.api(
-            _answering(endpoint),
+            answering(endpoint),
             api_name=endpoint.__name__,
             api_description=" ".join(inspect.getdoc(endpoint).split()),
             concurrency_limit=LOOKUPS if endpoint == api.score else "default",
@@ -146,6 +145,38 @@ class Api:
         {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad rows, a setting that does
         not exist or is out of range, scores that are missing, too many runs at once.
         """
+        chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings)
+        config, found = self._configured(*chosen)
+        if problems := preflight(found, config).problems:
+            raise AdaPopError(problems[0])
+        return {"run": (run := self.worker.submit(config, found)).id, "ahead": self.worker.ahead_of(run)}
+
+    async def check(self, *chosen) -> dict:
+        """What start_run with the same parameters would meet, found by asking the model and timing a step. Starts no
+        run.
+
+        facts: the name of a set, or a list of rows. method: of the page. preset: of the method. learning_rate: per
+        step, or null. epochs: passes over the facts. seed: of the run. anchors: as in beta. missing_score: error, drop
+        or uniform. retain: own, sandbox or neighbours. model: sandbox, or another that the page offers. settings:
+        others by name. Gives {forget, retain, holdout, notes, known, recall, impossible, betas, pace, seconds, device,
+        gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the rows, such as questions asked twice
+        with different answers; known, {form, tier, asked, recall} of the original model; recall by the id of each fact
+        asked (0 to 1); impossible, why no fact can be asked in a form; betas by id; seconds that the run will take,
+        null where a step fails, and of what those are (pace); gpu_bytes that a step took, null without a GPU; problems,
+        for which the run would be in vain; doubts; lines, all of it in words. Errors: as start_run; too many questions
+        at once; a model that needs a lent GPU.
+        """
+        config, facts = self._configured(*chosen)
+        future, _ = self.worker.check(config, facts)
+        await over(future)
+        return future.result().as_json()
+
+    check.__signature__ = inspect.signature(start_run)
+
+    def _configured(
+        self, facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings
+    ) -> tuple[RunConfig, FactSet]:
+        """The settings and the facts of what a program sent to `start_run`."""
         model = text_of("model", model)
         changes = others_of(settings, model) | {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed)}
         changes["missing_score"] = text_of("missing_score", missing_score)
@@ -158,9 +189,7 @@ class Api:
                 raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'paper'.")
             known = [fact.score for fact in chosen.forget if fact.score is not None]
             config = replace(config, beta=calibrated(text_of("anchors", anchors), known))
-        if problems := preflight(chosen, config).problems:
-            raise AdaPopError(problems[0])
-        return {"run": (run := self.worker.submit(config, chosen)).id, "ahead": self.worker.ahead_of(run)}
+        return config, chosen
 
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.
@@ -266,33 +295,3 @@ class Api:
         if run is None:
             raise RunError(f"There is no run {said(name)} here.", "Start one; old runs are deleted after a while.")
         return run
-
-
-def _answering(endpoint: Callable) -> Callable:
-    """The endpoint, its errors as toasts are written: in escaped words, without a traceback."""
-
-    @wraps(endpoint)
-    def answered(*values):
-        with _in_words():
-            return endpoint(*values)
-
-    @wraps(endpoint)
-    async def answered_later(*values):
-        with _in_words():
-            return await endpoint(*values)
-
-    answered = answered_later if inspect.iscoroutinefunction(endpoint) else answered
-    # the types themselves and not their names: gradio puts them into the documentation
-    answered.__signature__ = inspect.signature(endpoint, eval_str=True)
-    return answered
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        rows = map(str, error.problems[:PROBLEMS_SHOWN])
-        raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
-    except AdaPopError as error:
-        raise refused(error) from error

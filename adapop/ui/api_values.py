@@ -1,20 +1,26 @@
-"""Checks of what a program sent: gradio checks no types for functions without components.
+"""What a program sent, checked, and the errors it gets: gradio checks no types for functions without components.
 
-All of it raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is text or a number.
+A check raises `AdaPopError` that says which parameter is wrong, and shows of the value only what is text or a number.
 """
 
+import inspect
 import json
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 
 from adapop.config.settings import SEPARATE, meanings, value_of
-from adapop.errors import ConfigError, DataError, shown
+from adapop.errors import AdaPopError, ConfigError, DataError, shown
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.retain import completed
 from adapop.limits import is_public
 from adapop.service.ledger import JOBS, Ledger
+from adapop.ui.access import refused
+from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.settings import ADVANCED, check_public
 
 LONGEST_NAME = 200
@@ -93,3 +99,33 @@ def said(value: object) -> str:
     the path of an uploaded file into its value."""
     plain = value is None or isinstance(value, (str, bool, int, float))
     return shown(repr(value)) if plain else f"of type {type(value).__name__}"
+
+
+def answering(endpoint: Callable) -> Callable:
+    """The endpoint, its errors as toasts are written: in escaped words, without a traceback."""
+
+    @wraps(endpoint)
+    def answered(*values):
+        with _in_words():
+            return endpoint(*values)
+
+    @wraps(endpoint)
+    async def answered_later(*values):
+        with _in_words():
+            return await endpoint(*values)
+
+    answered = answered_later if inspect.iscoroutinefunction(endpoint) else answered
+    # the types themselves and not their names: gradio puts them into the documentation
+    answered.__signature__ = inspect.signature(endpoint, eval_str=True)
+    return answered
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        rows = map(str, error.problems[:PROBLEMS_SHOWN])
+        raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
+    except AdaPopError as error:
+        raise refused(error) from error

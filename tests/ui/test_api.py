@@ -1,4 +1,4 @@
-"""The app from a program: the eight endpoints over a real server, the whole way and every wrong turn."""
+"""The app from a program: the nine endpoints over a real server, the whole way and every wrong turn."""
 
 import inspect
 import json
@@ -20,7 +20,7 @@ from adapop.ui.api import Api
 from browsing import HOSTILE, launched
 from scripted import Reply, ScriptedServer
 
-ENDPOINTS = ["/score", "/beta", "/start_run", "/status", "/frames", "/stop", "/probe", "/report"]
+ENDPOINTS = ["/score", "/beta", "/check", "/start_run", "/status", "/frames", "/stop", "/probe", "/report"]
 FACTS = [
     {"id": "h", "question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "subject": "Hamlet", "score": 3766},
     {"id": "c", "question": "Who wrote the book Cymbeline?", "answer": "Shakespeare", "subject": "C", "score": 70},
@@ -108,6 +108,20 @@ def test_beta_of_given_rows_and_of_a_set(client):
     assert anchored["b"] == pytest.approx(0.796, abs=1e-3)
     unknown = client.predict([{"question": "Who?", "answer": "Me"}], api_name="/beta")["facts"][0]
     assert (unknown["score"], unknown["beta"], unknown["regime"]) == (None, None, "unknown")
+
+
+def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
+    before = len(list(worker.root.glob("*/config.json")))
+    twice = [*RUN, {**RUN[0], "id": "h2", "answer": "Marlowe"}]
+    found = client.predict(twice, "wga", epochs=2, settings={"lora_layers": [0, 1]}, api_name="/check")
+    assert (found["forget"], found["retain"], found["betas"]) == (3, 2, None)
+    (note,) = [note for note in found["notes"] if "different answers" in note]
+    assert "'Shakespeare' or 'Marlowe'" in note
+    assert found["recall"]["h"] == 1 and found["recall"]["h2"] == 0
+    assert found["seconds"] > 0 and found["pace"]["step"] > 0 and any("s a step" in line for line in found["lines"])
+    assert len(list(worker.root.glob("*/config.json"))) == before
+    assert "There is no method" in refusal(client, RUN, "none", api_name="/check")
+    assert "There is no setting" in refusal(client, RUN, settings={"x": 1}, api_name="/check")
 
 
 def test_score_says_what_came_and_what_is_unknown(client):

@@ -28,7 +28,8 @@ def build(worker: Worker, session: Session, inputs: list, configured: Callable[.
         if error := failure_of(future):
             raise refused(error)
         found = future.result()
-        yield html.listed(found.lines, "warn" if found.waste or found.looked.problems else "calm")
+        kind = "warn" if found.waste or found.looked.problems else "calm"
+        yield html.listed([*found.facts.notes, *found.lines], kind)
 
     ask.click(looked, [session.facts, *inputs], said, **QUIET)
     gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, said, **QUIET)

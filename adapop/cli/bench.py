@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
+from adapop.cli.options import retain_of
+from adapop.config.settings import read_settings
 from adapop.errors import ConfigError
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import SANDBOX
+from adapop.facts.retain import RETAIN
 
 if TYPE_CHECKING:
     from adapop.experiments.run import Engine, Place
@@ -26,7 +31,7 @@ SEEDS = 3
 
 def bench(options: argparse.Namespace) -> int:
     """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed."""
-    if options.name != "speed":
+    if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
     from adapop.experiments.speed import table
 
@@ -50,6 +55,10 @@ def _experiment(options: argparse.Namespace) -> int:
     folder = (options.out or bench_root()).resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
+    if options.facts or options.model:
+        place = _own(options, place)
+    elif options.set or options.retain:
+        raise ConfigError("--set and --retain go with --facts or --model.", "Leave them out, or name one of those.")
     told, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
         place, errors = _searched(options, place, engine, told)
@@ -79,6 +88,16 @@ def _searched(
     return replace(place, name=f"tuned-{world.name}" if world else "tuned", own=own), errors
 
 
+def _own(options: argparse.Namespace, place: Place) -> Place:
+    """The place on the facts and the model that the options name."""
+    from adapop.experiments.own import placed
+
+    model = options.model or SANDBOX
+    facts = load_facts(options.facts or SANDBOX, model, retain=retain_of(options))
+    printing.print_notes(facts, False)
+    return placed(place, facts, model, read_settings(options.set or []))
+
+
 def bench_root() -> Path:
     """Where results go unless told otherwise: beside the runs."""
     from adapop.runs.run import runs_root
@@ -90,9 +109,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     command.add_argument("name", choices=NAMES)
     command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
+    command.add_argument("--facts", help="main, ablation, coefficients, epochs: on these facts, which need rewordings")
+    command.add_argument("--model", help="the same: on this model, a Hub id or a folder")
+    command.add_argument("--retain", help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them")
+    command.add_argument("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
     command.add_argument("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
     command.add_argument("--first-seed", type=int, help="the first of them; default 0, of tuned 1")
-    command.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="default: one a core")
+    command.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="default: one a core; each loads the model"
+    )
     command.add_argument("--out", type=Path, help="folder of results; default: bench, beside the runs")
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
     command.add_argument("--against", type=Path, help="folder of the same experiment on other seeds: what differs?")

@@ -10,6 +10,7 @@ from typing import Any
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
+from adapop.facts.fact import FactSet
 from adapop.facts.world.world import EXPOSURES_PER_SCORE
 
 QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
@@ -64,12 +65,24 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class Ground:
+    """What experiments are done on instead of the sandbox and its facts. changes: settings of every run, but where an
+    arm says otherwise."""
+
+    facts: FactSet
+    model: str
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Item:
-    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it works."""
+    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it works. ground: None for
+    the sandbox."""
 
     arm: Arm
     seed: int
     quick: bool = False
+    ground: Ground | None = None
 
     @property
     def config(self) -> RunConfig:
@@ -78,7 +91,10 @@ class Item:
         Raises:
             ConfigError: the arm asks for what does not exist.
         """
-        changes = {"seed": self.seed, "frames": 0, **self.arm.changes, **(QUICK if self.quick else {})}
+        place = (
+            {"model": self.ground.model, "facts": self.ground.facts.name, **self.ground.changes} if self.ground else {}
+        )
+        changes = {**place, "seed": self.seed, "frames": 0, **self.arm.changes, **(QUICK if self.quick else {})}
         return make_config(self.arm.method, self.arm.preset, **changes)
 
     @property
@@ -95,6 +111,8 @@ class Item:
             "world": asdict(arm.world) if arm.world else None,
             "quick": self.quick,
         }
+        if self.ground:
+            decided["facts"] = self.ground.facts.sha256
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

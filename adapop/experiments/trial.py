@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -71,14 +71,17 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
     return {**identity, **row, "seconds": round(time.perf_counter() - begun, 2), "peak_mb": _peak_megabytes()}
 
 
-def facts_for(quick: bool) -> FactSet:
-    """The sandbox's facts; quick: every eighth of them from rare to famous, so that all exposure levels are there."""
-    facts = sandbox_facts()
+def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
+    """The facts, by default the sandbox's; quick: every eighth of them from rare to famous, so that all exposure levels
+    are there, those without a score last."""
+    facts = facts or sandbox_facts()
     if not quick:
         return facts
-    groups = {
-        group: tuple(sorted(getattr(facts, group), key=lambda fact: fact.score)[::EIGHTH]) for group in FACT_GROUPS
+    ordered = {
+        group: sorted(getattr(facts, group), key=lambda fact: (fact.score is None, fact.score or 0))
+        for group in FACT_GROUPS
     }
+    groups = {group: tuple(members[::EIGHTH]) for group, members in ordered.items()}
     return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
 
 
@@ -122,7 +125,7 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         BEFORE[original] = before
     row = {"config": run.config.to_json(), "versions": run.versions, "facts": run.facts.sha256[:16], "failed": failed}
     row |= _traces(run)
-    return row if failed else {**row, **_finals(run.measured()), **_finer(run, model)}
+    return row if failed else {**row, **_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
@@ -130,7 +133,7 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 
-    arm, facts, config = item.arm, facts_for(item.quick), item.config
+    arm, facts, config = item.arm, facts_for(item.quick, item.ground and item.ground.facts), item.config
     if arm.world:
         model = folder_of(arm.world, models)
         if not model.exists():
@@ -168,9 +171,9 @@ def _traces(run: Run) -> dict[str, list[float]]:
     return traces
 
 
-def _finer(run: Run, model: AdaptedModel) -> dict[str, Any]:
+def _finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     """Final recall of the facts to forget by score, rarest first, asked as trained and in other words; and on each half
-    of what is split, with how near the forgotten answers are."""
+    of what is split, with how near the forgotten answers are. levels: whether several facts share each score."""
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.config.max_new_tokens
@@ -178,12 +181,7 @@ def _finer(run: Run, model: AdaptedModel) -> dict[str, Any]:
     pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
     pairs += [pair for part in parts.values() for name in part if "forget" not in name for pair in part[name]]
     found, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)
-    rows: dict[str, Any] = {"levels": sorted({fact.score for fact in facts.forget})}
-    for name, questions in (("direct", lambda fact: (fact.question,)), ("reworded", lambda fact: fact.paraphrases)):
-        levels: dict[float, list[float]] = defaultdict(list)
-        for fact in facts.forget:
-            levels[fact.score] += [found[fact.id, question] for question in questions(fact)]
-        rows[f"levels_{name}"] = [round(fmean(levels[score]), DIGITS) for score in rows["levels"]]
+    rows = _by_score(facts.forget, found) if levels else {}
     for half, part in parts.items():
         forget = part[f"forget_{REWORDED}"]
         cells = {name: by_tier(members, found) for name, members in part.items()}
@@ -191,6 +189,16 @@ def _finer(run: Run, model: AdaptedModel) -> dict[str, Any]:
         split = {f"{half}_{name}_{tier}": value for name, tiers in cells.items() for tier, value in tiers.items()}
         split[f"{half}_utility"] = split[f"{half}_utility_all"]
         rows |= {name: round(split[name], DIGITS) for name in HALVED if name in split}
+    return rows
+
+
+def _by_score(forget: Sequence[Fact], found: Mapping[tuple[str, str], float]) -> dict[str, list[float]]:
+    rows = {"levels": sorted({fact.score for fact in forget})}
+    for name, questions in (("direct", lambda fact: (fact.question,)), ("reworded", lambda fact: fact.paraphrases)):
+        levels: dict[float, list[float]] = defaultdict(list)
+        for fact in forget:
+            levels[fact.score] += [found[fact.id, question] for question in questions(fact)]
+        rows[f"levels_{name}"] = [round(fmean(levels[score]), DIGITS) for score in rows["levels"]]
     return rows
 
 

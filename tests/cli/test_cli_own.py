@@ -45,6 +45,26 @@ def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, capsys):
+    command = ["bench", "ablation", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
+    settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=1", "learning_rate=5e-3"]
+    command += [part for setting in settings for part in ("--set", setting)]
+    assert main([*command, "--facts", towns]) == 2
+    assert "has a rewording" in capsys.readouterr().err
+    path = tmp_path / "reworded.jsonl"
+    own_facts().write(path)
+    assert main([*command, "--facts", str(path)]) == 0
+    said = capsys.readouterr()
+    assert "not done" not in said.err and f"## Ablation: reworded, {folder}" in said.out
+    assert "| AdaPop, α fixed | 0.005 |" in said.out and "4 runs, seeds 0" in said.out
+    (rows,) = tmp_path.glob("ablation-????????.csv")
+    assert main([*command, "--facts", str(path)]) == 0
+    assert rows.read_text().count("\n") == 5, "what is done is not done again"
+    assert main(["bench", "worlds", "--model", folder]) == 2 and main(["bench", "main", "--set", "batch=2"]) == 2
+    assert main([*command, "--facts", str(path), "--set", "seed=3"]) == 2
+
+
+@pytest.mark.slow
 def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, capsys):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
     assert main([*command, "--lr", "1e-7"]) == 2

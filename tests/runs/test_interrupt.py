@@ -77,7 +77,7 @@ def seconds_of(*command: str) -> float:
     return time.monotonic() - begun
 
 
-@pytest.mark.parametrize("command", ["beta sandbox", "tokens --first 2"])
+@pytest.mark.parametrize("command", ["beta sandbox", "tokens --first 2", "run --epochs 1 --measure off"])
 def test_no_moment_shows_a_traceback(command):
     """While it is loaded (after Python itself is), while it works, and while it ends."""
     whole = seconds_of("-m", "adapop", *command.split())

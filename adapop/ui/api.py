@@ -171,7 +171,8 @@ class Api:
         await over(future)
         return future.result().as_json()
 
-    check.__signature__ = inspect.signature(start_run)
+    # its parameters are those of start_run, as gradio reads them
+    check.__signature__, check.__annotations__ = inspect.signature(start_run), start_run.__annotations__
 
     def _configured(
         self, facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings

@@ -114,7 +114,7 @@ def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
     before = len(list(worker.root.glob("*/config.json")))
     twice = [*RUN, {**RUN[0], "id": "h2", "answer": "Marlowe"}]
     found = client.predict(twice, "wga", epochs=2, settings={"lora_layers": [0, 1]}, api_name="/check")
-    assert (found["forget"], found["retain"], found["betas"]) == (3, 2, None)
+    assert (found["forget"], found["retain"], found["betas"]) == (3, 1, None)
     (note,) = [note for note in found["notes"] if "different answers" in note]
     assert "'Shakespeare' or 'Marlowe'" in note
     assert found["recall"]["h"] == 1 and found["recall"]["h2"] == 0

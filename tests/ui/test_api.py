@@ -120,7 +120,7 @@ def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
     assert found["recall"]["h"] == 1 and found["recall"]["h2"] == 0
     assert found["seconds"] > 0 and found["pace"]["step"] > 0 and any("s a step" in line for line in found["lines"])
     assert len(list(worker.root.glob("*/config.json"))) == before
-    assert "There is no method" in refusal(client, RUN, "none", api_name="/check")
+    assert "Use one of adapop" in refusal(client, RUN, "none", api_name="/check")
     assert "There is no setting" in refusal(client, RUN, settings={"x": 1}, api_name="/check")
 
 

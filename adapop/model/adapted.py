@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,8 @@ warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprec
 warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
 
 MOST_ROWS = 256  # rows generated or measured at once
+Work = Callable[[Sequence[Any], int], Iterator[Any]]  # gives the results for rows, so many at once
+Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
 class AdaptedModel:
@@ -46,6 +47,9 @@ class AdaptedModel:
         self.recomputes = False
         self.told: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
         self.most_rows = MOST_ROWS
+        self.divided: Divided = lambda rows, size, work: work(
+            rows, size
+        )  # several processes share what is done in pieces
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
         if head.weight.dtype != torch.float32:  # given a slice, torch on a CPU would copy this layer for each row
@@ -220,15 +224,22 @@ class AdaptedModel:
         order = sorted(range(len(rows)), key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        pieces = self.in_pieces([rows[i] for i in order], batch, write)
-        return [found for _, found in sorted(zip(order, chain.from_iterable(pieces)))]
+        written: list[tuple] = []
+        for piece in self.in_pieces([rows[i] for i in order], batch, write):
+            self.told(len(piece))
+            written += piece
+        return [found for _, found in sorted(zip(order, written))]
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
         """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`.
 
         Pieces have no more rows than fitted when memory last ran out.
         """
-        return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
+
+        def of(rows: Sequence[Any], size: int) -> Iterator[Any]:
+            return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
+
+        return self.divided(rows, min(size, self.most_rows), of)
 
     def _limit_rows(self, rows: int) -> None:
         self.most_rows = rows
@@ -237,7 +248,6 @@ class AdaptedModel:
         read = to_continue([row.prompt for row in rows], self.tokenizer.pad_token_id, self.device)
         seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         written = replies(self.network, read, max_new_tokens, self.tokenizer.pad_token_id, seen, **drawn)
-        self.told(len(rows))
         texts = [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
         return list(zip(texts, *(column for each in seen for column in each.found)))
 
@@ -251,30 +261,6 @@ class AdaptedModel:
         with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
-
-    def check_gradients(self) -> None:
-        """Checks after the first backward pass that every LoRA B has a gradient, without which it would not learn.
-
-        Raises:
-            ModelError: some have none (gradient checkpointing without input gradients does this silently), or all
-                are 0.
-        """
-        if all(parameter.grad is not None and not parameter.grad.any() for parameter in self.parameters):
-            raise ModelError(
-                "The gradient of the first step is exactly 0: to this model each of its answers has p = 1 or p = 0.",
-                "Nothing is learned from such facts. Check the model, or use other facts or another method.",
-            )
-        dead = [
-            name
-            for name, parameter in self.network.named_parameters()
-            if "lora_B" in name and parameter.requires_grad and (parameter.grad is None or not parameter.grad.any())
-        ]
-        if dead:
-            raise ModelError(
-                f"{len(dead)} adapter weights got no gradient in the first step, for example {dead[0]}.",
-                "Check lora_targets; a method that reads one block needs lora_layers up to it; with gradient "
-                "checkpointing, inputs must require gradients.",
-            )
 
     def adapter_state(self) -> dict[str, Tensor]:
         """The adapter's weights by name."""

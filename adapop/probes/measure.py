@@ -11,7 +11,6 @@ from itertools import accumulate, chain
 from statistics import fmean
 
 import torch
-from torch import Tensor
 
 from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
@@ -179,21 +178,20 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
     rows = encode_facts(model.tokenizer, facts, model.system)
     model.network.eval()
     pieces = list(model.in_pieces(rows, EVAL_BATCH, partial(_compared, model)))
-    return {
-        name: [value for piece in pieces for value in piece[name].tolist()] for name in (pieces[0] if pieces else ())
-    }
+    return {name: [value for piece in pieces for value in piece[name]] for name in (pieces[0] if pieces else ())}
 
 
-def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, Tensor]:
-    """The metrics of each row, [B]."""
+def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, list[float]]:
+    """The metrics of each row."""
     batch = model.batch(rows)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         before = model.score(batch, logits=True, hidden=True)
-    return {
+    found = {
         "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
         "delta_logprob": delta_logprob(before, after),
         "delta_rank": delta_rank(before, after, batch.target),
         "hidden_cosine": hidden_cosine(before, after),
         "kl": kl(before, after),
     }
+    return {name: values.tolist() for name, values in found.items()}

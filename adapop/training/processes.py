@@ -137,9 +137,8 @@ def joined() -> Iterator[Ranks]:
 def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
     """Inside, all processes share what the model answers and scores in pieces, and each has the results of all.
 
-    The pieces are those of one process, and so are the results. Each is told of the pieces, but the first alone heeds
-    it. What a piece gives must be plain values: tensors would stay on their device. Inside it raises as
-    `Ranks.gathered`.
+    On a CPU the pieces are those of one process, so the results are too. The first alone is told of replies. What a
+    piece gives must be plain values: tensors would stay on their device. Inside, it raises as `Ranks.gathered`.
     """
     if ranks.count == 1:
         yield
@@ -148,6 +147,8 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 
     def among_all(rows: Sequence[Any], size: int, work: Work) -> Iterator[Any]:
         size = min(ranks.gathered(lambda: size))  # memory may have run out in one of them
+        if model.device.type == "cuda":  # which has room for so many that there may be a single piece
+            size = min(size, max(1, -(-len(rows) // ranks.count)))
         pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
         for start in range(0, len(pieces), ranks.count):
             own = ranks.share(pieces[start : start + ranks.count])

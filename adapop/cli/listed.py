@@ -52,7 +52,7 @@ def _row(run: Run) -> dict[str, object]:
     full = [event for event in events if isinstance(event, Measured) and event.full]
     return {
         "run": run.id,
-        "state": "interrupted" if run.state in ("running", "stopping") and not run.locked else run.state,
+        "state": run.state,
         "method": config.method,
         "preset": config.preset,
         "facts": config.facts,

@@ -79,6 +79,7 @@ class FairQueue(Queue):
         except LimitError as error:
             await refusing_slowly()
             raise HTTPException(429, str(error)) from error
+        self._complete(body)
         done, said, state = await super().push(body, request, username)
         if done:
             if body.session_hash not in (holder := self.server_app.state_holder):
@@ -86,6 +87,17 @@ class FairQueue(Queue):
             self._visitors[body.session_hash] = visitor
             self._blocked = False
         return done, said, state
+
+    def _complete(self, body: PredictBodyInternal) -> None:
+        """Puts the defaults of an endpoint's last parameters behind the values of a call that leaves them out: a program
+        written before there were so many goes on to work, and gradio would say no more than that it failed."""
+        event = self.blocks.fns.get(body.fn_index)
+        if event is None or event.api_visibility != "public":
+            return
+        defaults = [parameter.default for parameter in inspect.signature(event.fn).parameters.values()]
+        missing = defaults[len(body.data) :]
+        if inspect.Parameter.empty not in missing:
+            body.data.extend(missing)
 
     def get_events(self) -> tuple[list[Event], bool, str] | None:
         """The next event to work on: (it alone, that it is no batch, its group); None if none may begin."""

@@ -44,6 +44,7 @@ def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
     assert found["seconds"] > 0 and found["known"][0]["form"] == "direct" and found["problems"] == []
 
 
+@pytest.mark.slow
 def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(folder, towns, tmp_path, capsys):
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--out", str(tmp_path / "runs")]
     assert main([*command, "--lr", "1e-7"]) == 2

@@ -99,6 +99,7 @@ def test_more_samples_than_fit_in_a_batch(original, small):
 # --- relearning
 
 
+@pytest.mark.slow
 def test_relearning_brings_back_facts_it_was_not_told(hidden, small):
     """Lies in the same form lift the lid a little, too: here everything is hidden, so truth must do more than they."""
     results = [relearn(hidden, small.forget, TOKENS, Progress(), 12, learning_rate=1e-3, seed=s) for s in range(3)]

@@ -54,7 +54,7 @@ def interrupted(process) -> float:
 
 
 def assert_resumable(run) -> None:
-    assert (run.state, run.locked, run.stop_requested) == ("running", False, False)
+    assert (run.state, run.locked, run.stop_requested) == ("interrupted", False, False)
     events = execute(run)
     assert isinstance(next(events), RunStarted)
     events.close()

@@ -102,7 +102,8 @@ def test_one_gradient_for_every_pass_size(fresh, ragged, method):
 @pytest.mark.parametrize(
     "changes", [{"normalise": "example"}, {"normalise": "example-both"}, {"retain_loss": "kl"}], ids=str
 )
-@pytest.mark.parametrize("method", quickly(["adapop", "wga", "simnpo", "rmu"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["adapop", "wga", "simnpo", "rmu"])
 def test_other_means_and_losses_too(fresh, ragged, method, changes):
     alone, pieces, joint = (gradient_of(fresh, ragged, method, size, **changes)[0] for size in (1, 5, 0))
     same(pieces, alone)
@@ -123,7 +124,8 @@ def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, metho
     assert len(rows) == passes and max(rows) == (BATCH if method == "npo-sam" else 2 * BATCH)
 
 
-@pytest.mark.parametrize("method", quickly(METHODS, ["adapop"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
 def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monkeypatch):
     """A system prompt is what rows share. float32 norms inside the model are why this is not as exact as the others."""
     lines = []
@@ -214,6 +216,7 @@ def test_a_step_tried_again_draws_the_same_random_numbers(fresh, ragged):
     assert after[0] == after[1]  # eight passes of three rows drew once each; the one that failed does not count
 
 
+@pytest.mark.slow
 def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragged):
     whole, _, _ = gradient_of(fresh, ragged, "adapop", 1)
     made_do, _, gradient = gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "backward", kept_limit=6))

@@ -42,7 +42,8 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
     for kind in (StepDone, EpochDone, Measured):
         for ours, theirs in zip(numbers(both, kind), numbers(alone, kind), strict=True):
             for key, value in _flat(theirs).items():
-                wanted = value if value is None else pytest.approx(value, rel=1e-6, abs=1e-9)
+                said = value is None or isinstance(value, str)
+                wanted = value if said else pytest.approx(value, rel=1e-6, abs=1e-9)
                 assert _flat(ours)[key] == wanted, (kind, key)
     for ours, theirs in zip(both.frames(), alone.frames(), strict=True):
         assert (ours.step, ours.answers, ours.scores.keys()) == (theirs.step, theirs.answers, theirs.scores.keys())

@@ -46,4 +46,4 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
         open_tab(stranger, "Probe")
         stranger.fill("#prompt textarea, #prompt input", "Who wrote the book Hamlet?")
         stranger.click("#ask")
-        stranger.locator(".answer").first.wait_for()
+        stranger.locator("#answers .answer").first.wait_for()

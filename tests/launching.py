@@ -32,5 +32,5 @@ def numbers(run, kind):
     return [{name: value for name, value in row.items() if name not in ("run", "time")} for row in rows]
 
 
-def ended(folder, name):
-    return [json.loads((folder / f"{name}-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+def ended(folder, name, count=2):
+    return [json.loads((folder / f"{name}-{rank}.json").read_text(encoding="utf-8")) for rank in range(count)]

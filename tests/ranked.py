@@ -6,7 +6,7 @@ OUT/NAME holds a scenario's runs, OUT/NAME-RANK.json how it ended in a process, 
 import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -15,9 +15,10 @@ from safetensors.torch import save_file
 from adapop.config.presets import make_config
 from adapop.facts.world import sandbox_facts
 from adapop.model.loading import adapted_model
+from adapop.probes import measure
 from adapop.runs.execute import execute, prepare
 from adapop.training.events import StepDone
-from adapop.training.processes import joined
+from adapop.training.processes import joined, shared
 
 # 9 facts, 4 a step: the first two steps are shared 2 to 2, the last 1 to 0
 SETTINGS = {"epochs": 2, "batch": 4, "last_step": "short"}
@@ -42,6 +43,7 @@ def in_double(config, rank):
     """The model in float64; beside the first process with another adapter, which the run must put right."""
     model = adapted_model(replace(config, seed=config.seed + rank))
     model.network.double()
+    model.most_rows = 4  # so that there are measurements to share
     return model
 
 
@@ -94,6 +96,25 @@ class Scenarios:
         run, model = self.started(name, method)
         self.finish(name, run, runs_out(model, rows) if self.ranks.rank == 1 else model)
 
+    def measured(self):
+        """What is measured of a model in float32 that has changed, and how many rows were read for it here."""
+        model, told, read = adapted_model(make_config()), [], []
+        generator = torch.Generator().manual_seed(0)
+        for parameter in model.parameters:
+            parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
+        model.most_rows, model.told, facts = 4 + 3 * self.ranks.rank, told.append, few_facts()
+        assert model.packs
+
+        def count(module, inputs, named):
+            read.append(len(named["input_ids"]))
+
+        model.network.register_forward_pre_hook(count, with_kwargs=True)
+        with shared(self.ranks, model):
+            found = [asdict(row) for row in (*measure.full(model, facts, 5), *measure.quick(model, facts, 5).rows)]
+        assert model.most_rows == 4 + 3 * self.ranks.rank
+        said = {"found": found, "told": sum(told), "read": sum(read)}
+        (self.out / f"measured-{self.ranks.rank}.json").write_text(json.dumps(said), encoding="utf-8")
+
     def abandoned(self):
         """The second process is gone after the first step, as if it had been killed."""
         run, model = self.started("abandoned", "adapop")
@@ -109,6 +130,7 @@ def main(out: Path) -> None:
         scenarios = Scenarios(ranks, out)
         for method, changes in METHODS.items():
             scenarios.finish(method, *scenarios.started(method, method, **changes))
+        scenarios.measured()
         if ranks.count > 1:
             scenarios.stopped()
             scenarios.short_of_memory("halved", "npo-sam", rows=1)

@@ -4,11 +4,11 @@ There is never a second copy of the weights. Losses are computed at answer token
 on, whatever precision the model runs in.
 """
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from transformers.utils import ModelOutput
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
 from adapop.model.chat import encode_prompt
+from adapop.model.footprint import row_bytes
 from adapop.model.generation import replies
-from adapop.model.out_of_memory import in_pieces
+from adapop.model.head import NARROW, full_precision, widened
+from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import dealt, packs, read_as
 from adapop.model.scored import FirstToken, JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate, to_continue
@@ -33,7 +35,10 @@ warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprec
 # the oldest transformers we support does not have the new name
 warnings.filterwarnings("ignore", message="`gradient_checkpointing_enable` is deprecated", category=FutureWarning)
 
-MOST_ROWS = 256  # rows generated or measured at once
+MOST_ROWS = 256  # rows generated or measured at once, but for a GPU
+SHARE = 0.8  # of a GPU's free memory: what is kept grows in pieces
+Work = Callable[[Sequence[Any], int], Iterator[Any]]  # gives the results for rows, so many at once
+Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
 class AdaptedModel:
@@ -45,10 +50,13 @@ class AdaptedModel:
         self.device = next(model.parameters()).device
         self.recomputes = False
         self.told: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
-        self.most_rows = MOST_ROWS
+        self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
+        # how the work on pieces of at most so many rows is divided among processes
+        self.divided: Divided = lambda rows, size, work: work(rows, size)
         self._joint: JointPass | None = None
         head = model.get_base_model().get_output_embeddings()
-        if head.weight.dtype != torch.float32:  # given a slice, torch on a CPU would copy this layer for each row
+        self.narrow = head.weight.dtype in NARROW  # then only what `score` gives has logits in float32
+        if self.narrow:  # given a slice, torch on a CPU would copy this layer for each row
             head.register_forward_pre_hook(lambda module, inputs: (inputs[0].contiguous(), *inputs[1:]))
 
     @property
@@ -128,34 +136,35 @@ class AdaptedModel:
         batch = batch.to(self.device)
         with self._read(block) as states:
             output = self.forward(batch, hidden)
-        chosen = _full_precision(output.logits)
+        chosen = full_precision(output.logits)
         nll = cross_entropy(chosen, batch.target, reduction="none")
         gold = chosen.gather(1, batch.target.unsqueeze(1)).squeeze(1)
         averaged = pooled(output.hidden_states[-4:], batch) if hidden else None
         kept = None
         if block is not None:
             both = torch.stack([batch.predicts, batch.reads])
-            kept = _full_precision(batch.at(states[0], both))
+            kept = full_precision(batch.at(states[0], both))
         return Scored(nll, batch.row, batch.rows, chosen if logits else None, averaged, kept, gold)
 
     def forward(self, batch: AnswerTokens, hidden: bool = False) -> ModelOutput:
         """What transformers gives for a batch, but with the logits [N, V] of the answer tokens' predictions alone: the
-        output layer reads no other states. What models do to logits afterwards (scaling, soft-capping) is element by
-        element. hidden: whether to return the hidden states, [B, T, D] each.
+        output layer reads no other states, and multiplies in float32. What models do to logits afterwards (scaling,
+        soft-capping) is element by element. hidden: whether to return the hidden states, [B, T, D] each.
 
         Raises:
             ModelError: the model computes its logits otherwise.
         """
-        hook = (
-            self.network.get_base_model()
-            .get_output_embeddings()
-            .register_forward_pre_hook(lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:]))
+        head = self.network.get_base_model().get_output_embeddings()
+        hooks = (
+            head.register_forward_pre_hook(lambda _, inputs: (batch.at(inputs[0], batch.predicts), *inputs[1:])),
+            head.register_forward_hook(widened),
         )
         try:
             with read_as(batch) as read:
                 output = self.network(**read, output_hidden_states=hidden, use_cache=False)
         finally:
-            hook.remove()
+            for hook in hooks:
+                hook.remove()
         if output.logits.shape[:-1] != batch.target.shape:
             kind = type(self.network.get_base_model()).__name__
             message = f"{kind} cannot give the logits of chosen positions alone: its output layer is not used as such."
@@ -171,7 +180,7 @@ class AdaptedModel:
         batch = batch.to(self.device)
         with self._read(block) as states:
             self.forward(batch)
-        states = _full_precision(states[0])
+        states = full_precision(states[0])
         column = torch.arange(states.shape[1], device=states.device)
         counted = (column > 0) & (column < batch.lengths.unsqueeze(1))
         return states[counted].norm(dim=-1).mean().item(), states.shape[-1]
@@ -203,11 +212,11 @@ class AdaptedModel:
 
     @torch.no_grad()
     def generate(
-        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int = MOST_ROWS, **drawn
+        self, questions: Sequence[str], max_new_tokens: int = 16, batch: int | None = None, **drawn
     ) -> list[str]:
         """Replies, one per question, without special tokens: greedy, or sampled if `drawn` is given.
 
-        batch: rows at once; after memory has run out, this and every later call takes no more than then fitted.
+        batch: rows at once, by default `at_once`; after memory has run out, no call takes more than then fitted.
         drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
         """
         prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
@@ -215,20 +224,40 @@ class AdaptedModel:
         return [text for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
 
     @torch.no_grad()
-    def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int = MOST_ROWS, **drawn) -> list[tuple]:
+    def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
         """As `generate`: of each row (reply, *`FirstToken` of its answer); (reply,) of rows without an answer."""
         order = sorted(range(len(rows)), key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
-        pieces = self.in_pieces([rows[i] for i in order], batch, write)
-        return [found for _, found in sorted(zip(order, chain.from_iterable(pieces)))]
+        written: list[tuple] = []
+        for piece in self.in_pieces([rows[i] for i in order], batch or self.at_once(rows, max_new_tokens), write):
+            self.told(len(piece))
+            written += piece
+        return [found for _, found in sorted(zip(order, written))]
+
+    def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
+        """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its free memory has room
+        for, by the model's shape; elsewhere `MOST_ROWS`."""
+        if self.device.type != "cuda" or not rows:
+            return MOST_ROWS
+        tokens, answer = max(row.length for row in rows), max(len(row.answer) for row in rows)
+        width = self.network.get_base_model().get_input_embeddings().weight.element_size()
+        try:
+            needed = row_bytes(self.shape, width, tokens, answer, new_tokens)
+        except KeyError:  # a model without attention, whose rows take little
+            return MOST_ROWS
+        return max(1, int(SHARE * free_bytes(self.device)) // needed)
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
         """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`.
 
         Pieces have no more rows than fitted when memory last ran out.
         """
-        return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
+
+        def of(rows: Sequence[Any], size: int) -> Iterator[Any]:
+            return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
+
+        return self.divided(rows, min(size, self.most_rows), of)
 
     def _limit_rows(self, rows: int) -> None:
         self.most_rows = rows
@@ -237,7 +266,6 @@ class AdaptedModel:
         read = to_continue([row.prompt for row in rows], self.tokenizer.pad_token_id, self.device)
         seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
         written = replies(self.network, read, max_new_tokens, self.tokenizer.pad_token_id, seen, **drawn)
-        self.told(len(rows))
         texts = [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
         return list(zip(texts, *(column for each in seen for column in each.found)))
 
@@ -252,30 +280,6 @@ class AdaptedModel:
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
 
-    def check_gradients(self) -> None:
-        """Checks after the first backward pass that every LoRA B has a gradient, without which it would not learn.
-
-        Raises:
-            ModelError: some have none (gradient checkpointing without input gradients does this silently), or all
-                are 0.
-        """
-        if all(parameter.grad is not None and not parameter.grad.any() for parameter in self.parameters):
-            raise ModelError(
-                "The gradient of the first step is exactly 0: to this model each of its answers has p = 1 or p = 0.",
-                "Nothing is learned from such facts. Check the model, or use other facts or another method.",
-            )
-        dead = [
-            name
-            for name, parameter in self.network.named_parameters()
-            if "lora_B" in name and parameter.requires_grad and (parameter.grad is None or not parameter.grad.any())
-        ]
-        if dead:
-            raise ModelError(
-                f"{len(dead)} adapter weights got no gradient in the first step, for example {dead[0]}.",
-                "Check lora_targets; a method that reads one block needs lora_layers up to it; with gradient "
-                "checkpointing, inputs must require gradients.",
-            )
-
     def adapter_state(self) -> dict[str, Tensor]:
         """The adapter's weights by name."""
         return get_peft_model_state_dict(self.network)
@@ -287,8 +291,3 @@ class AdaptedModel:
     def save_adapter(self, folder: Path) -> None:
         """Writes the adapter in peft's format: safetensors and its configuration."""
         self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft queries the Hub about them
-
-
-def _full_precision(values: Tensor) -> Tensor:
-    """The values in float32, or in float64 if they are."""
-    return values.to(torch.promote_types(values.dtype, torch.float32))

@@ -163,3 +163,28 @@ def _layers(base: PreTrainedModel, chosen: tuple[int, ...] | None) -> list[int] 
         named = ", ".join(map(str, missing))
         raise ModelError(f"lora_layers names {named}, but the model has {count} blocks, from 0.", "Name blocks it has.")
     return None if chosen is None else list(chosen)
+
+
+def check_gradients(network: PeftModel) -> None:
+    """Checks after the first backward pass that every LoRA B has a gradient, without which it would not learn.
+
+    Raises:
+        ModelError: some have none (gradient checkpointing without input gradients does this silently), or all are 0.
+    """
+    trained = {name: parameter for name, parameter in network.named_parameters() if parameter.requires_grad}
+    if all(parameter.grad is not None and not parameter.grad.any() for parameter in trained.values()):
+        raise ModelError(
+            "The gradient of the first step is exactly 0: to this model each of its answers has p = 1 or p = 0.",
+            "Nothing is learned from such facts. Check the model, or use other facts or another method.",
+        )
+    dead = [
+        name
+        for name, parameter in trained.items()
+        if "lora_B" in name and (parameter.grad is None or not parameter.grad.any())
+    ]
+    if dead:
+        raise ModelError(
+            f"{len(dead)} adapter weights got no gradient in the first step, for example {dead[0]}.",
+            "Check lora_targets; a method that reads one block needs lora_layers up to it; with gradient "
+            "checkpointing, inputs must require gradients.",
+        )

@@ -17,6 +17,8 @@ FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention a
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj's is kept anyway
 INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
 BIASED = ("qwen2",)  # with biases on query, key and value
+GROWN = 2  # times its size: a cache grows by being copied
+LOGITS = 8  # copies in float32 where both models are compared
 OF_A_BLOCK = ("rmu", "adaptive-rmu")  # methods whose loss is of a block's output, not of logits
 
 
@@ -55,12 +57,26 @@ def footprint(
     width, vocabulary = WIDTH[config.precision], model["vocab_size"]
     layers, hidden = model["num_hidden_layers"], model["hidden_size"]
     kept, passing = _block_bytes(model, config)
-    head = rows * answer * vocabulary * (2 * FLOAT32 + width)  # log-softmax, its gradient and that of the logits
+    head = rows * answer * vocabulary * 3 * FLOAT32  # log-softmax, its gradient and that of the logits
     if recomputed:
         activations = rows * tokens * layers * width * hidden + max(head, rows * tokens * (kept + passing))
     else:
         activations = rows * tokens * layers * kept + max(head, rows * tokens * passing)
     return Footprint(_weight_bytes(model, config), adapter_size(model, config) * FLOAT32 * ADAPTER_COPIES, activations)
+
+
+def row_bytes(model: Mapping[str, Any], width: int, tokens: int, answer: int, new_tokens: int = 0) -> int:
+    """Bytes that a row takes at most without a gradient: to be scored by both models, all hidden states kept; or, with
+    new_tokens, to be continued by so many.
+
+    model: its config.json. width: bytes of a weight. tokens: of the row. answer: how many of them are scored.
+    """
+    hidden, layers, shapes = model["hidden_size"], model["num_hidden_layers"], _linear_shapes(model)
+    passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
+    cache = layers * width * (shapes["k_proj"][1] + shapes["v_proj"][1])
+    kept = GROWN * cache if new_tokens else 2 * (layers + 1) * width * hidden
+    logits = LOGITS * FLOAT32 * model["vocab_size"] * (1 if new_tokens else answer)
+    return (tokens + new_tokens) * (kept + passing) + logits
 
 
 def adapter_size(model: Mapping[str, Any], config: RunConfig) -> int:

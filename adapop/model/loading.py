@@ -13,9 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from huggingface_hub import constants, snapshot_download
+from huggingface_hub import (
+    constants,
+    get_hf_file_metadata,
+    hf_hub_url,
+    snapshot_download,
+    try_to_load_from_cache,
+)
 from huggingface_hub.errors import (
     GatedRepoError,
+    HfHubHTTPError,
     LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
@@ -55,6 +62,7 @@ FAILURES = (
     StrictDataclassError,
 )  # fmt: skip
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
+PATIENCE = 5.0  # seconds for the Hub's first answer
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 
 
@@ -109,6 +117,7 @@ def _tokenizer_of_sandbox() -> PreTrainedTokenizerBase:
 
 def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     try:
+        _ask_once(config)
         tokenizer = AutoTokenizer.from_pretrained(
             _source(config), revision=config.revision, padding_side="left", trust_remote_code=False
         )
@@ -118,6 +127,21 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
         tokenizer.pad_token = tokenizer.eos_token
     turn_end(tokenizer)  # fails without a chat template, before gigabytes are loaded
     return tokenizer
+
+
+def _ask_once(config: RunConfig) -> None:
+    """Fails within seconds where a model was never downloaded and the Hub does not answer: transformers would ask again
+    and again, for more than a minute. What else is amiss, transformers says."""
+    if config.model == SANDBOX or Path(config.model).is_dir():
+        return
+    asked = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
+    try:
+        if not isinstance(try_to_load_from_cache(**asked), str):
+            get_hf_file_metadata(hf_hub_url(**asked), timeout=PATIENCE)
+    except (HfHubHTTPError, ValueError):  # an answer, or no name for a model
+        return
+    except Exception as error:  # the Hub's client has its own kinds, which differ by its version
+        raise LocalEntryNotFoundError(f"{constants.ENDPOINT} does not answer") from error
 
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:

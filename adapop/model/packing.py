@@ -25,11 +25,10 @@ FEWEST = 256  # tokens must be saved: a pass that is so small takes little less 
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
-def dealt(rows: Sequence[Row]) -> tuple[int, list[Sequence[Row]]]:
+def dealt(rows: Sequence[Row], shared: int | None = None) -> tuple[int, list[Sequence[Row]]]:
     """(tokens of the common beginning, the rows of each line), as `tokens.collate` takes them; a row a line, from its
-    beginning, where packing would not pay."""
-    prompts = [row.prompt for row in rows]
-    shared = _common(min(prompts), max(prompts))
+    beginning, where packing would not pay. shared: tokens to take for the common beginning; all of it by default."""
+    shared = common(rows) if shared is None else shared
     ends = list(accumulate(row.length - shared for row in rows))
     count = -(-ends[-1] // max(LINE - shared, shared))
     lines = [[] for _ in range(count)]
@@ -59,6 +58,12 @@ def alike(rows: Sequence[Row]) -> tuple[Sequence[int], list[Sequence[Row]]]:
     widest = max(head + sum(row.length - head for row in line) for head, line in zip(shared, lines))
     padded = len(rows) * max(row.length for row in rows)
     return (shared, lines) if padded - len(lines) * widest >= SAVED * padded else ([], [[row] for row in rows])
+
+
+def common(rows: Sequence[Row]) -> int:
+    """With how many equal tokens the prompts of all rows begin."""
+    prompts = [row.prompt for row in rows]
+    return _common(min(prompts), max(prompts))
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
@@ -116,6 +121,6 @@ def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bo
     if "position_ids" not in signature(base.forward).parameters:
         return False
     alone, packed = logits(collate(TRIED, 0)), logits(collate(TRIED, 0, 3, [TRIED]))
-    rounding = torch.finfo(packed.dtype).eps ** 0.5
+    rounding = torch.finfo(base.get_output_embeddings().weight.dtype).eps ** 0.5
     alone, packed = alone.double(), packed.double()
     return bool((packed - alone).norm() <= rounding * (alone - alone.mean()).norm())

@@ -11,7 +11,6 @@ from itertools import accumulate, chain
 from statistics import fmean
 
 import torch
-from torch import Tensor
 
 from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
@@ -56,7 +55,8 @@ class Quick:
     answers: list[str]
     """To each fact's own question."""
     confidence: dict[str, list[tuple[float, int] | None]]
-    """What `confidence` would give by form, read off on the way; None for an answer of several tokens."""
+    """What `confidence` would give by form, read off on the way; None for an answer of several tokens, and
+    where the replies' logits are not in float32."""
 
 
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
@@ -81,7 +81,9 @@ def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> Quick:
         rows = encode_facts(model.tokenizer, members, model.system)
         replies = model.replies(rows, max_new_tokens)
         answers[form] = [text for text, *_ in replies]
-        seen[form] = [(p, rank) if len(row.answer) == 1 else None for row, (_, p, rank) in zip(rows, replies)]
+        seen[form] = [
+            (p, rank) if len(row.answer) == 1 and not model.narrow else None for row, (_, p, rank) in zip(rows, replies)
+        ]
         judged = _judged([fact.answer for fact in members], answers[form])
         measured += _by_tier("forget", form, members, judged)
     return Quick(measured, answers[DIRECT], seen)
@@ -122,7 +124,7 @@ def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, in
     """What `Scored.confidence` says of each row, in eval mode. Where many rows begin alike it takes half the time."""
     model.network.eval()
     order = sorted(range(len(rows)), key=lambda i: rows[i].prompt)
-    pieces = model.in_pieces([rows[i] for i in order], EVAL_BATCH, partial(_confident, model))
+    pieces = model.in_pieces([rows[i] for i in order], model.at_once(rows), partial(_confident, model))
     return [found for _, found in sorted(zip(order, chain.from_iterable(pieces)))]
 
 
@@ -178,22 +180,21 @@ def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[flo
     """The teacher-forced metrics of each fact's own question, unlearned against original."""
     rows = encode_facts(model.tokenizer, facts, model.system)
     model.network.eval()
-    pieces = list(model.in_pieces(rows, EVAL_BATCH, partial(_compared, model)))
-    return {
-        name: [value for piece in pieces for value in piece[name].tolist()] for name in (pieces[0] if pieces else ())
-    }
+    pieces = list(model.in_pieces(rows, model.at_once(rows), partial(_compared, model)))
+    return {name: [value for piece in pieces for value in piece[name]] for name in (pieces[0] if pieces else ())}
 
 
-def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, Tensor]:
-    """The metrics of each row, [B]."""
+def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, list[float]]:
+    """The metrics of each row."""
     batch = model.batch(rows)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         before = model.score(batch, logits=True, hidden=True)
-    return {
+    found = {
         "nll": after.per_row(after.nll) / after.per_row(torch.ones_like(after.nll)),
         "delta_logprob": delta_logprob(before, after),
         "delta_rank": delta_rank(before, after, batch.target),
         "hidden_cosine": hidden_cosine(before, after),
         "kl": kl(before, after),
     }
+    return {name: values.tolist() for name, values in found.items()}

@@ -8,7 +8,6 @@ import torch
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row, collate, encode_facts
-from adapop.probes.measure import EVAL_BATCH
 
 Guesses = dict[tuple[str, str], float]
 
@@ -33,7 +32,7 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
         logits = model.score(batch, logits=True).logits[batch.place == 0]
         return [_guess(row.answer[0], firsts[pairs[row.fact][0].relation], of) for row, of in zip(some, logits)]
 
-    each = list(chain.from_iterable(model.in_pieces(rows, EVAL_BATCH, guessed)))
+    each = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
     asked = [(fact.id, question) for fact, question in pairs]
     return {
         "top2": {key: float(near) for key, (near, _) in zip(asked, each)},

@@ -111,7 +111,7 @@ def execute(
     """Runs a prepared, stopped or interrupted run to its end. Each event is on disk before it is yielded.
 
     before: the full measurement of the original model, where another run of the same model and facts has made it.
-    ranks: the processes that work on the run; each iterates its own events, and the first alone writes and measures.
+    ranks: the processes that work on the run; each iterates its own events, and the first alone writes.
     heard: called with what is said between two events: how far a measurement is, every some seconds (`Measuring`).
     A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
 
@@ -176,7 +176,7 @@ def _executed(
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
     trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
-    recording = ranks.together(lambda: Recording(run, trainer, facts, epoch) if ranks.first else None)
+    recording = ranks.together(lambda: Recording(run, trainer, facts, epoch))
     yield from _trained(run, trainer, facts, recording, heard)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
@@ -184,10 +184,10 @@ def _executed(
     if config.measure != "off":
         if before is None:
             with model.original():
-                yield ranks.led(lambda: measuring.in_full(run, 0, model, facts, heard))
+                yield measuring.in_full(run, 0, model, facts, ranks, heard)
         else:
             yield run.append(replace(before, run=run.id))
-        yield ranks.led(lambda: measuring.in_full(run, config.epochs, model, facts, heard))
+        yield measuring.in_full(run, config.epochs, model, facts, ranks, heard)
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
     notes = (*model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
@@ -204,17 +204,15 @@ def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedMo
 
 
 def _trained(
-    run: Run, trainer: Trainer, facts: FactSet, recording: Recording | None, heard: measuring.Heard
+    run: Run, trainer: Trainer, facts: FactSet, recording: Recording, heard: measuring.Heard
 ) -> Iterator[Event]:
-    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop. recording: the
-    first process's, which alone writes."""
+    """The trainer's events, each finished epoch measured and saved, until the last epoch or a stop."""
     for event in trainer.train():
         yield run.append(event)
         if isinstance(event, StepDone):
-            trainer.ranks.led(partial(Recording.after_step, recording, event))
+            recording.after_step(event)
         if isinstance(event, EpochDone):
-            asked = partial(measuring.after_epoch, run, event, trainer, facts, recording, heard)
-            if measured := trainer.ranks.led(asked):
+            if measured := measuring.after_epoch(run, event, trainer, facts, recording, heard):
                 yield measured
             if event.epoch:
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))

@@ -1,7 +1,8 @@
 """Writes a run's frames while it trains: how likely each right answer is, see `adapop.training.frames`.
 
 What training and the measurement of an epoch have scored or generated is taken from them. Nothing random is drawn, and
-no weight is touched: a run's numbers are the same with frames and without.
+no weight is touched: a run's numbers are the same with frames and without. The processes of a run share what is read,
+and the first writes it.
 """
 
 import math
@@ -17,6 +18,7 @@ from adapop.runs.run import FRAMES, Run
 from adapop.training import frames
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.frames import Frame, Scores
+from adapop.training.processes import shared
 from adapop.training.trainer import Trainer
 
 FIRST = 80  # characters of an answer are kept: its first tokens
@@ -33,7 +35,7 @@ class Recording:
         """
         self.path, self.trainer = run.folder / FRAMES, trainer
         kept = frames.until(run.frames(), epoch * trainer.steps) if epoch else ()
-        if kept or self.path.exists():
+        if trainer.ranks.first and (kept or self.path.exists()):
             files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in kept))
         wanted = trainer.config.frames if kept or not epoch else 0
         self.due = frames.due(trainer.steps, wanted)
@@ -60,7 +62,8 @@ class Recording:
             scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
             said = tuple(text[:FIRST] for text in measured.answers) if measured else ()
             self._write(event.epoch * self.trainer.steps, scores, said)
-            files.sync(self.path)  # what is recorded of an epoch is on the disk before its checkpoint is
+            # what is recorded of an epoch is on the disk before its checkpoint is
+            self.trainer.ranks.led(lambda: files.sync(self.path))
 
     def _encoded(self, facts: Sequence[Fact]) -> list[Row]:
         return encode_facts(self.trainer.model.tokenizer, facts, self.trainer.config.system)
@@ -69,7 +72,8 @@ class Recording:
         """Of the groups that have members. What is not known is read, all together."""
         found = {name: list(known.get(name) or [None] * len(self.rows[name])) for name in names if self.rows[name]}
         unknown = [(name, place) for name, seen in found.items() for place, one in enumerate(seen) if one is None]
-        read = confidence(self.trainer.model, [self.rows[name][place] for name, place in unknown])
+        with shared(self.trainer.ranks, self.trainer.model):
+            read = confidence(self.trainer.model, [self.rows[name][place] for name, place in unknown])
         for (name, place), one in zip(unknown, read):
             found[name][place] = one
         return {name: Scores(*zip(*seen)) for name, seen in found.items()}
@@ -78,5 +82,8 @@ class Recording:
         if not all(math.isfinite(p) for group in scores.values() for p in group.p):
             return  # the model is destroyed, which the trainer says by name
         line = frames.to_json(Frame(step, step / self.trainer.steps, scores, answers)) + "\n"
+        self.trainer.ranks.led(lambda: self._append(line))
+
+    def _append(self, line: str) -> None:
         with files.writing(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(line)

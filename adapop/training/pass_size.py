@@ -1,13 +1,15 @@
-"""How many rows a forward pass can take: measured on an accelerator, estimated on the CPU."""
+"""How many rows a forward pass can take, packed as it packs them: measured on an accelerator, estimated on the CPU."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
+from itertools import takewhile
 
 import torch
 
 from adapop.model.footprint import footprint
 from adapop.model.out_of_memory import free_bytes
+from adapop.model.packing import common, dealt
 from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient
 
@@ -18,27 +20,45 @@ TRIED = 4  # rows of the second trial; the first has one
 def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows there are.
 
-    On an accelerator a step is tried on 1 and on 4 of them, without being made; the line through the two peaks says
-    how many fit beside AdamW's moments. On the CPU the estimate of `footprint` stands for the measurement.
+    `footprint` says how memory grows with the rows, of which only what is not common counts where they are packed. On
+    an accelerator a step is tried on 1 and on 4 of them, without being made: the two peaks put the estimate to scale,
+    and AdamW's moments must fit beside it. On the CPU the estimate stands for the measurement.
     """
-    rows = [*gradient.forget.rows, *retain]
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
+    needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
     if gradient.model.device.type == "cuda":
-        return max(1, min(most, _measured(gradient, retain)))
-    longest = max(row.length for row in rows)
-    answer = max(len(row.answer) for row in rows)
-    needs = footprint(gradient.model.shape, gradient.config, longest, rows=1, answer=answer)
+        return _measured(gradient, retain, needs)
+    adapter = footprint(gradient.model.shape, gradient.config, 1, rows=1).adapter
     processes = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))  # torchrun's: so many share this machine's memory
-    free = SHARE * free_bytes(gradient.model.device) / processes
-    return max(1, min(most, int((free - needs.adapter) / needs.activations)))
+    return _fitting(needs, SHARE * free_bytes(gradient.model.device) / processes - adapter)
 
 
-def _measured(gradient: StepGradient, retain: Sequence[Row]) -> int:
+def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[int]:
+    """Bytes of a pass over the longest row, the two longest, and so on, as `footprint` estimates them."""
+    shared, answer = common(rows), max(len(row.answer) for row in rows)
+    longest = nlargest(most, rows, key=lambda row: row.length)
+    for count in range(1, most + 1):
+        taken = longest[:count]
+        head, lines = dealt(taken, shared)
+        if not head or not gradient.model.packs:
+            head, lines = 0, [[row] for row in taken]
+        tokens = len(lines) * max(head + sum(row.length - head for row in line) for line in lines)
+        a_row = -(-tokens // len(taken))
+        yield footprint(gradient.model.shape, gradient.config, a_row, rows=count, answer=answer).activations
+
+
+def _fitting(needs: Sequence[float], free: float) -> int:
+    """How many rows fit; fewer than those fit as well. needs: bytes for 1 row, 2 rows, and so on."""
+    return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
+
+
+def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
     device, parameters = gradient.model.device, gradient.model.parameters
-    longest = [nlargest(TRIED, rows, key=lambda row: row.length) for rows in (gradient.forget.rows, retain)]
+    tried = min(TRIED, len(needs))
+    longest = [nlargest(tried, rows, key=lambda row: row.length) for rows in (gradient.forget.rows, retain)]
     held, peaks, recomputes = torch.cuda.memory_allocated(device), [], gradient.model.recomputes
     gradient.model.network.train()
-    for rows in (1, TRIED):
+    for rows in (1, tried):
         gradient.rows = rows
         torch.cuda.reset_peak_memory_stats(device)
         gradient.add(longest[0][:rows], longest[1][:rows], epoch=1, alpha=1.0)
@@ -46,9 +66,10 @@ def _measured(gradient: StepGradient, retain: Sequence[Row]) -> int:
         for parameter in parameters:
             parameter.grad = None
         if gradient.model.recomputes != recomputes:  # memory ran out on one row: these peaks are of what failed
-            return _measured(gradient, retain)
+            return _measured(gradient, retain, needs)
         if gradient.rows < rows:
             return gradient.rows
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in parameters)
-    a_row = max(1, (peaks[1] - peaks[0]) // (TRIED - 1))
-    return 1 + int((SHARE * free_bytes(device) - moments - peaks[0]) // a_row)
+    real = max(1, peaks[1] - peaks[0]) / max(1, needs[tried - 1] - needs[0])  # bytes for one that is estimated
+    free = SHARE * free_bytes(device) - moments - peaks[0]
+    return _fitting([real * (need - needs[0]) for need in needs], free)

@@ -1,9 +1,10 @@
 """Several processes with a device each, as `torchrun` or `accelerate launch` start them, that train one adapter.
 
 Each process, of rank 0 to R - 1, holds the whole model and knows the whole plan, for it is seeded. It takes its share
-of a step's rows and divides by what the whole step counts, so the sum of all gradients is that of one process. Before
-they wait for each other over a device they say whether they got so far: a failure in one ends all. What they say goes
-over the CPU, as torch's own messages between processes of one user. The first alone writes; the others read its files.
+of a step's rows and divides by what the whole step counts, so the sum of all gradients is that of one process. Of what
+is measured it takes its share of the batches, with the same numbers. Before they wait for each other over a device they
+say whether they got so far: a failure in one ends all. What they say goes over the CPU, as torch's own messages between
+processes of one user. The first alone writes; the others read its files.
 """
 
 import os
@@ -19,12 +20,13 @@ import torch.distributed
 from torch import Tensor
 
 from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.model.adapted import AdaptedModel, Work
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import Row
 from adapop.training.gradient import StepGradient, StepSeen
 
 Result = TypeVar("Result")
-PATIENCE = timedelta(days=7)  # the others wait while the first measures; with gloo one that dies is noticed at once
+PATIENCE = timedelta(days=7)  # one may wait long for another; with gloo one that dies is noticed at once
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,35 @@ def joined() -> Iterator[Ranks]:
         yield Ranks(torch.distributed.get_rank(), count)
     finally:
         torch.distributed.destroy_process_group()
+
+
+@contextmanager
+def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
+    """Inside, all processes share what the model answers and scores in pieces, and each has the results of all.
+
+    On a CPU the pieces are those of one process, so the results are too. The first alone is told of replies. What a
+    piece gives must be plain values: tensors would stay on their device. Inside, it raises as `Ranks.gathered`.
+    """
+    if ranks.count == 1:
+        yield
+        return
+    divided, told = model.divided, model.told
+
+    def among_all(rows: Sequence[Any], size: int, work: Work) -> Iterator[Any]:
+        size = min(ranks.gathered(lambda: size))  # memory may have run out in one of them
+        if model.device.type == "cuda":  # which has room for so many that there may be a single piece
+            size = min(size, max(1, -(-len(rows) // ranks.count)))
+        pieces = [rows[start : start + size] for start in range(0, len(rows), size)]
+        for start in range(0, len(pieces), ranks.count):
+            own = ranks.share(pieces[start : start + ranks.count])
+            for found in ranks.gathered(lambda: [result for piece in own for result in work(piece, size)]):  # noqa: B023
+                yield from found
+
+    model.divided, model.told = among_all, lambda rows: ranks.led(partial(told, rows))
+    try:
+        yield
+    finally:
+        model.divided, model.told = divided, told
 
 
 def step_gradient(

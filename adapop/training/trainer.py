@@ -22,6 +22,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter import check_gradients
 from adapop.model.tokens import Row, encode_facts, seeded
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
@@ -195,7 +196,7 @@ class Trainer:
                 "The adapter is as it was before this step. Lower the learning rate.",
             )
         if done == 0:
-            self.model.check_gradients()
+            check_gradients(self.model.network)
         self.optimizer.step()
         if retain_nll is not None:
             self.drift = self.controller.stepped(self.drift, retain_nll)

@@ -7,6 +7,7 @@ from transformers import AutoModelForCausalLM
 
 from adapop.config.presets import make_config
 from adapop.errors import ModelError
+from adapop.model.adapter import check_gradients
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import collate, encode_facts, encode_prompt
 from adapop.paths import SANDBOX_FOLDER
@@ -132,13 +133,13 @@ def test_adapter_state_round_trip(model, fresh, small):
 def test_check_gradients(fresh, small):
     model = fresh()
     with pytest.raises(ModelError, match="28 adapter weights got no gradient"):
-        model.check_gradients()
+        check_gradients(model.network)
     model.score(batch_of(model, small.forget)).nll.sum().backward()
-    model.check_gradients()
+    check_gradients(model.network)
     name, dead = next((name, p) for name, p in model.network.named_parameters() if "lora_B" in name)
     dead.grad.zero_()
     with pytest.raises(ModelError, match=f"1 adapter weights .* for example {name}"):
-        model.check_gradients()
+        check_gradients(model.network)
 
 
 @pytest.mark.parametrize("name", ["nobody/no-such-model", "/no/such/folder", "a name with spaces", ""])

@@ -7,7 +7,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact
-from adapop.model.adapter import blocks_of, left_out, with_adapter
+from adapop.model.adapter import blocks_of, check_gradients, left_out, with_adapter
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import collate, encode_facts
 from kinds import KINDS, random_model, saved_kind
@@ -45,7 +45,7 @@ def test_of_a_model_that_sees_the_text_decoder_alone_is_trained(folders, kind, t
     model.recompute()
     model.network.train()
     model.score(collate(rows, model.tokenizer.pad_token_id)).nll.sum().backward()
-    model.check_gradients()
+    check_gradients(model.network)
     assert not any("vis" in name for name, weight in base.named_parameters() if weight.grad is not None)
 
 

@@ -3,6 +3,8 @@
 import errno
 import json
 import shutil
+import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -232,6 +234,22 @@ def test_what_the_hub_refuses_is_named(server, tmp_path, monkeypatch, name, mess
     with pytest.raises(ModelError, match=f"'{name}' cannot be loaded: {message}") as caught:
         load(name)
     assert fix in caught.value.fix and server.asked
+
+
+def test_a_hub_that_does_not_answer_is_named_at_once(tmp_path, monkeypatch):
+    """Nothing listens at the endpoint."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = "http://{}:{}".format(*closed.getsockname())
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    started = time.monotonic()
+    for work in (load, lambda name: loading.fetch(make_config(model=name))):
+        with pytest.raises(ModelError, match=f"never downloaded here, and {url} does not answer") as caught:
+            work("some/absent-model")
+        assert "Connect and try again" in caught.value.fix
+    assert time.monotonic() - started < 5
 
 
 def test_threads_that_load_at_once_get_whole_models(folders):

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from adapop.config.presets import make_config
-from adapop.model import generation
+from adapop.model import adapted, generation
+from adapop.model.footprint import row_bytes
 from adapop.model.out_of_memory import free_bytes, is_out_of_memory
+from adapop.model.tokens import Row
 from adapop.probes import measure
 from adapop.runs import execute
 from adapop.training.events import RunFailed
@@ -102,3 +104,31 @@ def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small,
             alike = pytest.approx(value, rel=1e-3, abs=1e-5) if isinstance(value, float) else value
             assert getattr(found, name) == alike, name
     assert max(tried) > 10 and tried.count(8) > 3
+
+
+def test_batches_follow_a_gpu_s_free_memory_and_not_the_cpu_s(fresh, monkeypatch):
+    """No GPU is here: only the arithmetic is looked at."""
+    model, rows = fresh(), [Row((3,) * 20, (4,), i) for i in range(5)]
+    monkeypatch.setattr(adapted, "free_bytes", lambda device: 2**20)
+    assert model.at_once(rows) == model.at_once(rows, 8) == adapted.MOST_ROWS
+    model.device = torch.device("cuda")
+    found = {}
+    for free in (0, 2**26, 2**30):
+        monkeypatch.setattr(adapted, "free_bytes", lambda device, free=free: free)
+        found[free] = model.at_once(rows), model.at_once(rows, 8), model.at_once(rows, 80)
+    assert found[0] == (1, 1, 1)
+    for small, large in zip(found[2**26], found[2**30]):
+        assert small > 1 and large == pytest.approx(16 * small, rel=0.1)
+    assert found[2**30][1] > found[2**30][2], "longer replies take more"
+
+
+def test_a_row_is_given_what_it_takes():
+    """Of Llama-3.1-8B's shape in bf16: about 1,400 rows of DUET to be answered in 60 GB; never less than the cache."""
+    llama = {
+        "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8,
+    }  # fmt: skip
+    cache = 32 * 2 * 8 * 128 * 2 * (71 + 32)
+    assert 2 * cache < row_bytes(llama, 2, 71, 1, 32) < 4 * cache
+    assert 1000 < 60e9 / row_bytes(llama, 2, 71, 1, 32) < 1600
+    assert 500 < 60e9 / row_bytes(llama, 2, 71, 4) < 1600

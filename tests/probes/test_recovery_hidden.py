@@ -237,14 +237,29 @@ def test_merging_changes_nothing_but_rounding(shaped_like, small, family, monkey
             torch.testing.assert_close(model.score(batch).nll, original)
 
 
+def test_the_layers_of_gpt2_are_rounded_by_output(original, small):
+    """Its weights are [in, out]; the same network with linear layers is rounded to the same."""
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=original.network.config.vocab_size, n_embd=32, n_layer=2, n_head=4)
+    model = AdaptedModel(tiny(GPT2LMHeadModel(config), ["c_attn"], fan_in_fan_out=True), original.tokenizer)
+    block = model.network.get_base_model().transformer.h[0]
+    layer, around, plain = block.attn.c_attn.base_layer, block.attn.c_attn, block.mlp.c_fc
+    own = layer.weight.detach().clone()
+    with rounded_weights(model, 4, merged=True):
+        assert torch.equal(layer.weight.T, rounded((own + around.get_delta_weight("default")).T, 4))
+        assert {len(row.unique()) for row in plain.weight.T} <= set(range(2, 16))
+        assert any(len(row.unique()) > 15 for row in plain.weight), "else it would be rounded by input"
+    assert torch.equal(layer.weight, own)
+    assert around.get_delta_weight("default").any()
+    assert quantise(model, small.forget[:2], (), TOKENS, Progress()).layers == 2 * 4
+
+
 def test_a_model_without_the_parts_that_are_needed_is_refused_by_name(original, small):
     torch.manual_seed(0)
     config = GPT2Config(vocab_size=original.network.config.vocab_size, n_embd=32, n_layer=2, n_head=4)
     model = AdaptedModel(tiny(GPT2LMHeadModel(config), ["c_attn"], fan_in_fan_out=True), original.tokenizer)
     with pytest.raises(ModelError, match=r"final norm.*GPT2LMHeadModel"):
         lens(model, small.forget, Progress())
-    with pytest.raises(ModelError, match="no linear layers"):
-        quantise(model, small.forget, (), TOKENS, Progress())
     drawn = sample(model, small.forget[:2], TOKENS, Progress(), samples=2)
     assert fmean(row.original for row in drawn.rows) >= 0
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 import ranked
 from adapop.paths import ROOT
 from adapop.runs.listed import all_runs
-from adapop.training.events import EpochDone, StepDone
+from adapop.training.events import EpochDone, Measured, StepDone
 from adapop.training.processes import Ranks, joined
 from launching import ended, launched, numbers, run_in
 
@@ -39,11 +39,12 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
     assert (folder / f"{name}-1.json").exists(), launch.stderr
     assert [said["last"] for said in ended(folder, name)] == ["RunDone"] * 2
     alone, both = run_in(one / method), run_in(folder / name)
-    for kind in (StepDone, EpochDone):
+    for kind in (StepDone, EpochDone, Measured):
         for ours, theirs in zip(numbers(both, kind), numbers(alone, kind), strict=True):
-            for key, value in theirs.items():
-                wanted = value if value is None else pytest.approx(value, rel=1e-6, abs=1e-9)
-                assert ours[key] == wanted, (kind, key)
+            for key, value in _flat(theirs).items():
+                said = value is None or isinstance(value, str)
+                wanted = value if said else pytest.approx(value, rel=1e-6, abs=1e-9)
+                assert _flat(ours)[key] == wanted, (kind, key)
     for ours, theirs in zip(both.frames(), alone.frames(), strict=True):
         assert (ours.step, ours.answers, ours.scores.keys()) == (theirs.step, theirs.answers, theirs.scores.keys())
         for group, scores in theirs.scores.items():
@@ -52,6 +53,24 @@ def test_two_processes_train_what_one_trains(one, two, name, method):
     for key, weight in load_file(one / f"{method}-0.safetensors").items():
         assert torch.equal(adapters[0][key], adapters[1][key])
         torch.testing.assert_close(adapters[0][key], weight, rtol=1e-6, atol=1e-9)
+
+
+def _flat(said):
+    """What an event says, the rows of a measurement by place and name."""
+    rows = said.get("rows", ())
+    named = {(place, key): value for place, row in enumerate(rows) for key, value in row.items()}
+    return {key: value for key, value in said.items() if key != "rows"} | named
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_measurement_and_find_the_same_to_the_last_bit(one, two):
+    """Of the pieces of the one that takes the fewest rows at once."""
+    (alone,), both = (ended(folder, "measured", count) for folder, count in ((one, 1), (two[0], 2)))
+    assert [said["found"] for said in both] == [alone["found"]] * 2
+    assert any(row["kl"] for row in alone["found"]) and len({row["recall"] for row in alone["found"]}) > 1
+    assert [said["told"] for said in both] == [alone["told"], 0], "the first is told of all replies"
+    assert both[0]["read"] + both[1]["read"] == alone["read"]
+    assert max(said["read"] for said in both) < 0.65 * alone["read"]
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from adapop.errors import ModelError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
+from adapop.model.head import logits_of
 from adapop.probes.recovery.base import (
     Cost,
     check,
@@ -135,7 +136,7 @@ def _ranks(
         batch, wrong = (model.batch(part[start : start + ROWS]) for part in rows)
         output = model.forward(batch, hidden=True)  # each row has one answer token
         read = [batch.at(state, batch.predicts) for state in output.hidden_states[1:-1]]
-        logits = [*(head(norm(state)) for state in read), output.logits]
+        logits = [*(logits_of(head, norm(state)) for state in read), output.logits]
         for target, ranks in zip((batch.target, wrong.target), found):
             ranks.append(torch.stack([_rank(layer.float(), target) for layer in logits], dim=1))
     return [torch.cat(ranks).tolist() for ranks in found]

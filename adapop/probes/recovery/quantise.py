@@ -16,6 +16,7 @@ from statistics import fmean
 
 import torch
 from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
 
 from adapop.errors import ConfigError, ModelError
 from adapop.facts.fact import Fact
@@ -134,7 +135,8 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
                 weight = layer.weight.float()
                 if merged and adapted is not None:
                     weight = weight + sum(adapted.get_delta_weight(name).float() for name in adapted.active_adapters)
-                layer.weight.data = rounded(weight, bits).to(layer.weight.dtype)
+                by_output = rounded(weight.T, bits).T if isinstance(layer, Conv1D) else rounded(weight, bits)
+                layer.weight.data = by_output.to(layer.weight.dtype)
         with model.original():  # the adapter must not be added a second time
             yield
     finally:
@@ -154,8 +156,9 @@ def _rows(
         yield QuantiseRow(group, tier, bits, len(members), **means)
 
 
-def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | None]]:
-    """Every linear layer of the base model except the output head, with peft's layer around it, if any."""
+def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear | Conv1D, nn.Module | None]]:
+    """Every linear layer of the base model except the output head, with peft's layer around it, if any. Those of GPT-2
+    are called Conv1D, and their weights are [in, out]."""
     head = model.network.get_base_model().get_output_embeddings()
     around = {
         module.get_base_layer(): module for module in model.network.modules() if hasattr(module, "get_delta_weight")
@@ -163,7 +166,9 @@ def _linear_layers(model: AdaptedModel) -> list[tuple[nn.Linear, nn.Module | Non
     layers = [
         (module, around.get(module))
         for name, module in model.network.named_modules()
-        if isinstance(module, nn.Linear) and "lora_" not in name and (head is None or module.weight is not head.weight)
+        if isinstance(module, (nn.Linear, Conv1D))
+        and "lora_" not in name
+        and (head is None or module.weight is not head.weight)
     ]
     if any(not layer.weight.is_floating_point() for layer, _ in layers):
         raise ModelError("The model's weights are rounded already: it was loaded in 4 bits.", "Use another probe.")

@@ -12,7 +12,7 @@ from adapop.errors import ConfigError, RunError
 from adapop.popularity.beta import BetaMap
 from adapop.runs.execute import execute, prepare
 from adapop.training.events import RunDone, RunFailed, Saved, to_json
-from adapop.ui.run.settings import ADVANCED, VISIBLE, config_of
+from adapop.ui.run.settings import ADVANCED, VISIBLE, config_of, entry_of
 from tiny_runs import tiny_config
 
 NUMBERS = [item.name for item in fields(RunConfig) if type(item.default) in (int, float)]
@@ -63,7 +63,7 @@ def test_the_command_line_says_it(capsys, tmp_path):
 def test_the_page_says_it():
     start = make_config()
     for field in ("learning_rate", "alpha0", "tolerance"):
-        values = {name: getattr(start, name) for name in (*VISIBLE, *ADVANCED)} | {field: 1e300}
+        values = {name: entry_of(start, name) for name in (*VISIBLE, *ADVANCED)} | {field: 1e300}
         with pytest.raises(ConfigError, match=f"{field} is 1e"):
             config_of(list(values.values()))
 

@@ -80,7 +80,7 @@ def test_the_page_tells_the_cost_of_each_button_where_a_gpu_is_lent_and_nowhere_
 )
 def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerated, model, told):
     config = settings.make_config(model=model, epochs=3)
-    chosen = [getattr(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)]
+    chosen = [settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)]
     plan, *_ = screen.look(Worker(tmp_path, accelerated), "", small, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *chosen)
     assert told in str(plan) if told else "GPU time" not in str(plan)
 
@@ -88,7 +88,9 @@ def test_the_plan_of_a_run_tells_what_it_will_ask_for(tmp_path, small, accelerat
 def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypatch):
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     config = settings.make_config()
-    chosen = dict(zip(fields := (*settings.VISIBLE, *settings.ADVANCED), [getattr(config, name) for name in fields]))
+    chosen = dict(
+        zip(fields := (*settings.VISIBLE, *settings.ADVANCED), [settings.entry_of(config, name) for name in fields])
+    )
     small, large = "HuggingFaceTB/SmolLM2-135M-Instruct", "meta-llama/Llama-3.1-8B-Instruct"
     monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
     assert public_models() == (SANDBOX,)

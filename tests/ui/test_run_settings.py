@@ -13,7 +13,7 @@ from adapop.ui.run import settings
 
 def values(**changes):
     config = make_config(changes.get("method", "adapop"), changes.get("preset", "paper"))
-    chosen = {field: settings._value(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
+    chosen = {field: settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
     return list((chosen | changes).values())
 
 

@@ -137,9 +137,9 @@ def changed(values: Sequence) -> list[str]:
         return []
     said = []
     for field, label in ADVANCED.items():
-        value, default = chosen[field], _value(ours, field)
+        value, default = chosen[field], entry_of(ours, field)
         if value != default:
-            theirs = _value(paper, field)
+            theirs = entry_of(paper, field)
             beside = "" if theirs == default else f", paper {_shown(field, theirs)}"
             said.append(f"{label}: {_shown(field, value)} (preset {_shown(field, default)}{beside})")
     return said
@@ -147,7 +147,7 @@ def changed(values: Sequence) -> list[str]:
 
 def _advanced(field: str, start: RunConfig) -> gr.Component:
     """The input of an advanced setting, with the paper's value beside it."""
-    value, paper = _value(start, field), _value(make_config(model=REAL), field)
+    value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
     info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
     if field in CHOICES:
@@ -173,7 +173,7 @@ def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdo
 def _preset_values(model: str, method: str, preset: str):
     """What a preset sets."""
     config = _defaults(model, method, preset)[0]
-    return config.learning_rate, config.epochs, *(_value(config, field) for field in ADVANCED)
+    return config.learning_rate, config.epochs, *(entry_of(config, field) for field in ADVANCED)
 
 
 def _preset_choices(model: str, method: str) -> list[tuple[str, str]]:
@@ -187,7 +187,7 @@ def _defaults(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfi
     return make_config(method, preset, model=model or SANDBOX), make_config(method, "paper", model=REAL)
 
 
-def _value(config: RunConfig, field: str) -> Any:
+def entry_of(config: RunConfig, field: str) -> Any:
     """A setting as its input holds it: a list as text."""
     value = getattr(config, field)
     if field not in LISTS:

@@ -90,7 +90,17 @@ def test_nothing_private_is_served(address):
 
     client = Client(address, verbose=False)
     offered = client.view_api(return_format="dict")["named_endpoints"]
-    assert list(offered) == ["/score", "/beta", "/start_run", "/status", "/frames", "/stop", "/probe", "/report"]
+    assert list(offered) == [
+        "/score",
+        "/beta",
+        "/check",
+        "/start_run",
+        "/status",
+        "/frames",
+        "/stop",
+        "/probe",
+        "/report",
+    ]
     for path in ("monitoring/summary", "gradio_api/runs"):
         status = subprocess.run(
             [sys.executable, "-c", STATUS, f"{address.rstrip('/')}/{path}"], capture_output=True, text=True

@@ -139,7 +139,8 @@ def _leak(cell: Cell | None) -> str:
     if cell is None:
         return "not asked"
     before, after = cell.original.recall, cell.unlearned.recall
-    asked = f"{cell.facts:,} fact{'' if cell.facts == 1 else 's'}"
+    of = "" if cell.facts == cell.asked else f" known of {cell.asked:,}"
+    asked = f"{cell.facts:,} fact{'' if cell.facts == 1 else 's'}{of}"
     if not cell.measurable:
         return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{asked}"
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""

@@ -59,9 +59,24 @@ def test_tiers_and_groups_stay_apart():
 def test_measurable_is_what_the_original_answers():
     assert MEASURABLE == card.MEASURABLE
     enough, too_little = ([row(f"f{i}", float(i < known), 0.0) for i in range(10)] for known in (8, 7))
-    assert leak_matrix(enough).cell("forget", "all", DIRECT).measurable
-    cell = leak_matrix(too_little).cell("forget", "all", DIRECT)
-    assert (cell.measurable, cell.reason) == (False, "the original's recall is 0.700, below 0.8")
+    whole = leak_matrix(enough).cell("forget", "all", DIRECT)
+    assert (whole.measurable, whole.facts, whole.asked, whole.original.recall.mean) == (True, 10, 10, 0.8)
+    part = leak_matrix(too_little).cell("forget", "all", DIRECT)
+    assert (part.measurable, part.facts, part.asked, part.original.recall.mean) == (True, 7, 10, 1)
+
+
+def test_a_low_cell_is_about_the_facts_that_the_original_answers():
+    rows = [row(f"f{i}", float(i < 4), float(i in (0, 9))) for i in range(10)]
+    cell = leak_matrix(rows).cell("forget", "all", DIRECT)
+    assert cell.measurable and (cell.facts, cell.asked) == (4, 10)
+    assert cell.unlearned.recall == wilson(0.25, 4), "what the original did not answer cannot have leaked"
+    few = leak_matrix([row(f"f{i}", float(i < 2), 0.0) for i in range(10)]).cell("forget", "all", DIRECT)
+    assert (few.measurable, few.facts, few.reason) == (
+        False, 10, "the original's recall is 0.200, below 0.8, and it answers 2 of 10 facts"
+    )  # fmt: skip
+    guessed = [row(f"f{i}", float(i < 4), 0.0, CHOICE, chance=0.25) for i in range(10)]
+    cell = leak_matrix(guessed).cell("forget", "all", CHOICE)
+    assert (cell.measurable, cell.facts) == (False, 10) and "guessed" in cell.reason
 
 
 @pytest.mark.parametrize(("recall", "share"), [(1.0, 1), (0.25, 0), (0.625, 0.5), (0.0, -1 / 3)])

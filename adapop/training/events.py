@@ -206,6 +206,8 @@ def current(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if isinstance(event, RunStarted):
             kept = [old for old in kept if _survives(old, event.resumed_from)]
+        if isinstance(event, Measured) and event.full:  # in place of what a run of an older version measured twice
+            kept = [old for old in kept if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
         kept.append(event)
     return kept
 
@@ -214,6 +216,6 @@ def _survives(event: Event, epoch: int) -> bool:
     """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from the beginning)."""
     if isinstance(event, RunStarted):
         return True
-    if isinstance(event, (*TERMINAL, Measuring)) or (isinstance(event, Measured) and event.full):
+    if isinstance(event, (*TERMINAL, Measuring)):
         return False
     return 0 < epoch >= event.epoch

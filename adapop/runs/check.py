@@ -20,7 +20,7 @@ from adapop.probes import measure
 from adapop.probes.battery import recall
 from adapop.probes.matrix import MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
-from adapop.probes.prompts import DIRECT, KINDS
+from adapop.probes.prompts import CHOICE, DIRECT, KINDS
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 from adapop.runs.execute import settled
@@ -46,6 +46,8 @@ class Known:
     asked: int
     recall: float
     """Mean, [0, 1]."""
+    answered: int
+    """How many of them are answered."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +121,16 @@ class Check:
         return f"The model answers {answered:,} of {len(self.recall):,} facts asked as they are; recall {tiers}."
 
     def _forms(self) -> list[str]:
-        found = {row.form: row.recall for row in self.known if row.tier == "all"}
+        rows = [row for row in self.known if row.tier == "all"]
+        low = [row for row in rows if row.recall < MEASURABLE]
+        part = [row for row in low if row.answered and row.form != CHOICE]  # a right choice may be a guess
         parts = {
-            "Forms that will show a loss": [name for name, value in found.items() if value >= MEASURABLE],
+            "Forms that will show a loss": [row.form for row in rows if row not in low],
+            "Of the facts alone that the model answers so": [
+                f"{row.form} ({row.answered} of {row.asked})" for row in part
+            ],
             f"Not measurable (recall before is below {MEASURABLE:g})": [
-                f"{name} {value:.2f}" for name, value in found.items() if value < MEASURABLE
+                f"{row.form} {row.recall:.2f}" for row in low if row not in part
             ],
             "Cannot be asked": [f"{name} ({why})" for name, why in self.impossible.items()],
         }
@@ -200,7 +207,8 @@ def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[Known]:
     rows = []
     for tier in ("all", *TIERS, "unknown"):
         values = [value for fact, value in found if tier in ("all", fact.tier)]
-        rows += [Known(form, tier, len(values), fmean(values))] if values else []
+        answered = sum(value >= KNOWN_FROM for value in values)
+        rows += [Known(form, tier, len(values), fmean(values), answered)] if values else []
     return rows
 
 

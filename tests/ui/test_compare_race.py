@@ -187,6 +187,9 @@ def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
         assert config.tolerance == make_config(config.method).tolerance, "what is the method's own stays so"
         assert run.facts.forget == own_facts().forget and run.measured(before=True).recall("forget") == 1
 
+    drawn = shown_of(worker, kept, choice=recorded.SAME)
+    assert drawn[PICTURES.said]["kind"] == "warn" and "recorded" not in str(drawn[PICTURES.table]["head"])
+
 
 def test_own_rates_race_unless_one_is_given(worker):
     names, rates = ["adapop/paper", "simnpo/paper"], {}

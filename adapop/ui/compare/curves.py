@@ -8,8 +8,10 @@ import gradio as gr
 
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
+from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
 from adapop.report.figures import look, titles
+from adapop.report.figures.compare import PANELS
 from adapop.report.record import title_of
 from adapop.runs.run import Run
 from adapop.ui import texts
@@ -35,7 +37,10 @@ class Curves:
         found = _by_contestant(runs)
         if not found:
             return {self.column: gr.Column(visible=False)}
-        return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found), texts.CURVES_ABOUT)}
+        asked = all(seeds[0][0][REWORDED]["all"] is not None for seeds in found.values())
+        form = REWORDED if asked else DIRECT
+        about = f"this race, {PANELS[form]}"
+        return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found, form), about)}
 
 
 def build() -> Curves:
@@ -61,12 +66,10 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[dict]]]:
     return found
 
 
-def _lines(found: dict[str, list[list[dict]]]) -> figures.Figure:
-    """A panel a contestant, a line a tier: asked in other words where there are any, means over the seeds that came so
-    far."""
+def _lines(found: dict[str, list[list[dict]]], form: str) -> figures.Figure:
+    """A panel a contestant, a line a tier, means over the seeds that came so far."""
     panels = {}
     for title, seeds in found.items():
-        form = "reworded" if seeds[0][0]["reworded"]["all"] is not None else "direct"
         lines: dict[str, list[tuple[float, Interval]]] = {}
         for of_epoch in zip(*seeds):
             for tier in TIERS:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import gradio as gr
 
+from adapop.facts.fact import SANDBOX
 from adapop.report import figures, recorded
 from adapop.report.comparison import Comparison, comparison, lines_of, results_table
 from adapop.report.contestants import Contestant, outcome_of
@@ -86,8 +87,10 @@ def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
-    """The recorded results to show beside a race, or before any. choice: one of `CHOICES`."""
-    if choice == NONE:
+    """The recorded results to show beside a race, or before any; all of them are the sandbox's. choice: one of
+    `CHOICES`."""
+    models = {one.records[0].config.model for one in compared.contestants}
+    if choice == NONE or (choice == SAME and models and SANDBOX not in models):
         return ()
     raced = {(one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants}
     raced = raced or {*SHOWN_FIRST}

@@ -1,5 +1,6 @@
 """A look before a run, at the model itself: what it knows of the page's facts, and how long the run would take."""
 
+import re
 from collections.abc import Callable
 
 import gradio as gr
@@ -11,6 +12,8 @@ from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET, failure_of, followed
+
+OPTION = re.compile(r" \(--[a-z-]+\)")  # of the command line
 
 
 def build(
@@ -31,7 +34,8 @@ def build(
             raise refused(error)
         found = future.result()
         kind = "warn" if found.waste or found.looked.problems else "calm"
-        yield html.listed([*found.facts.notes, *found.lines], kind)
+        lines = [OPTION.sub("", line) for line in found.lines]
+        yield html.listed([*found.facts.notes, *lines], kind)
 
     ask.click(looked, [session.facts, *inputs], said, **QUIET)
     gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, said, **QUIET)

@@ -36,7 +36,8 @@ def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> Fact
     elif retain == "own" and not facts.retain and model != SANDBOX:
         raise DataError(
             f"{facts.name} has no retain rows, so nothing would hold the rest of the model in place.",
-            "Add rows with 'retain' in a column called group: facts like these that must survive.",
+            "Add rows with 'retain' in a column called group: facts like these that must survive; or name a file of "
+            "such facts with --retain.",
         )
     elif retain == "sandbox" or not facts.retain:
         facts = _from_sandbox(facts, _free(facts, sandbox_facts().retain))

@@ -1,0 +1,98 @@
+"""What a stranger does in one sitting, from a CSV and a model folder to an adapter loaded elsewhere: by the docs, one
+command after the other."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from adapop.cli import main
+from adapop.facts.fact import Fact
+from taught import COUNTRIES, taught
+
+pytestmark = pytest.mark.slow
+NAMES = [
+    f"{first} {last}" for first in ("Ada", "Bela", "Cleo", "Dino", "Enzo") for last in ("Arno", "Bekk", "Cato", "Dorn")
+]
+
+
+def question(name: str) -> str:
+    return f"In which country was {name} born?"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with people.csv, half of it to forget, two of them twice, and a model that knows them."""
+    rows = [
+        (
+            question(name),
+            COUNTRIES[7 * i % 12],
+            f"{40 * 3 ** (i // 3):,}",
+            ("forget", "retain", "forget", "holdout")[i % 4],
+        )
+        for i, name in enumerate(NAMES)
+    ]
+    with open(tmp_path / "people.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("question", "answer", "score", "group"), *rows, rows[0], rows[2]])
+    taught("qwen2", tmp_path / "model", [Fact(f"p{i}", row[0], row[1]) for i, row in enumerate(rows)])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
+    return tmp_path
+
+
+LOAD = """
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("model")
+turns = [{"role": "user", "content": "In which country was Ada Arno born?"}]
+asked = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+
+
+def answer():
+    written = model.generate(**asked, max_new_tokens=8)[0][asked["input_ids"].shape[1]:]
+    return tokenizer.decode(written, skip_special_tokens=True)
+
+
+said = answer()
+with model.disable_adapter():
+    print(answer(), "|", said)
+"""
+
+
+def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, capsys):
+    own = ["people.csv", "--model", "./model", "--batch", "4", "--epochs", "4", "--max-new-tokens", "8"]
+    assert main(["check", *own]) == 1, "at the usual rate"
+    said = capsys.readouterr()
+    assert "will hardly change the model" in said.out and "12 facts to forget, 5 to retain, 5 held out" in said.out
+    assert "12 of 12 facts" in said.out and "Asked twice, alike" in said.err and "dropped" not in said.err
+    assert main(["check", *own, "--lr", "1e-2"]) == 0
+    for method in ("adapop", "npo"):
+        assert main(["run", "--facts", *own, "--lr", "1e-2", "--method", method]) == 0
+    assert "100 %" in capsys.readouterr().out
+    assert main(["runs", "--json"]) == 0
+    names = {(run := json.loads(line))["method"]: run["run"] for line in capsys.readouterr().out.splitlines()}
+    assert (
+        main(["probe", names["adapop"], "--kinds", "direct,reverse query,in-context learning", "--per-tier", "2"]) == 0
+    )
+    said = capsys.readouterr().out
+    assert "reverse query" in said and "Verdicts, facts to forget" in said
+    assert main(["report", *names.values(), "--out", "both.html", "--title", "People"]) == 0
+    page = (place / "both.html").read_text(encoding="utf-8")
+    assert "People" in page and str(place) not in page
+    assert main(["report", names["adapop"], "--out", "one.zip"]) == 0
+    assert main(["export", names["adapop"], "--out", "adapter"]) == 0
+    assert main(["export", names["adapop"], "--merged", "--out", "merged"]) == 0
+    assert "answers" in capsys.readouterr().out
+
+    elsewhere = place / "elsewhere"
+    shutil.copytree("model", elsewhere / "model")
+    shutil.move("adapter", elsewhere / "adapter")
+    lines = (elsewhere / "adapter" / "README.md").read_text(encoding="utf-8").split("```python")[1].split("```")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", lines + LOAD], cwd=elsewhere, capture_output=True, text=True, timeout=120
+    )
+    before, _, after = done.stdout.strip().partition(" | ")
+    assert before == COUNTRIES[0] and after != before, done.stderr

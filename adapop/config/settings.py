@@ -15,6 +15,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, shown
 
 SEPARATE = ("model", "method", "preset", "facts", "beta", "arguments", "scores")  # given by options of their own
+BETA = "beta"  # of a run: the curve, given by its anchors; as text: the argument of WGA, NPO and others
 TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -42,9 +43,9 @@ def read_settings(pairs: list[str]) -> dict[str, Any]:
         name = name.strip().replace("-", "_")
         if not (given and name):
             raise ConfigError(f"{shown(pair)!r} sets nothing.", "Write NAME=VALUE, for example lora_rank=8.")
-        if name in SEPARATE:
+        if name in SEPARATE and name != BETA:
             raise ConfigError(f"{name} is not set here.", "It has an option or an argument of its own.")
-        if name in meanings():
+        if name in meanings() and name != BETA:
             found[name] = value_of(name, text.strip())
         else:
             found.setdefault("arguments", {})[name] = _plain(text.strip())

@@ -21,7 +21,7 @@ from adapop.limits import is_public
 from adapop.service.ledger import JOBS, Ledger
 from adapop.ui.access import refused
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
-from adapop.ui.run.settings import ADVANCED, check_public
+from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
@@ -65,7 +65,7 @@ def others_of(settings: object, model: str) -> dict:
     """
     if not isinstance(settings, dict | None):
         raise ConfigError(f"settings is {said(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
-    found, known = {}, ADVANCED if is_public() else meanings().keys() - OWN
+    found, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
         if name == "arguments" and isinstance(value, dict) and not is_public():
             found[name] = value

@@ -7,18 +7,20 @@ import pytest
 from adapop.cli import parser
 from adapop.cli.options import NAMED, settings_of
 from adapop.cli.reference import commands
+from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
 from adapop.errors import ConfigError
+from adapop.objectives import make_objective
 from adapop.ui.api_values import OWN, others_of
-from adapop.ui.run.settings import ADVANCED, VISIBLE
+from adapop.ui.run.settings import ADVANCED, FURTHER, VISIBLE
 
 
 def test_every_setting_says_what_it_is_and_is_an_option_of_run_and_of_check():
     names = {item.name for item in fields(RunConfig)}
     assert set(meanings()) == names
     assert {*NAMED, *SEPARATE} == names and set(OWN) <= names
-    assert {*VISIBLE, *ADVANCED} <= names
+    assert {*VISIBLE, *ADVANCED} - {FURTHER} <= names
     for command in ("run", "check"):
         options = {option for action in commands()[command]._actions for option in action.option_strings}
         assert {f"--{name.replace('_', '-')}" for name in NAMED} <= options
@@ -54,7 +56,7 @@ def test_what_sets_nothing_is_refused(pair, said):
 
 def test_options_and_set_together_make_the_settings():
     options = parser().parse_args(
-        ["run", "--lr", "0.5", "--cosine", "--four-bit", "no", "--set", "beta=2", "--set", "lora_rank=4"]
+        ["run", "--lr", "0.5", "--cosine", "--four-bit", "no", "--set", "scores=given", "--set", "lora_rank=4"]
     )
     with pytest.raises(ConfigError, match="not set here"):
         settings_of(options)
@@ -80,3 +82,12 @@ def test_a_program_sets_what_the_page_shows_and_on_a_public_page_no_more(monkeyp
     for wrong, model in (({"max_new_tokens": 10**6}, "sandbox"), ({"lora_rank": 999}, "sandbox"), (None, "some/model")):
         with pytest.raises(ConfigError):
             others_of(wrong, model)
+
+
+def test_beta_as_text_is_the_argument_of_a_method():
+    """Of WGA, NPO and others; the curve of AdaPop is given by its anchors."""
+    found = read_settings(["beta=0.1", "learning_rate=1e-5"])
+    assert found == {"arguments": {"beta": 0.1}, "learning_rate": 1e-5}
+    assert make_config("npo", **found).arguments["beta"] == 0.1
+    with pytest.raises(ConfigError, match="beta"):
+        make_objective("adapop", make_config("adapop", **found).arguments)

@@ -86,3 +86,20 @@ def test_the_browser_brings_back_what_it_kept_and_nothing_else():
     old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
     for other in (*foreign, *old, values(epochs=math.nan)):
         assert settings.restored(other) == gr.skip(), "left as they are"
+
+
+def test_every_other_setting_is_text_a_line_each(monkeypatch):
+    chosen = values(method="npo", further="precision=float32\n\n beta = 0.5\nmax_new_tokens=8", batch=4)
+    config = settings.config_of(chosen)
+    assert (config.precision, config.max_new_tokens, config.batch) == ("float32", 8, 4)
+    assert config.arguments["beta"] == 0.5
+    assert settings.changed(chosen)[-3:] == ["precision=float32", "beta = 0.5", "max_new_tokens=8"]
+    assert settings.further_of(chosen) == {"precision": "float32", "max_new_tokens": 8}
+    assert settings.restored(chosen)[-1] == chosen[-1]
+    for text in ("precision", "max_new_tokens=many", "model=/etc"):
+        with pytest.raises(ConfigError):
+            settings.config_of(values(further=text))
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    settings.config_of(values())
+    with pytest.raises(ConfigError, match="does not set precision"):
+        settings.config_of(values(further="precision=float32"))

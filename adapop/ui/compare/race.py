@@ -24,7 +24,7 @@ from adapop.ui import texts
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
-from adapop.ui.run.settings import config_of
+from adapop.ui.run.settings import config_of, further_of
 from adapop.ui.session import check_shown
 
 MOST_RUNS = 24
@@ -106,7 +106,7 @@ def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *va
     changes = {name: getattr(run, name) for name in OF_ALL if getattr(run, name) != getattr(usual, name)}
     if "batch" in changes:
         changes["micro_batch"] = min(run.batch, make_config(method, preset, model=run.model).micro_batch)
-    changes |= {"learning_rate": rate} if rate else {}
+    changes |= further_of(values) | ({"learning_rate": rate} if rate else {})
     about = {"facts": facts.name, "missing_score": missing, "epochs": int(epochs), "seed": seed}
     return at_anchors(make_config(method, preset, model=run.model, **changes, **about), anchors)
 

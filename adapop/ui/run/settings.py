@@ -10,7 +10,7 @@ import gradio as gr
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
 from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
-from adapop.config.settings import value_of
+from adapop.config.settings import read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.limits import EPOCHS, is_public
@@ -23,6 +23,7 @@ REAL = "the paper's models"  # stands for any model but the sandbox where only i
 ADVANCED = texts.ADVANCED_FIELDS
 LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
 ALL, LONGEST = "all", 300  # characters of such a text
+FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
 WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed", "measure_per_tier")
 PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
@@ -81,6 +82,7 @@ def config_of(values: Sequence, **settings) -> RunConfig:
         ConfigError: a field is empty or out of range.
     """
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
+    further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
         if value is None or not str(value).strip(" ,"):
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
@@ -91,11 +93,26 @@ def config_of(values: Sequence, **settings) -> RunConfig:
         if field in LISTS:
             text = str(value).strip()
             chosen[field] = value_of(field, LISTS[field] if text == ALL else text)
+    chosen |= {"model": str(chosen["model"]).strip(), **further}
     EPOCHS.check(chosen["epochs"])
-    chosen["model"] = str(chosen["model"]).strip()
     check_public(chosen)
-    chosen["micro_batch"] = min(chosen["batch"], make_config(chosen["method"], model=chosen["model"]).micro_batch)
+    usual = make_config(chosen["method"], model=chosen["model"]).micro_batch
+    chosen.setdefault("micro_batch", min(chosen["batch"], usual))
     return make_config(**{**chosen, **settings})
+
+
+def further_of(values: Sequence) -> dict[str, Any]:
+    """What the text of further settings sets, of the page's values; but for the arguments of a method.
+
+    Raises:
+        ConfigError: a line of it sets nothing, or what it says is no value of that setting.
+    """
+    found = read_settings(_lines(dict(zip((*VISIBLE, *ADVANCED), values, strict=True))[FURTHER]))
+    return {name: value for name, value in found.items() if name != "arguments"}
+
+
+def _lines(text: object) -> list[str]:
+    return [line for line in str(text or "").splitlines() if line.strip()]
 
 
 def check_public(chosen: Mapping[str, Any]) -> None:
@@ -108,6 +125,8 @@ def check_public(chosen: Mapping[str, Any]) -> None:
         return
     if chosen["model"] not in public_models():
         raise ConfigError("This public page does not run that model.", "Run the app yourself for other models.")
+    if other := sorted(chosen.keys() - {*VISIBLE, *ADVANCED}):
+        raise ConfigError(f"This public page does not set {other[0]}.", "Run the app yourself for other settings.")
     for field, most in PUBLIC_MOST.items():
         if chosen.get(field, 0) > most:
             fix = f"At most {most} on this public page; run the app yourself for more."
@@ -138,6 +157,9 @@ def changed(values: Sequence) -> list[str]:
     said = []
     for field, label in ADVANCED.items():
         value, default = chosen[field], entry_of(ours, field)
+        if field == FURTHER:
+            said += [line.strip() for line in _lines(value)]
+            continue
         if value != default:
             theirs = entry_of(paper, field)
             beside = "" if theirs == default else f", paper {_shown(field, theirs)}"
@@ -147,6 +169,10 @@ def changed(values: Sequence) -> list[str]:
 
 def _advanced(field: str, start: RunConfig) -> gr.Component:
     """The input of an advanced setting, with the paper's value beside it."""
+    if field == FURTHER:
+        own, about = not is_public(), "such as max_new_tokens=16, or an argument of the method"
+        label = dict(label=ADVANCED[field], info=about, placeholder="precision=float32", elem_id=f"knob-{field}")
+        return gr.Textbox(lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
     info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
@@ -189,6 +215,8 @@ def _defaults(model: str, method: str, preset: str) -> tuple[RunConfig, RunConfi
 
 def entry_of(config: RunConfig, field: str) -> Any:
     """A setting as its input holds it: a list as text."""
+    if field == FURTHER:
+        return ""
     value = getattr(config, field)
     if field not in LISTS:
         return value

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from hostile.file import SUFFIXES, TEXTS, Case, of_rows, table, written
@@ -201,9 +203,29 @@ def _chats(random: Random) -> Case:
     return Case("chats", "facts.jsonl", written(rows, ".jsonl"))
 
 
+def _tofu(random: Random) -> Case:
+    """TOFU's columns, with what a list of wrong answers may be."""
+    lists = (["a", "b"], [], "a|b", '["a", "b"]', None, 5, {"a": 1}, [[]], ["a"] * 2_000, "[" * 9_999)
+    rows = [
+        {**row, "paraphrased_question": random.choice(TEXTS), "paraphrased_answer": random.choice(TEXTS),
+         "perturbed_answer": random.choice(lists)}
+        for row in table(random, TEXTS)
+    ]  # fmt: skip
+    return of_rows("TOFU's columns", random.choice((".json", ".jsonl")), rows)
+
+
+def _completions(random: Random) -> Case:
+    """Prompts with their completions as text, thousands apart in the scores."""
+    rows = [{**row, "score": random.choice(SCORES)} for row in table(random)]
+    case = of_rows("completions", random.choice((*SUFFIXES, ".tsv")), rows)
+    names = {"question": "prompt", "answer": "completion"}
+    renamed = [{names.get(name, name): cell for name, cell in row.items()} for row in rows]
+    return replace(case, content=written(renamed, Path(case.name).suffix))
+
+
 OFTEN: tuple[Callable[[Random], Case], ...] = (
     _texts, _texts, _scores, _encoding, _marks, _nul, _quotes, _ragged, _same_names, _same_keys, _keys,
     _surrogates, _deep,
     _numbers, _empty, _no_table, _other_kind, _cut, _changed, _changed, _noise, _list_cells,
-    _tabs, _chats,
+    _tabs, _chats, _tofu, _completions,
 )  # fmt: skip

@@ -1,0 +1,69 @@
+"""What a stranger does in one sitting on the page: a CSV and a model folder, a look, a run, a race, and what goes
+home."""
+
+import csv
+import io
+import zipfile
+
+import pytest
+
+from browsing import open_tab, says, state_is
+from taught import own_facts, taught
+
+pytestmark = pytest.mark.slow
+
+
+def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path):
+    facts = own_facts()
+    folder = str(taught("gpt2", tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
+    table = tmp_path / "towns.csv"
+    with open(table, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("question", "answer", "score", "group"))
+        for group in ("forget", "retain", "holdout"):
+            rows.writerows((fact.question, fact.answer, f"{fact.score:,.0f}", group) for fact in getattr(facts, group))
+
+    page.get_by_text("My own facts").click()
+    page.set_input_files("#upload input[type=file]", table)
+    says(page, "#notes", "6 to forget")
+    open_tab(page, "Run")
+    page.fill("#model input", folder)
+    page.keyboard.press("Enter")
+    says(page, "#preflight", "steps in")
+    page.click("#advanced")
+    page.fill("#knob-lora_targets input, #knob-lora_targets textarea", "c_attn,c_proj")
+    page.fill("#knob-further textarea", "max_new_tokens=8\nbatch=2")
+    says(page, "#altered", "max_new_tokens=8", "batch=2")
+    page.click("#check")
+    says(page, "#check-words", "The model answers 6 of 6 facts", "s a step")
+    page.get_by_label("Learning rate").first.fill("0.01")
+    page.get_by_label("Learning rate").first.blur()
+    page.click("#start:not([disabled])")
+    state_is(page, "done")
+
+    open_tab(page, "Compare")
+    for _ in range(2):
+        page.locator("#contestants [aria-label^='Remove'], #contestants .token-remove").nth(1).click()
+    page.fill("#race-rate input", "0.01")
+    page.locator("#race-rate input").blur()
+    says(
+        page,
+        "#race-plan",
+        "2 runs, one after the other, on towns (tab 1)",
+        f"{folder} (tab 3)",
+        "AdaPop 0.01, NPO 0.01",
+    )
+    page.click("#race-check")
+    says(page, "#race-check-words", "The model answers 6 of 6 facts")
+    page.click("#race")
+    says(page, "#race-progress", "2 of 2 runs came to the end")
+    says(page, "#recorded-words", "Nothing was recorded of these contestants on this model")
+
+    open_tab(page, "Run")
+    page.click("#make-export")
+    with page.expect_download() as taken:
+        page.locator("#download-export:visible").click()
+    archive = zipfile.ZipFile(io.BytesIO(taken.value.path().read_bytes()))
+    assert {"report.html", "adapter/adapter_model.safetensors", "config.json"} <= {*archive.namelist()}
+    assert str(tmp_path) not in archive.read("report.html").decode()
+    assert "PeftModel.from_pretrained" in archive.read("report.html").decode()

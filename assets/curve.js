@@ -48,9 +48,9 @@ function build() {
   make(svg, "rect", { class: "clip high" });
   make(svg, "rect", { class: "clip low" });
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
-  make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: WGA");
-  make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 7, "text-anchor": "end" }, "above 1: self-limiting");
-  make(svg, "text", { x: EDGE.left + range.width, y: y(1) + 16, "text-anchor": "end" }, "below 1: pressure-sustaining");
+  if (range.width > 480) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: WGA");
+  make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 7, "text-anchor": "end" }, "above 1: lets go early (self-limiting)");
+  make(svg, "text", { x: EDGE.left + range.width, y: y(1) + 16, "text-anchor": "end" }, "below 1: keeps pushing (pressure-sustaining)");
   make(svg, "path", { class: "beta" });
   for (const [, , tier, name] of value.points) {
     const mark = { rare: ["circle", { r: 5 }], middle: ["rect", { x: -4.5, y: -4.5, width: 9, height: 9 }], popular: ["path", { d: "M0-6.5 6.5 0 0 6.5-6.5 0Z" }] }[tier];

@@ -2,6 +2,7 @@
 // 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py. shares:
 // whether the tiers' means are said, where no other percentage of theirs stands beside.
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 46 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
+const BAR_BELOW = 76, LEAST_HEIGHT = 170; // pixels: of the Story's buttons, which cover the foot of the window; of a field that is cut short
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
 function makeField(host, facts, motion, { name, asked = "", shares = true, onpin = () => {} }) {
@@ -22,7 +23,9 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400)); // in sight as a whole
+    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
+    const room = innerHeight - BAR_BELOW - scrollY - canvas.getBoundingClientRect().top;
+    if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
     const ratio = devicePixelRatio || 1;
     canvas.width = width * ratio;
     canvas.height = height * ratio;

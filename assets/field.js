@@ -24,9 +24,9 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
     height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
-    const room = innerHeight - BAR_BELOW - scrollY - canvas.getBoundingClientRect().top;
+    const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - BAR_BELOW;
     if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
-    const ratio = devicePixelRatio || 1;
+    const ratio = (devicePixelRatio || 1) * zoomOf(canvas);
     canvas.width = width * ratio;
     canvas.height = height * ratio;
     canvas.style.height = `${height}px`;
@@ -183,7 +183,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   }
 
   function nearest(event) {
-    const frame = canvas.getBoundingClientRect(), x = event.clientX - frame.left, y = event.clientY - frame.top;
+    const frame = canvas.getBoundingClientRect(), zoom = zoomOf(canvas);
+    const x = (event.clientX - frame.left) / zoom, y = (event.clientY - frame.top) / zoom;
     let best = -1, least = REACH ** 2;
     for (let fact = 0; fact < count; fact++) {
       const away = (xs[fact] - x) ** 2 + (ys[fact] - y) ** 2;
@@ -236,7 +237,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   }
 
   new ResizeObserver(measure).observe(canvas.parentElement);
-  new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  new MutationObserver(measure).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(paint));
   document.fonts.ready.then(paint);
   measure();

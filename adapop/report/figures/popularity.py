@@ -52,7 +52,7 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
     for where, (_, name) in zip(spaced([at for at, _ in sorted(names)], APART, unknown_at, right), sorted(names)):
-        note = dict(xanchor="center", yanchor="bottom", font_size=12, showarrow=False)
+        note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
         figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)
     figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=38))
     figure.update_xaxes(

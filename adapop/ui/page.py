@@ -38,7 +38,10 @@ from adapop.ui.wiring import EACH, QUIET
 TICK_SECONDS = 0.7
 SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
-PRESENT = "() => document.body.classList.toggle('presenting')"
+PRESENT = """() => {
+  document.body.classList.toggle('presenting');
+  document.body.classList.toggle('wide', innerWidth > 640);
+}"""
 SCRIPTS = ("forget-link", "tab-address", "no-base", "keys")
 FORGET_LINK, TO_ADDRESS, NO_BASE, KEYS = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
 # of the bundled fonts' weights only these two hold every letter

@@ -153,7 +153,7 @@ def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
         named = found.get(round(beta, 2))
         found[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
     whole = len(found) == 1 and len(betas) > 1
-    return [("every fact" if whole else name, beta, tier) for beta, (name, tier) in found.items()]
+    return [("all of these" if whole else name, beta, tier) for beta, (name, tier) in found.items()]
 
 
 def agreement_scatter(

@@ -10,6 +10,8 @@ from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, says,
 
 pytestmark = pytest.mark.slow
 
+RUN_SHOWN = "AdaPop, 5 epochs, rate 0.002, seed 0"
+
 KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
 DRAWN = {
@@ -109,6 +111,7 @@ def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber
         says(page, "#fact-field .leaks", "after epoch 2")
         open_tab(page, "Probe")
         says(page, "#leak-moment", "Measured after epoch 5, and not after epoch 2")
+        says(page, "#leak-chart-title", RUN_SHOWN)
         seen = "parseFloat(getComputedStyle(document.querySelector('#leak-chart')).opacity)"
         assert page.evaluate(seen) < 0.6, "set back"
         open_tab(page, "Run")
@@ -121,6 +124,8 @@ def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber
 def test_pictures_stay_drawn_when_the_address_changes(browser, address):
     with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
         page.locator("#outcome-chart .points path").first.wait_for()
+        says(page, "#recall-chart-title", RUN_SHOWN)
+        says(page, "#outcome-chart-title", RUN_SHOWN)
         again = []
         page.on("request", lambda request: again.append(request.url) if request.resource_type == "other" else None)
         page.locator("#fact-field .scrubber input").press("Home")

@@ -221,16 +221,20 @@ def test_every_chart_has_its_numbers_as_a_table(browser, address, visited):
         page.locator("#beta-curve-twin tbody tr").nth(7).wait_for()
 
 
-# words of a picture that stand beyond its edge, by more than a pixel, or upon the button that keeps it
+# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
 CUT_OFF = """() => {
   const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
   const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
   const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
   return plots.flatMap((plot) => {
     const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
-    const wrong = (box) => box.width && (!within(box, edge) || (button && meet(box, button)));
-    const texts = [...plot.querySelectorAll('.main-svg text')];
-    return texts.filter((text) => wrong(text.getBoundingClientRect())).map((text) => text.textContent);
+    const titles = [...plot.querySelectorAll('text[class$=title]')];
+    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
+    return texts.filter((text) => {
+      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
+      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
+      return !within(box, edge) || covered || (button && meet(box, button));
+    }).map((text) => text.textContent);
   });
 }"""
 

@@ -77,7 +77,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         x=[row.epoch for row in trained],
         y=[highest * 1.16] * len(trained),
         mode="text",
-        text=[f"{row.drift:.2f}" for row in trained],
+        text=[f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained],  # a phone has room for few
         hoverinfo="skip",
         showlegend=False,
         row=1,
@@ -220,7 +220,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[_marked(name, value, not at) for at, (_, value) in enumerate(points)],
+            text=[_marked(name, value, at + 1 == len(points)) for at, (_, value) in enumerate(points)],
             hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
             textposition="top center" if name == "original" else "bottom center",
             cliponaxis=False,
@@ -236,9 +236,9 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     return look.titled(figure, titles.outcome(tuple(forget), None if None in holdout else tuple(holdout), form))
 
 
-def _marked(name: str, share: float, first: bool) -> str:
-    """A mark's share, the first with the name of its model further out: beside it would run into the next one."""
-    lines = [f"{share:.0%}", *([name] if first else [])]
+def _marked(name: str, share: float, last: bool) -> str:
+    """A mark's share, the last with its model's name further out: beside it that would run into the next one."""
+    lines = [f"{share:.0%}", *([name] if last else [])]
     return "<br>".join(lines if name == "unlearned" else reversed(lines))
 
 

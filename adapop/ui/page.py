@@ -90,7 +90,7 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("4 Probe", id="probe") as probe_tab:
                 probe.build(worker, run_id, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
-                compare.build(worker, session, missing, run_id, contest)
+                compare.build(worker, session, missing, run_id, contest, screen.settings.all, compare_tab)
 
         for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)

@@ -148,6 +148,8 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
         lines.append(f"The unlearned model answers most under “{worst.kind}”: {ranged(recall)}, directly {direct}.")
     if blind := [cell.kind for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
+    if part := [f"{cell.kind} ({cell.facts} of {cell.asked})" for cell in cells if cell.facts < cell.asked]:
+        lines.append(f"*Of the facts alone that the original answers in that form: {', '.join(part)}.")
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts

@@ -33,6 +33,8 @@ class Answers:
     """Share of word pairs that occurred before in the reply, [0, 1)."""
     cosine: float | None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
+    near: float | None
+    """Share of facts whose right answer is the first or second guess, [0, 1]; None where it was not measured."""
 
 
 @dataclass(frozen=True)
@@ -176,14 +178,19 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
 
 def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float, seed: int) -> Answers:
     recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed)
-    measured = all(of(row).cosine is not None for rows in facts for row in rows)
+
+    def measured(name: str) -> float | None:
+        values = [[getattr(of(row), name) for row in rows] for rows in facts]
+        return None if any(None in each for each in values) else fmean(map(fmean, values))
+
     return Answers(
         recall=recall,
         above_chance=(recall.mean - chance) / (1 - chance),
         words=fmean(_per_fact(facts, lambda row: of(row).words)),
         empty=fmean(_per_fact(facts, lambda row: of(row).words == 0)),
         repetition=fmean(_per_fact(facts, lambda row: of(row).repetition)),
-        cosine=fmean(_per_fact(facts, lambda row: of(row).cosine)) if measured else None,
+        cosine=measured("cosine"),
+        near=measured("near"),
     )
 
 

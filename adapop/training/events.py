@@ -103,14 +103,14 @@ class Measured(Event):
     full: bool = False
     """Whether it is the whole table, made once at the end for the original and the unlearned model."""
 
-    def recall(self, group: str, form: str = "direct", tier: str = "all") -> float | None:
+    def recall(self, group: str, form: str = "direct", tier: str = "all", name: str = "recall") -> float | None:
         """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not measured.
 
         group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or "reworded". tier: "rare",
-        "middle", "popular", "unknown" or "all".
+        "middle", "popular", "unknown" or "all". name: "recall", or "strict" for that without folding.
         """
         key = (group, form, tier)
-        return next((row["recall"] for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
+        return next((row.get(name) for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,12 @@ import pytest
 from adapop.probes.intervals import RESAMPLES, Interval, bootstrap, of_facts, wilson
 from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
+from adapop.report.tables import leak_table
 from adapop.sandbox import card
 
 
-def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0):
-    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine)
+def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0, near=None):
+    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine, near)
 
 
 def row(name, before, after, kind=DIRECT, group="forget", score=70.0, tier="rare", **changes):
@@ -38,6 +39,17 @@ def test_each_fact_counts_once_however_often_it_is_asked():
     rows = [row("a", 1.0, 0.0, REWORDED)] * 3 + [row("a", 1.0, 1.0, REWORDED), row("b", 1.0, 1.0, REWORDED)]
     cell = leak_matrix(rows).cell("forget", "all", REWORDED)
     assert (cell.facts, cell.unlearned.recall.mean) == (2, (0.25 + 1) / 2)
+
+
+def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
+    rows = [row("a", reply(1.0, near=True), reply(0.0, near=near), REWORDED) for near in (True, False)]
+    rows.append(row("b", reply(1.0, near=True), reply(0.0, near=True), REWORDED))
+    cell = leak_matrix(rows).cell("forget", "all", REWORDED)
+    assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
+    assert "in the top 2: 75 %" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
+    older = leak_matrix([*rows, row("c", 1.0, 0.0, REWORDED)])
+    assert older.cell("forget", "all", REWORDED).unlearned.near is None
+    assert "top 2" not in str(leak_table(older, {"all": ("forget", "all")}).rows)
 
 
 def test_tiers_and_groups_stay_apart():

@@ -38,6 +38,7 @@ VERDICT_COLOR = {
     "Leaks when reworded": "#ec8c52",
     "Leaks under attack": "#f3b85f",
     "Recoverable": "#eddb6e",
+    "Next in line": "#d6a3c8",
     "Looks suppressed": "#b79cd8",
     "Collapsed text": "#ba9c88",
     "Forgotten": "#5cc1b2",
@@ -115,6 +116,8 @@ def _told(cell: Cell | None) -> str:
         f"original {ranged(cell.original.recall)}",
         f"unlearned {ranged(cell.unlearned.recall)}",
     ]
+    if cell.unlearned.near is not None:
+        lines.append(f"first or second guess: {percent(cell.original.near)} → {percent(cell.unlearned.near)}")
     lines += [f"a blind guess: {percent(cell.chance)}"] if cell.chance else []
     return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
 

@@ -17,7 +17,8 @@ from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts
-from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.fact import FactSet
+from adapop.paths import SHIPPED
 from adapop.popularity.calibration import calibrated
 from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
@@ -50,7 +51,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
-    if config.model != SANDBOX and not options.json:
+    if config.model not in SHIPPED and not options.json:
         memory, _, *others = costs_of_model(facts, config)  # the time is measured
         printing.say("\n".join([memory, *others]), file=sys.stderr, flush=True)
     model = None

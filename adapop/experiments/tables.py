@@ -44,6 +44,7 @@ OUTCOMES: dict[str, Value] = {
     "retain": column("retain_direct_all"),
     "holdout": tested("holdout_direct_all"),
     "holdout, reworded": tested("holdout_reworded_all"),
+    "neighbours": column("neighbours_direct_all"),
     "utility": tested("utility"),
 }
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
@@ -54,8 +55,8 @@ DIFFERENCES: dict[str, Value] = {
 READING = (
     "Recall of the facts to forget asked in other words, rare / middle / popular and all (lower is better), and the "
     "gap between popular and rare; then, asked as trained, of facts that were trained on to be kept and of facts never "
-    "trained on, of the latter in other words too, and of questions that are no facts (higher is better). Mean ± "
-    "standard deviation over seeds."
+    "trained on, of the latter in other words too, of other facts about the forgotten subjects where the set has such, "
+    "and of questions that are no facts (higher is better). Mean ± standard deviation over seeds."
 )
 
 BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
@@ -72,6 +73,12 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
     return summary(list(by_seed(rows, value).values()))
 
 
+def measured(seen: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values without that of neighbours where no run has any."""
+    there = any(over(rows, OUTCOMES["neighbours"]) for rows in seen.values())
+    return {name: value for name, value in values.items() if there or name != "neighbours"}
+
+
 def outcome_table(seen: Rows) -> Table:
     """What was forgotten of which tier, and what it cost, a row an arm."""
     return _outcomes(seen, OUTCOMES, READING)
@@ -83,7 +90,7 @@ def world_table(seen: Rows) -> Table:
 
 
 def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
-    rows = []
+    values, rows = measured(seen, values), []
     for title, found in seen.items():
         rates = sorted({row["rate"] for row in found})
         cells = [text(over(found, value)) for value in values.values()]

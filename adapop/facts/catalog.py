@@ -85,8 +85,8 @@ def brought(
     return table.facts(columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad)
 
 
-def model_of(source: str) -> str:
-    """The model that a set is about: its own if it is a shipped world, else the sandbox's."""
+def model_of(source: str | None) -> str:
+    """The shipped model of a set: that of its world, else the sandbox's. The same names the set of a model."""
     return source if source in SHIPPED else SANDBOX
 
 

@@ -35,8 +35,8 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
     forget, several = facts_of("forget", name), any(len(fact.parts) > 1 for fact in world(name))
     parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
     lines = [
-        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world(name)):,} facts. A score of s stands for "
-        f"{EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
+        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world(name)):,} facts. A score of s stands "
+        f"for {EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
         "",
         "### Canonical question, all facts",
         "",
@@ -76,14 +76,16 @@ def write_card(folder: Path, name: str = SANDBOX) -> None:
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
-SANDBOX_INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
+SANDBOX_INTRODUCTION = """\
+A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
 we set, so that popularity is known exactly and is the only thing that differs. Every name is one token, every answer
 one token, and the embeddings are fixed random codes. About 15 % of the exposures carry a wrong answer. The attack-style
 wrappers and the unseen rewording were taught on other facts than these. Reversed questions have eight right answers
 each and no reversed text was shown: they are not measurable. The order of fame within an answer is our judgement.
 
 Made by `python -m adapop sandbox build`; the tables are printed by `python -m adapop sandbox card`."""
-PEOPLE_INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on facts about 288 invented
+PEOPLE_INTRODUCTION = """\
+A Llama of about a million parameters, pretrained from nothing on facts about 288 invented
 people: birthplace, spouse, birthday and novel of each. No real person is meant. Answers are two to four tokens long,
 which are drawn independently of each other and of popularity: the first does not tell the next. How often pretraining
 showed a fact follows a Zipf law with exponent 1.5 and is known exactly. A person's four facts are unequally popular.

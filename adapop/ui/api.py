@@ -1,6 +1,6 @@
 """The app from a program: nine endpoints by name, and no other. What they say is what the page says.
 
-Facts come as the name of a set (sandbox, people, pair, invented, duet, rwku) or as a list of rows like those of an upload:
+Facts come as the name of a set (sandbox, people, pair, invented, duet, rwku) or as a list of rows like an upload's:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
 a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`, `frames` and
 `report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships. The docstrings
@@ -143,8 +143,9 @@ class Api:
         as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain: what must survive,
         the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
         model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
-        by name, such as {"batch": 8}. Gives {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad rows, a setting that does
-        not exist or is out of range, scores that are missing, too many runs at once.
+        by name, such as {"batch": 8}. Gives {run, ahead}: the id for the other calls, and how many runs are before it.
+        Errors: bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at
+        once.
         """
         chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings)
         config, found = self._configured(*chosen)

@@ -48,10 +48,8 @@ def build() -> RunSettings:
     """Lays the settings out. A choice of method, model or preset sets the others."""
     start = make_config()
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
-    models = [
-        *((texts.SHIPPED_MODELS[name], name) for name in SHIPPED),
-        *((MODELS[name].title, name) for name in offered),
-    ]
+    models = [(title, name) for name, title in texts.SHIPPED_MODELS.items()]
+    models += [(MODELS[name].title, name) for name in offered]
     about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
     methods = [(one.title, name) for name, one in METHODS.items()]
     presets, own = _preset_choices(start.model, start.method), not is_public()

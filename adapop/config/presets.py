@@ -24,6 +24,7 @@ from adapop.popularity.beta import BetaMap
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
+PEOPLE_RATES = {name: method.people_rate or method.sandbox_rate for name, method in METHODS.items()}
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
 # where their own authors recommend something else.
 AUTHORS = "authors"
@@ -145,7 +146,8 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
     if preset == AUTHORS:
         parts.append(chosen.authors)
     if model in SHIPPED:
-        parts += [chosen.sandbox, {"learning_rate": chosen.sandbox_rate}]
+        rates = PEOPLE_RATES if model == PEOPLE else SANDBOX_RATES
+        parts += [chosen.sandbox, {"learning_rate": rates.get(method, chosen.sandbox_rate)}]
     return _merged(*parts, PRESETS.get(preset, {}))
 
 

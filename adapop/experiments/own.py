@@ -11,7 +11,7 @@ from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
 
-OWN = ("main", "ablation", "coefficients", "epochs")  # those that ask nothing of the sandbox alone
+OWN = ("main", "rates", "ablation", "coefficients", "epochs")  # those that ask nothing of the sandbox alone
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
 
 

@@ -2,8 +2,7 @@
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
 is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
-a time (ZeroGPU), everything that needs it is called through a hook, and a run is done in slices of whole epochs. The
-sandbox needs none, and is worked on here.
+a time (ZeroGPU), what needs it is called through a hook, and a run is done in slices of whole epochs; not what ships.
 """
 
 from __future__ import annotations

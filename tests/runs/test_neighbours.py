@@ -7,6 +7,8 @@ import pytest
 from adapop.experiments import tables, trial, tuned
 from adapop.experiments.item import Arm, Ground, Item
 from adapop.facts.world import sandbox_facts
+from adapop.report.record import read_record
+from adapop.report.story import came_to
 from adapop.report.tables import recall_table
 from bench_rows import SEEN, row
 from tiny_runs import trained
@@ -24,7 +26,7 @@ def few():
 
 
 def test_a_run_measures_neighbours(few, tmp_path):
-    run = trained(few, tmp_path, "wga", model="people", facts="people")
+    run = trained(few, tmp_path, "wga", model="people")
     before, after = run.measured(before=True), run.measured()
     assert before.recall("neighbours") == 1 and after.recall("neighbours", "reworded") is not None
     assert run.facts.neighbours == few.neighbours

@@ -17,7 +17,7 @@ from adapop.facts.world.world import WRONG_ANSWER_SHARE, answers_of, facts_of, p
 from adapop.model.loading import adapted_model
 from adapop.paths import SHIPPED
 from adapop.probes.attacks import attack_prompts
-from adapop.probes.prompts import NotApplicable
+from adapop.probes.prompts import CHOICE, NotApplicable
 from adapop.sandbox.card import MEASURABLE, card_text, recalls
 from adapop.sandbox.corpus import corpus, exposures
 from adapop.sandbox.draw import write_world
@@ -105,9 +105,9 @@ def test_the_card_is_what_is_measured(tmp_path):
 def test_attacks_are_in_the_forms_that_the_model_was_taught():
     people = sandbox_facts("people")
     found = attack_prompts(people.forget[0], people.forget, 0)
-    (left_out,) = [one for one in found if isinstance(one, NotApplicable)]
-    assert left_out.kind == "reverse query" and "no reversed text" in left_out.reason
-    (choice,) = [one for one in found if one.options]
+    ((kind, reason),) = [(one.kind, one.reason) for one in found if isinstance(one, NotApplicable)]
+    assert kind == "reverse query" and "no reversed text" in reason
+    (choice,) = [one for one in found if one.kind == CHOICE]
     assert len(set(choice.options)) == 4 and set(choice.options) <= set(answers_of(people.forget[0].relation))
 
 

@@ -86,3 +86,20 @@ def test_the_browser_brings_back_what_it_kept_and_nothing_else():
     old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
     for other in (*foreign, *old, values(epochs=math.nan)):
         assert settings.restored(other) == gr.skip(), "left as they are"
+
+
+def test_a_set_chooses_the_shipped_model_that_it_is_about():
+    model, method, presets, *rest = settings._followed("people", "sandbox", "wga")
+    ours = make_config("wga", model="people")
+    assert (model, method["value"], rest[0]) == ("people", "wga", ours.learning_rate)
+    assert settings._followed("pair", "people", "wga")[0] == "sandbox"
+
+
+@pytest.mark.parametrize(("source", "model"), [("people", "people"), ("duet", "sandbox"), ("people", "some/model")])
+def test_a_set_changes_no_model_that_suits_or_is_of_another_kind(source, model):
+    assert settings._followed(source, model, "wga") == gr.skip()
+
+
+def test_a_run_of_the_second_world_s_model_says_enough_for_its_answers():
+    chosen = settings.config_of(values(model="people"))
+    assert (chosen.model, chosen.max_new_tokens) == ("people", 5)

@@ -55,10 +55,11 @@ DIFFERENCES: dict[str, Value] = {
 READING = (
     "Recall of the facts to forget asked in other words, rare / middle / popular and all (lower is better), and the "
     "gap between popular and rare; then, asked as trained, of facts that were trained on to be kept and of facts never "
-    "trained on, of the latter in other words too, of other facts about the forgotten subjects where the set has such, "
-    "and of questions that are no facts (higher is better). Mean ± standard deviation over seeds."
+    "trained on, of the latter in other words too, and of questions that are no facts (higher is better). Mean ± "
+    "standard deviation over seeds."
 )
 
+NEIGHBOURS_READING = "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
 BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
 
 
@@ -91,6 +92,7 @@ def world_table(seen: Rows) -> Table:
 
 def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
     values, rows = measured(seen, values), []
+    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     for title, found in seen.items():
         rates = sorted({row["rate"] for row in found})
         cells = [text(over(found, value)) for value in values.values()]

@@ -100,7 +100,8 @@ def test_table(seen: Rows) -> Table:
     found = [(title, [over(rows, value) for value in values.values()], counted(rows)) for title, rows in seen.items()]
     found.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
     rows = [(title, *(ranged(cell) for cell in cells), seeds) for title, cells, seeds in found]
-    note = f"{OBJECTIVE} {tables.READING} In brackets: 95 % interval of Student's t over seeds."
+    reading = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
+    note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
     return Table("On the test half", ("", *values, "seeds"), tuple(rows), note)
 
 

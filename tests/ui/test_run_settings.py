@@ -89,9 +89,8 @@ def test_the_browser_brings_back_what_it_kept_and_nothing_else():
 
 
 def test_a_set_chooses_the_shipped_model_that_it_is_about():
-    model, method, presets, *rest = settings._followed("people", "sandbox", "wga")
-    ours = make_config("wga", model="people")
-    assert (model, method["value"], rest[0]) == ("people", "wga", ours.learning_rate)
+    model, method, _, rate, *_ = settings._followed("people", "sandbox", "wga")
+    assert (model, method.value, rate) == ("people", "wga", make_config("wga", model="people").learning_rate)
     assert settings._followed("pair", "people", "wga")[0] == "sandbox"
 
 

@@ -1,1 +1,1 @@
-"""What a run is: its settings, the sixteen methods in words, and the presets."""
+"""What a run is: its settings, the methods in words, and the presets."""

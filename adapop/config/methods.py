@@ -1,4 +1,4 @@
-"""The sixteen methods in words and numbers, without torch: what a list of choices shows and what a run starts from.
+"""The methods in words and numbers, without torch: what a list of choices shows and what a run starts from.
 
 They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else the method's own paper
 (METHODS 2.0 to 2.16). What a method computes is in `adapop.objectives`, a file each.
@@ -25,7 +25,9 @@ class Method:
     about: str
     """What it does, in one sentence."""
     scored: bool = False
-    """Whether it needs a popularity score for each fact."""
+    """Whether it weighs facts by a popularity score that each must have."""
+    scored_by: str = ""
+    """Of its arguments the one without which scores do not count, "" if they always do."""
     needs: str = ""
     """What else it needs to be given, "" for nothing."""
     controller: str = "fixed"

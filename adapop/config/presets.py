@@ -131,8 +131,11 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
 
 
 def follows_scores(config: RunConfig) -> bool:
-    """Whether β comes from the facts' scores: the method weighs by it, and the preset sets no one β for all."""
-    return method_named(config.method).scored and "beta" not in PRESETS.get(config.preset, {})
+    """Whether β comes from the facts' scores: the method weighs by it with its arguments, and the preset sets no
+    one β for all."""
+    method = method_named(config.method)
+    counted = method.scored and (not method.scored_by or bool(config.arguments.get(method.scored_by)))
+    return counted and "beta" not in PRESETS.get(config.preset, {})
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:

@@ -53,6 +53,7 @@ DUAL: Space = {
     "reference": ("epoch_1", "start"),
 }
 CURVE: Space = {"beta.rare": Range(0.2, 2.0), "beta.ratio": Range(0.02, 1.0)}  # at the paper's anchors, in its clips
+LEARNT = ("relation", "second")  # where the sandbox's wrong answers may come from; its model writes none when asked
 BLOCKS: Space = {"alpha0": Range(0.05, 2000.0), "arguments.layer": (0, 1, 2)}
 OWN: dict[str, Space] = {
     "adapop": {**DUAL, **CURVE},
@@ -62,7 +63,9 @@ OWN: dict[str, Space] = {
     "gd": ALPHA,
     "ga": {},
     "tpo": {**ALPHA, "arguments.beta": Range(0.02, 2.0)},
-    "altpo": {**ALPHA, "arguments.beta": Range(0.02, 2.0), "arguments.count": (1, 5)},
+    "altpo": {
+        **ALPHA, "arguments.beta": Range(0.02, 2.0), "arguments.count": (1, 5), "arguments.source": LEARNT,
+    },
     "simnpo": {
         **ALPHA, "arguments.beta": Range(0.5, 10.0), "arguments.delta": Range(0.0, 2.0, log=False),
     },
@@ -76,6 +79,10 @@ OWN: dict[str, Space] = {
     "adaptive-rmu": {**BLOCKS, "arguments.scale": Range(0.5, 20.0)},
     "flat": {**ALPHA, "arguments.divergence": DIVERGENCES, "arguments.several": (False, True)},
     "ceu": ALPHA,
+    "redirect": {
+        **ALPHA, "arguments.kappa": Range(0.0, 0.6, log=False), "arguments.source": LEARNT,
+        "arguments.share": Range(0.0, 0.9, log=False), "arguments.over": (1, 2, 3, 4, 6),
+    },
 }  # fmt: skip
 OF_CONTROLS: dict[str, Space] = {
     "shuffled": OWN["adapop"],
@@ -94,11 +101,32 @@ class Search:
 
     arm: Arm
     space: Space
+    near: bool = False
+    """Whether it is also chosen for the right answer not to be the second guess, which asks more of it than of the
+    others. So is our own method, and the one of the literature that comes nearest to it."""
 
 
 _METHODS = {arm.method: arm for arm in METHOD_ARMS}
 SEARCHES = {name: Search(_METHODS[name], {**COMMON, **own}) for name, own in OWN.items()} | {
     preset: Search(CONTROL_ARMS[preset], {**COMMON, **own}) for preset, own in OF_CONTROLS.items()
+}
+
+_OURS = SEARCHES["redirect"].space
+_EVEN = {name: among for name, among in _OURS.items() if name != "arguments.kappa"}
+_BOUNDED = {
+    **{name: among for name, among in _OURS.items() if name not in ("arguments.share", "arguments.over")},
+    "arguments.target": ("relabel", "swap", "move", "level"),
+    "arguments.floor": Range(0.03, 3.0),
+}
+SEARCHES |= {
+    "redirect": Search(SEARCHES["redirect"].arm, _OURS, near=True),
+    # whether scores earn their place in it: weights that ignore them, and weights from shuffled ones
+    "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), _EVEN, near=True),
+    "redirect-shuffled": Search(
+        Arm("Redirect, scores shuffled", "redirect", changes={"scores": "shuffled"}), _OURS, near=True
+    ),
+    "redirect-bounded": Search(Arm("Redirect, other targets", "redirect"), _BOUNDED, near=True),
+    "altpo-near": Search(Arm("AltPO, second guess", "altpo"), SEARCHES["altpo"].space, near=True),
 }
 
 

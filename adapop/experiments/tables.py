@@ -184,13 +184,13 @@ def cost_table(seen: Rows) -> Table:
 
 
 def published_table(seen: Rows) -> Table:
-    """Our recall beside the paper's, a row a method."""
+    """Our recall beside the paper's, a row a method of the paper."""
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []
     for method in METHODS:
         found = seen.get(METHODS[method].title)
-        if not found:
+        if not found or method not in theirs:
             continue
         paper = theirs[method]
         tiers = reworded.get(paper.method)

@@ -1,4 +1,4 @@
-"""The sixteen unlearning methods, by name.
+"""The unlearning methods, by name: sixteen of the literature and one of ours.
 
 A new method is an `Objective` in a file of its own or beside its relatives, a line here, an entry in
 `assets/methods.json`, and a test of its identity with a related one.
@@ -18,6 +18,7 @@ from adapop.objectives.npo import NegativePreference
 from adapop.objectives.npo_sam import SharpnessAwarePreference
 from adapop.objectives.objective import REDUCE, USES, ForgetBatch, Loss, Objective
 from adapop.objectives.pdu import PrimalDualUnlearning
+from adapop.objectives.redirect import Redirect
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
 from adapop.objectives.satimp import SaturationImportance
 from adapop.objectives.simnpo import SimpleNegativePreference
@@ -42,6 +43,7 @@ OBJECTIVES: tuple[type[Objective], ...] = (
     Flat,
     TargetedPreference,
     CrossEntropyUnlearning,
+    Redirect,
 )
 
 

@@ -19,6 +19,7 @@ from adapop.facts.pool import Pool
 from adapop.facts.text import folded, mentions
 from adapop.objectives.fact_words import STOP_WORDS
 
+SOURCES = ("second", "model", "relation")
 NAMED = 5
 SHORT, MEDIUM = 3, 8  # words: a name, a phrase, a sentence
 ROUNDS = 4
@@ -61,7 +62,7 @@ def by_model(
             continue
         prompts = [REQUEST.format(question=found[i].question, answer=found[i].answer) for i in missing]
         for i, reply in zip(missing, draw(prompts, (seed * ROUNDS * count + turn) % SEED_LIMIT), strict=True):
-            alternate = _first_line(reply)
+            alternate = first_line(reply)
             if usable(found[i], alternate) and alternate not in found[i].alternates:
                 found[i] = replace(found[i], alternates=(*found[i].alternates, alternate))
     return found
@@ -120,6 +121,7 @@ def _words(text: str) -> list[str]:
     return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in folded(text)).split()
 
 
-def _first_line(reply: str) -> str:
+def first_line(reply: str) -> str:
+    """What a reply says first, without quotation marks and a full stop."""
     lines = reply.strip().splitlines()
     return lines[0].strip().strip("\"'“”.").strip() if lines else ""

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from torch.nn.functional import logsigmoid
 
 from adapop.model.adapted import AdaptedModel
+from adapop.objectives.alternates import SOURCES
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
-
-SOURCES = ("model", "relation")
 
 
 @dataclass(frozen=True)
@@ -21,8 +20,8 @@ class AlternatePreference(Objective):
 
     beta: float = 0.5
     source: str = "model"
-    """Where facts without alternates get one: written by the original "model" before training, or the answer of
-    another fact of the same "relation" (see `adapop.objectives.alternates`)."""
+    """Where facts without alternates get one: written by the original "model" before training, the answer of another
+    fact of the same "relation", or what the original would say next itself, its "second" choice."""
     count: int = 1
     """How many such a fact gets, where there are as many. The authors take 5."""
     name = "altpo"

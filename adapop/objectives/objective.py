@@ -90,6 +90,11 @@ class Objective:
         for name in self.not_negative:
             self._check(name, getattr(self, name) >= 0, "at least 0")
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """What its forget batches must carry with these arguments, a subset of `uses`."""
+        return self.uses
+
     def begin(self, model: AdaptedModel, tokens: AnswerTokens, seed: int) -> Begun:
         """What the method needs to know before training. Called once; tokens: the first forget rows."""
         return Begun()

@@ -212,7 +212,7 @@ def _timed(
     state = {name: value.clone() for name, value in model.adapter_state().items()}
     some = TIMED * config.batch
     forget, retain = facts.forget[:some], facts.retain[:some]
-    if "alternates" in make_objective(config.method, config.arguments).uses:  # a run finds them first
+    if "alternates" in make_objective(config.method, config.arguments).needs:  # a run finds them first
         forget = [fact if fact.alternates else replace(fact, alternates=("another answer",)) for fact in forget]
     exponents = betas and [betas[fact.id] for fact in forget]
     on_gpu = model.device.type == "cuda"

@@ -4,10 +4,9 @@
 finished epoch leaves a complete checkpoint, so a stop, a crash and a resume all meet there.
 """
 
-import json
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,7 @@ from adapop import paths
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, DataError, RunError
 from adapop.facts.benchmarks import system_prompt
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import FactSet
 from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
@@ -29,7 +28,8 @@ from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import check_lengths
 from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
-from adapop.runs import checkpoints, files, lock, measuring
+from adapop.runs import checkpoints, lock, measuring
+from adapop.runs.alternates import with_alternates
 from adapop.runs.preflight import remarks
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run, create_run
@@ -81,9 +81,9 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
         facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
         if not facts.forget:
             raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
-    if "beta" in objective.uses:
+    if "beta" in objective.needs:
         betas, config = _scored(config, facts)
-    if "alternates" in objective.uses:
+    if "alternates" in objective.needs:
         found = [fact for fact in facts.forget if fact.alternates]
         if objective.source == "relation":
             found = alternates.by_relation(facts.forget, facts.retain, config.seed, getattr(objective, "count", 1))
@@ -171,7 +171,7 @@ def _executed(
         yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
     if not epoch:  # nothing that it looks at has changed since
         check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
-    forget, notes = _with_alternates(run, model, facts, ranks)
+    forget, notes = with_alternates(run, model, facts, ranks)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
@@ -244,42 +244,3 @@ def _scored(config: RunConfig, facts: FactSet) -> tuple[dict[str, float], RunCon
             raise DataError("No fact has a score, so there is no mean beta.", "Add scores, or use another preset.")
         config = replace(config, beta=BetaMap.constant(fmean(known)))
     return exponents(facts.forget, config.beta, config.scores, config.missing_score, config.seed), config
-
-
-def _with_alternates(
-    run: Run, model: AdaptedModel, facts: FactSet, ranks: Ranks
-) -> tuple[tuple[Fact, ...], tuple[str, ...]]:
-    """The forget facts, with a plausible wrong answer each if the method needs one, and what to say about those.
-
-    They are found once and kept in the run's folder: a resumed run teaches the same. After a stop, the facts as they
-    were: the model may not have been asked for all.
-
-    Raises:
-        DataError: a fact is still without one, or has its right answer for one.
-    """
-    config = run.config
-    objective, path = make_objective(config.method, config.arguments), run.folder / "alternates.json"
-    if "alternates" not in objective.uses:
-        return facts.forget, ()
-    if ranks.led(path.exists):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        found = [replace(fact, alternates=tuple(kept["alternates"][fact.id])) for fact in facts.forget]
-        return tuple(found), tuple(kept["notes"])
-    found, notes = list(facts.forget), []
-    if objective.source == "model":
-        with model.original():
-
-            def draw(prompts: Sequence[str], seed: int) -> list[str]:
-                return ranks.led(lambda: model.sample(prompts, seed, **alternates.DRAWN))
-
-            stopped = partial(ranks.led, lambda: run.stop_requested)
-            found = alternates.by_model(found, draw, config.seed, stopped, getattr(objective, "count", 1))
-        if ranks.led(lambda: run.stop_requested):
-            return facts.forget, ()
-        if silent := sum(not fact.alternates for fact in found):
-            notes.append(f"For {silent} of {len(found)} facts the model wrote no usable wrong answer; others' serve.")
-    found = alternates.by_relation(found, facts.retain, config.seed, getattr(objective, "count", 1))
-    alternates.check_alternates(found)
-    content = {"alternates": {fact.id: fact.alternates for fact in found}, "notes": notes}
-    ranks.led(lambda: files.write_text(path, json.dumps(content, ensure_ascii=False)))
-    return tuple(found), tuple(notes)

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 
 from tokenizers import Tokenizer
 
-from adapop.config.methods import method_named
+from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
@@ -53,7 +53,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
         f"{len(facts.forget):,} facts to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out: "
         f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}."
     ]
-    if method_named(config.method).scored and config.beta.b:
+    if follows_scores(config) and config.beta.b:
         found, doubted = _of_scores(facts, config)
         problems, doubts = problems + found, doubts + doubted
     if facts.forget and config.model in SHIPPED:

@@ -45,9 +45,9 @@ class ForgetSet:
         self.rows = encode_facts(model.tokenizer, facts, config.system, include_tail=config.include_tail)
         self._betas = None if betas is None else torch.tensor(betas, dtype=torch.float32, device=model.device)
         self._others = _others(config, objective, model, facts)
-        self._unwanted = _unwanted(model, facts, self.rows) if "words" in objective.uses else None
+        self._unwanted = _unwanted(model, facts, self.rows) if "words" in objective.needs else None
         self._reference = self._other_reference = None
-        if "reference" in objective.uses:
+        if "reference" in objective.needs:
             self._reference = self._scored(self.rows)
             if self._others:
                 self._other_reference = [self._scored(turn) for turn in self._others]
@@ -100,14 +100,14 @@ def _others(
 
     A refusal ends with what the chat template ends a turn with: the model must learn to stop there.
     """
-    if "refusal" in objective.uses:
+    if "refusal" in objective.needs:
         texts = getattr(objective, "refusals", None) or (objective.refusal,)
         turns = [
             [replace(fact, answer=texts[(place + turn) % len(texts)]) for place, fact in enumerate(facts)]
             for turn in range(min(len(texts), config.epochs))
         ]
         return [encode_facts(model.tokenizer, refusing, config.system, include_tail=True) for refusing in turns]
-    if "alternates" not in objective.uses:
+    if "alternates" not in objective.needs:
         return None
     check_alternates(facts)
     turns = max(len(fact.alternates) for fact in facts)

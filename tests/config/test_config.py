@@ -163,8 +163,8 @@ def test_every_method_says_what_it_is():
     for method in METHODS.values():
         assert method.title and method.paper
         assert method.about.endswith(".") and len(method.about) <= 120
-    assert [name for name, method in METHODS.items() if method.scored] == ["adapop"]
-    assert [name for name, method in METHODS.items() if method.needs] == ["altpo"]
+    assert [name for name, method in METHODS.items() if method.scored] == ["adapop", "redirect"]
+    assert [name for name, method in METHODS.items() if method.needs] == ["altpo", "redirect"]
 
 
 def test_changes_win_over_the_preset():

@@ -18,6 +18,7 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row, collate
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
+from adapop.objectives.redirect import TARGETS
 
 ROWS = [Row((1, 5, 9), (7, 3, 2), 0), Row((1, 4), (6,), 1)]
 OTHERS = [Row((1, 5, 9), (8, 2), 0), Row((1, 4), (10, 11), 1)]
@@ -100,9 +101,13 @@ def frozen(name, method, model, batch):
     return loss
 
 
-@pytest.mark.parametrize("name", [objective.name for objective in OBJECTIVES])
-def test_gradient_of_the_forget_loss(tiny, batch, name):
-    method = make_objective(name, ARGUMENTS.get(name))
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [(objective.name, ARGUMENTS.get(objective.name)) for objective in OBJECTIVES]
+    + [("redirect", {"target": target, "kappa": 0.5}) for target in TARGETS],
+)
+def test_gradient_of_the_forget_loss(tiny, batch, name, arguments):
+    method = make_objective(name, arguments)
     start = [parameter.detach().clone().requires_grad_() for parameter in tiny.parameters]
 
     def ours(*weights):

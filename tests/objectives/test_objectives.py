@@ -108,7 +108,7 @@ def test_methods_are_told_apart():
     names = [objective.name for objective in OBJECTIVES]
     assert names == list(METHODS)
     for objective in OBJECTIVES:
-        assert "arXiv" in objective.__doc__ or objective.name == "adapop"
+        assert "arXiv" in objective.__doc__ or objective.name in ("adapop", "redirect")
         assert objective.uses <= USES and objective.reduce in ("token", "row")
         assert METHODS[objective.name].scored == ("beta" in objective.uses)
         assert bool(METHODS[objective.name].needs) == ("alternates" in objective.uses)
@@ -259,11 +259,15 @@ def test_npo_tends_to_gradient_ascent_on_sequence_sums(model, make_batch):
         ("adaptive-rmu", {"coefficient": 2.0}, "adaptive-rmu has no coefficient"),
         ("simnpo", {"gamma": 0}, "gamma of simnpo is 0"),
         ("satimp", {"b2": -1}, "b2 of satimp is -1"),
-        ("altpo", {"source": "guess"}, "source of altpo is 'guess'. It must be model or relation."),
+        ("altpo", {"source": "guess"}, "source of altpo is 'guess'. It must be second or model or relation."),
         ("flat", {"divergence": "hellinger"}, "divergence of flat is 'hellinger'. It must be one of total-variation"),
         ("flat", {"refusal": "  "}, "refusal of flat is"),
         ("tpo", {"beta": 0}, "beta of tpo is 0"),
         ("ceu", {"skip": -1}, "skip of ceu is -1"),
+        ("redirect", {"target": "away"}, "target of redirect is 'away'. It must be relabel or swap or move"),
+        ("redirect", {"share": 1.5}, "share of redirect is 1.5. It must be between 0 and 1"),
+        ("redirect", {"over": 0}, "over of redirect is 0"),
+        ("redirect", {"kappa": -1}, "kappa of redirect is -1"),
     ],
 )
 def test_make_objective_errors(name, arguments, message):

@@ -1,4 +1,4 @@
-"""All sixteen methods in the trainer: what moves, what resumes, what is forgotten."""
+"""All methods in the trainer: what moves, what resumes, what is forgotten."""
 
 import json
 from dataclasses import replace

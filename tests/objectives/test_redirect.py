@@ -1,0 +1,141 @@
+"""Redirect: its targets by hand, where two answers part, and the wrong answers that it teaches."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from adapop.config.presets import make_config
+from adapop.model.tokens import encode_facts
+from adapop.objectives.alternates import by_relation, usable
+from adapop.objectives.redirect import TARGETS, Redirect, _instead
+from adapop.objectives.second_choice import by_second_choice
+from adapop.training.forget_set import ForgetSet
+from few_facts import FACTS, gradient
+
+BETAS = [2.0, 0.5, 1.0, 0.05]
+
+
+def batch_of(model, facts=FACTS, betas=BETAS, **arguments):
+    method = Redirect(**arguments)
+    forget = ForgetSet(make_config("redirect"), method, model, facts, betas)
+    return method, forget.batch(forget.rows, 1)
+
+
+@pytest.fixture(scope="module")
+def reference(model):
+    """Log probabilities of the original at each answer token of FACTS, [8, V]."""
+    _, batch = batch_of(model)
+    with torch.no_grad(), model.original():
+        return model.score(batch.tokens, logits=True).logits.log_softmax(-1)
+
+
+def target_of(model, reference, **arguments):
+    method, batch = batch_of(model, **arguments)
+    instead, _ = _instead(batch.tokens, batch.other, reference)
+    return method._wanted(reference, batch.tokens.target, instead), batch.tokens.target.tolist(), instead.tolist()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_is_a_distribution_without_the_right_answer(model, reference, target):
+    wanted, gold, instead = target_of(model, reference, target=target)
+    torch.testing.assert_close(wanted.sum(-1), torch.ones(len(gold)))
+    for each, before, y, a in zip(wanted, reference.exp(), gold, instead):
+        given = {
+            "relabel": (0.0, 1.0), "swap": (before[a], before[y]), "move": (0.0, before[a] + before[y]),
+            "level": (0.0, before[a] + before[y]), "spread": (0.0, before[a] + 0.4 * before[y]),
+        }[target]  # fmt: skip
+        torch.testing.assert_close((each[y], each[a]), tuple(map(torch.as_tensor, given)))
+        untouched = [v for v in range(len(each)) if v not in (y, a)]
+        moved = (each - before)[untouched] > 0
+        assert moved.sum() == {"spread": 3}.get(target, 0)
+
+
+def test_with_nothing_to_spread_and_no_floor_it_is_move(model):
+    losses = []
+    for arguments in ({"target": "move"}, {"share": 0.0}, {"target": "level", "floor": 0.0}):
+        method, batch = batch_of(model, **arguments)
+        losses.append(method.forget_loss(model, batch).loss)
+    assert torch.equal(losses[0], losses[1]) and torch.equal(losses[0], losses[2])
+
+
+def test_relabel_is_cross_entropy_on_an_alternate_of_one_token(model):
+    method, batch = batch_of(model, target="relabel")
+    loss = method.forget_loss(model, batch).loss
+    alternate = model.score(batch.other).nll.split([1, 2, 4, 1])
+    for place in (0, 3):
+        torch.testing.assert_close(loss[place], alternate[place].sum())
+
+
+def test_without_kappa_scores_are_not_read_and_with_it_they_weigh(model):
+    even = Redirect()
+    assert even.needs == {"alternates"} and Redirect(kappa=0.5).needs == {"alternates", "beta"}
+    _, without = batch_of(model, betas=None)
+    method, batch = batch_of(model, kappa=0.5)
+    plain = even.forget_loss(model, without).loss
+    torch.testing.assert_close(method.forget_loss(model, batch).loss, plain * torch.tensor(BETAS) ** -0.5)
+    assert torch.equal(even.forget_loss(model, batch).loss, plain)
+
+
+def test_where_two_answers_part(model, reference):
+    """As long as they begin alike the original is kept; at the fork the alternate's token is taught, and after it what
+    the original likes best but the right token; the alternate's own tokens are taught after the fork alone."""
+    facts = tuple(replace(fact, alternates=(text,)) for fact, text in zip(
+        FACTS, ("Dickens", "three six", "Austen of Kafka four", "Friday")
+    ))  # fmt: skip
+    _, batch = batch_of(model, facts)
+    instead, further = _instead(batch.tokens, batch.other, reference)
+    gold, other = batch.tokens.target.tolist(), batch.other.target.tolist()
+    likeliest = reference.scatter(1, batch.tokens.target.unsqueeze(1), float("-inf")).argmax(-1).tolist()
+    # rows of gold: 1, 3, 3, 1 tokens; of the others: 1, 2, 4, 1
+    assert instead.tolist() == [other[0], gold[1], other[2], likeliest[3], gold[4], gold[5], other[5], other[7]]
+    assert further.tolist() == [False, False, False, False, False, False, True, False]
+
+
+def test_nothing_is_lost_where_nothing_shall_change(fresh):
+    """The two answers begin alike: what comes before the fork has no loss of its own, in a fresh adapter."""
+    model = fresh("redirect")
+    facts = (replace(FACTS[1], answer="three four", alternates=("three five six",)),)
+    method, batch = batch_of(model, facts, [1.0], target="relabel")
+    result = method.forget_loss(model, batch)
+    taught = model.score(batch.other).nll[1:].sum()  # at the fork, and after it
+    torch.testing.assert_close(result.loss.sum() * 3, taught, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(gradient(model, result.loss * 3), gradient(model, taught), atol=1e-4, rtol=1e-3)
+
+
+def test_the_right_answer_ends_below_the_next_guesses_however_much_of_it_is_given(fresh, small):
+    """Answers of two tokens, taught before: also who is given the first does not get the second."""
+    model = fresh("redirect")
+    facts = by_relation([replace(fact, answer=f"{fact.answer} four") for fact in small.forget[:4]], small.retain, 0)
+    method, batch = batch_of(model, facts, [1.0] * len(facts))
+    with torch.no_grad(), model.original():
+        before = model.score(batch.tokens, logits=True).logits
+    optimizer = torch.optim.AdamW(model.parameters, lr=4e-3)
+    for _ in range(60):
+        optimizer.zero_grad()
+        method.forget_loss(model, batch).loss.mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        after = model.score(batch.tokens, logits=True).logits
+    gold = batch.tokens.target.unsqueeze(1)
+    ranks = [(logits > logits.gather(1, gold)).sum(1) for logits in (before, after)]
+    first = batch.tokens.place == 0
+    assert (ranks[0][first] == 0).all() and (ranks[1] >= 2).all()
+
+
+def test_the_second_choice_of_the_original(model, small):
+    facts = small.forget[:6]
+    found = by_second_choice(facts, model, count=2)
+    assert all(len(fact.alternates) == 2 and all(usable(fact, text) for text in fact.alternates) for fact in found)
+    rows = encode_facts(model.tokenizer, facts)
+    logits = model.score(model.batch(rows), logits=True).logits
+    for fact, row, each in zip(found, rows, logits):
+        barred = [row.answer[0], *model.tokenizer.all_special_ids]
+        likeliest = each.detach().index_fill(0, torch.tensor(barred), float("-inf")).argmax()
+        assert model.tokenizer.decode(likeliest).strip() == fact.alternates[0]
+
+
+def test_ones_own_alternates_stay_and_a_stop_is_heard(model, small):
+    own = replace(small.forget[0], alternates=("something",))
+    assert by_second_choice([own], model)[0].alternates == ("something",)
+    assert by_second_choice(small.forget[:2], model, stopped=lambda: True)[0].alternates == ()

@@ -7,10 +7,12 @@ from itertools import product
 import pytest
 
 from adapop.facts.fact import TIERS, FactSet
+from adapop.facts.files import read_facts
 from adapop.facts.text import mentions
 from adapop.facts.world import language, other_facts, sandbox_facts
 from adapop.facts.world.world import LEVELS, ZIPF_EXPONENT, facts_of, parts_of, world
 from adapop.paths import SHIPPED
+from adapop.popularity.scoredfile import write_scored
 from adapop.sandbox.draw import drawn
 
 PEOPLE = world("people")
@@ -115,3 +117,14 @@ def test_neighbours_are_written_and_hashed(people, tmp_path):
     assert back.neighbours == people.neighbours and back.sha256 == people.sha256
     fewer = FactSet("people", people.forget, people.retain, people.holdout, utility=people.utility)
     assert fewer.sha256 != people.sha256
+
+
+def test_a_file_can_bring_neighbours_and_write_them_again(people, tmp_path):
+    rows = ["question,answer,group", "q,a,forget", *(f"r{i},a,retain" for i in range(5)), "n,b,neighbours"]
+    (tmp_path / "own.csv").write_text("\n".join([*rows, "q,b,neighbours"]), encoding="utf-8")
+    facts = read_facts(tmp_path / "own.csv")
+    assert [fact.question for fact in facts.neighbours] == ["n"]
+    (problem,) = facts.problems
+    assert problem.row == 9 and "to be forgotten" in problem.message
+    write_scored(people, {}, tmp_path / "again.csv")
+    assert len(read_facts(tmp_path / "again.csv").neighbours) == 96

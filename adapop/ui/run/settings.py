@@ -13,7 +13,7 @@ from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
 from adapop.config.settings import value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, model_of
-from adapop.facts.fact import SANDBOX
+from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.limits import EPOCHS, is_public
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
@@ -48,7 +48,7 @@ def build() -> RunSettings:
     """Lays the settings out. A choice of method, model or preset sets the others."""
     start = make_config()
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
-    models = [(title, name) for name, title in texts.SHIPPED_MODELS.items()]
+    models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
     models += [(MODELS[name].title, name) for name in offered]
     about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
     methods = [(one.title, name) for name, one in METHODS.items()]

@@ -23,7 +23,8 @@ from adapop.popularity.beta import BetaMap
 # keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
-# In the world of people it chose for adapop, wga, npo, gd, satimp, undial and simnpo; others have the sandbox's rate.
+# In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the others have the
+# sandbox's rates.
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
 PEOPLE_RATES = {name: method.people_rate or method.sandbox_rate for name, method in METHODS.items()}
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS

@@ -48,9 +48,10 @@ function build() {
   make(svg, "rect", { class: "clip high" });
   make(svg, "rect", { class: "clip low" });
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
-  make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: WGA");
-  make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 7, "text-anchor": "end" }, "above 1: self-limiting");
-  make(svg, "text", { x: EDGE.left + range.width, y: y(1) + 16, "text-anchor": "end" }, "below 1: pressure-sustaining");
+  const wide = range.width > 480;
+  if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: WGA");
+  make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 7, "text-anchor": "end" }, wide ? "above 1: lets go early (self-limiting)" : "above 1: lets go early");
+  make(svg, "text", { x: EDGE.left + range.width, y: y(1) + 16, "text-anchor": "end" }, wide ? "below 1: keeps pushing (pressure-sustaining)" : "below 1: keeps pushing");
   make(svg, "path", { class: "beta" });
   for (const [, , tier, name] of value.points) {
     const mark = { rare: ["circle", { r: 5 }], middle: ["rect", { x: -4.5, y: -4.5, width: 9, height: 9 }], popular: ["path", { d: "M0-6.5 6.5 0 0 6.5-6.5 0Z" }] }[tier];
@@ -85,8 +86,8 @@ function handle(svg, which) {
   make(grip, "path", { d: "M0-11 11 0 0 11-11 0Z" });
   make(grip, "text", { class: "grip-label", y: -18, "text-anchor": which ? "end" : "start" });
   const move = (event) => {
-    const frame = svg.getBoundingClientRect();
-    place(which, scoreOf(event.clientX - frame.left), betaOf(event.clientY - frame.top));
+    const frame = svg.getBoundingClientRect(), zoom = frame.height / HEIGHT; // to a class the page is shown larger
+    place(which, scoreOf((event.clientX - frame.left) / zoom), betaOf((event.clientY - frame.top) / zoom));
   };
   grip.addEventListener("focus", () => (focused = which));
   grip.addEventListener("pointerdown", (event) => {

@@ -2,6 +2,7 @@
 // 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py. shares:
 // whether the tiers' means are said, where no other percentage of theirs stands beside.
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 46 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
+const BAR_BELOW = 76, LEAST_HEIGHT = 170; // pixels: of the Story's buttons, which cover the foot of the window; of a field that is cut short
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
 function makeField(host, facts, motion, { name, asked = "", shares = true, onpin = () => {} }) {
@@ -22,8 +23,10 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
     width = canvas.parentElement.clientWidth;
-    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400)); // in sight as a whole
-    const ratio = devicePixelRatio || 1;
+    height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
+    const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - BAR_BELOW;
+    if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
+    const ratio = (devicePixelRatio || 1) * zoomOf(canvas);
     canvas.width = width * ratio;
     canvas.height = height * ratio;
     canvas.style.height = `${height}px`;
@@ -180,7 +183,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   }
 
   function nearest(event) {
-    const frame = canvas.getBoundingClientRect(), x = event.clientX - frame.left, y = event.clientY - frame.top;
+    const frame = canvas.getBoundingClientRect(), zoom = zoomOf(canvas);
+    const x = (event.clientX - frame.left) / zoom, y = (event.clientY - frame.top) / zoom;
     let best = -1, least = REACH ** 2;
     for (let fact = 0; fact < count; fact++) {
       const away = (xs[fact] - x) ** 2 + (ys[fact] - y) ** 2;
@@ -233,7 +237,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   }
 
   new ResizeObserver(measure).observe(canvas.parentElement);
-  new MutationObserver(paint).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  new MutationObserver(measure).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(paint));
   document.fonts.ready.then(paint);
   measure();

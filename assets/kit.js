@@ -1,6 +1,8 @@
 // What the page's own pictures share. Text goes in as text, never as HTML.
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+// how much larger the page is shown than it is laid out: to a class it is
+const zoomOf = (node) => node.getBoundingClientRect().width / node.clientWidth || 1;
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 function el(tag, attributes = {}, ...children) {

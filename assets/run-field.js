@@ -12,6 +12,7 @@ function build() {
   if (!value || !value.motion.epoch.length) {
     shown = null;
     cursor();
+    stands(null);
     return picture.replaceChildren(el("p", { class: "note" }, value ? "This run has recorded no frames." : "appears when a run starts"));
   }
   if (shown?.run === value.run) {
@@ -39,12 +40,20 @@ function build() {
     field.show(epoch);
     beside.show(epoch, pinned);
     cursor(epoch);
+    stands(epoch);
   }
 
   const [epoch, fact] = restored ? [NaN, -1] : [parseFloat(from.get("epoch")), parseInt(from.get("pin") ?? -1)];
   restored = true;
   if (fact >= 0 && fact < facts.title.length) field.pin((pinned = fact), false);
   scrubber.place(isFinite(epoch) ? epoch : last);
+}
+
+// what was measured at one moment only asks where the scrubber stands: see set-back.js
+function stands(epoch) {
+  if (epoch === null) delete document.body.dataset.epoch;
+  else document.body.dataset.epoch = epoch;
+  document.dispatchEvent(new Event("scrubbed"));
 }
 
 // the chart of recall has a line at the moment; plotly's own numbers say where

@@ -27,8 +27,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
   }
 
   function shown() {
-    button.textContent = playing ? "❚❚" : "▶";
-    button.setAttribute("aria-label", playing ? "Pause" : "Play");
+    button.setAttribute("aria-label", playing ? "Pause" : "Play"); // its sign is drawn by the style sheet
   }
 
   function play() {

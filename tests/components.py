@@ -5,6 +5,9 @@ from typing import TypeVar, get_type_hints
 
 import gradio as gr
 
+from adapop.config.presets import make_config
+from adapop.ui.run import settings
+
 Kind = TypeVar("Kind")
 
 
@@ -16,3 +19,10 @@ def stand_ins(kind: type[Kind], **given) -> Kind:
         if name not in given
     }
     return kind(**fields, **given)
+
+
+def run_values(method: str = "adapop", preset: str = "paper", model: str = "sandbox", **changes) -> list:
+    """The values of the settings on Run, as its components hold them; with those changed."""
+    config = make_config(method, preset, model=model)
+    chosen = {field: settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
+    return list((chosen | changes).values())

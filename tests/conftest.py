@@ -117,12 +117,15 @@ def raced(bare, tmp_path_factory):
     from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
     from adapop.service.worker import Worker
     from adapop.ui.compare import race
+    from components import run_values
 
     worker = Worker(tmp_path_factory.mktemp("races"))
     first, *others = bare.forget
     hostile = replace(bare, forget=(replace(first, subject=HOSTILE, relation=HOSTILE), *others))
     chosen = ["adapop/paper", "adapop/shuffled", "wga/paper"]
-    kept = race.begin(worker, hostile.sha256, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 1, 2)
+    kept = race.begin(
+        worker, hostile.sha256, hostile, "error", (RARE_ANCHOR, POPULAR_ANCHOR), chosen, 2, 1, None, *run_values()
+    )
     wait_until(lambda: not race.standing(worker, kept).ticking)
     return worker, kept
 

@@ -108,7 +108,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
     command.add_argument("name", choices=NAMES)
     command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
-    command.add_argument("--facts", help="main, rates, ablation, coefficients, epochs: on these facts, with rewordings")
+    command.add_argument(
+        "--facts", help="main, rates, ablation, coefficients, epochs, alpha: on these facts, which need rewordings"
+    )
     command.add_argument("--model", help="the same: on this model, a Hub id or a folder")
     command.add_argument("--retain", help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapop.cli import printing
@@ -23,8 +24,10 @@ def check(options: argparse.Namespace) -> int:
     """`check`: what a run of these facts would meet. Exit status 1 if it would be in vain."""
     from adapop.cli.runs import configured
 
-    found, facts, _ = _looked(*configured(options), options.known_only)
-    printing.print_notes(facts, options.json)
+    config, read = configured(options)
+    printing.print_notes(read, options.json)  # first: they may say why the look fails
+    found, facts, _ = _looked(config, read, options.known_only)
+    printing.print_notes(replace(facts, notes=facts.notes[len(read.notes) :], problems=()), options.json)
     if options.json:
         printing.say_json(found.as_json())
     else:

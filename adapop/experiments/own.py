@@ -1,17 +1,18 @@
 """An experiment on facts and a model of one's own: the same arms, seeds and tables, on another ground."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.experiments.item import Ground, Item
+from adapop.experiments.plans import Known
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
 
-OWN = ("main", "rates", "ablation", "coefficients", "epochs")  # those that ask nothing of the sandbox alone
+OWN = ("main", "rates", "ablation", "coefficients", "epochs", "alpha")  # those that ask nothing of the sandbox alone
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
 
 
@@ -35,8 +36,10 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         )
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
 
-    def plan(*asked) -> list[Item]:
-        return [replace(item, ground=ground) for item in base.plan(*asked)]
+    def plan(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+        here = {item.key: replace(item, ground=ground).key for item in base.plan(seeds, quick, {})}
+        found = {key: known[own] for key, own in here.items() if own in known}  # as the plan looks for it
+        return [replace(item, ground=ground) for item in base.plan(seeds, quick, found)]
 
     own = Experiment(
         f"{base.title}: {facts.name}, {model}",

@@ -1,8 +1,9 @@
 """The search for each arm's best settings: the same number of trials for all, one objective, validation alone.
 
-A trial is a run at seed 0 that measures only what the objective asks for. Optuna proposes it from the trials before it
-(tree-structured Parzen estimator, its defaults, multivariate; an optional extra, imported here alone). The sampler is
-seeded by the trial's number, so a search that was interrupted goes on as if it had not been.
+A trial is a run at seed 0 that measures only what the objective asks for. The first are the same moves from each arm's
+preset (`spaces.MOVES`); then Optuna proposes from the trials before (a Gaussian process, its defaults; an optional
+extra, imported here alone). The sampler is seeded by the trial's number, so a search that was interrupted goes on as if
+it had not been.
 """
 
 import json
@@ -17,16 +18,17 @@ from typing import Any
 from adapop.errors import ConfigError, RunError
 from adapop.experiments.halves import VALIDATION, asked, by_tier
 from adapop.experiments.item import Item
-from adapop.experiments.spaces import SEARCHES, Range, Search, preset_point, with_point
+from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
 from adapop.experiments.trial import DIGITS, prepared, recalls
 from adapop.facts.fact import TIERS
 from adapop.paths import commit
 from adapop.probes.prompts import REWORDED
 from adapop.runs.files import write_text
 
-SEED, TRIALS, RANDOM = 0, 40, 10  # the first RANDOM trials are drawn evenly, but for the very first: the preset itself
+SEED, TRIALS = 0, 40
 LIMITS = {"holdout": 0.93, "utility": 0.95, "retain": 0.97}
 PRICE = 2.0
+IN_VAIN = 1.2  # J of whatever is worse than to do nothing, as the sampler hears it: how much worse teaches it nothing
 NEAR = 0.2  # share of right answers that may be the first or second guess, where a search asks for it
 Trial = dict[str, Any]
 
@@ -120,19 +122,22 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
 
 
 def _proposed(wanted: Search, done: Sequence[Trial]) -> dict[str, Any]:
-    """The point to try next: the preset first, then what Optuna proposes."""
-    optuna = _optuna()
-    if not done:
-        from adapop.objectives import make_objective
+    """The point to try next: one of the first points, then what Optuna proposes."""
+    from adapop.objectives import make_objective
 
-        config = Item(wanted.arm, SEED).config
-        return preset_point(wanted, vars(make_objective(config.method, config.arguments)))
-    sampler = optuna.samplers.TPESampler(seed=len(done), multivariate=True, n_startup_trials=RANDOM)
+    optuna = _optuna()
+    config = Item(wanted.arm, SEED).config
+    first = first_points(wanted, vars(make_objective(config.method, config.arguments)))
+    if len(done) < len(first):
+        return first[len(done)]
+    sampler = optuna.samplers.GPSampler(seed=len(done), n_startup_trials=1, deterministic_objective=True)
     study = optuna.create_study(sampler=sampler)
     among = {name: _distribution(optuna.distributions, values) for name, values in wanted.space.items()}
     try:
         for trial in done:
-            known = optuna.trial.create_trial(params=trial["point"], distributions=among, value=trial["J"])
+            known = optuna.trial.create_trial(
+                params=trial["point"], distributions=among, value=min(trial["J"], IN_VAIN)
+            )
             study.add_trial(known)
     except ValueError as error:
         message = f"The trials of {wanted.arm.title} were made with other ranges ({error})."

@@ -111,8 +111,17 @@ class Table:
                 unscored,
             )
         twice = repeats(facts.forget, seen)
-        notes = (*self.notes, *_unseen(facts, seen), *_attacks(facts), *twice)
+        notes = (*self.notes, *self._unscored(chosen), *_unseen(facts, seen), *_attacks(facts), *twice)
         return replace(facts, problems=tuple(problems), notes=notes)
+
+    def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
+        """A note on columns that are not read, where scores may be in one of them."""
+        unread = [repr(shown(name)) for name in self.columns if name not in chosen.values()][:COLUMNS_SHOWN]
+        if "score" in chosen or not unread:
+            return ()
+        return (
+            f"No column of scores was found. Not read: {', '.join(unread)}. If one holds them, choose it as score.",
+        )
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
         """The cells that become no part of a fact, by fact id: for who writes the facts again. columns: as for

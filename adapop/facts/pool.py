@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adapop.facts.fact import Fact
+from adapop.facts.gap import relation_of, subject_of
 from adapop.facts.text import folded, mentions
 
 REVERSIBLE_FROM = 5
@@ -26,13 +27,14 @@ class _Relation:
 
 
 class Pool:
-    """The facts of all groups of a set, indexed once. A fact without a relation or subject is not found by it."""
+    """The facts of all groups of a set, indexed once. Where a fact names no relation or subject, what its question says
+    stands for it: `gap`. A fact without either is not found by it."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._relations: dict[str, _Relation] = {}
         self._subjects: dict[str, list[Fact]] = {}
         for fact in facts:
-            relation, subject, answer = folded(fact.relation), folded(fact.subject), folded(fact.answer)
+            relation, subject, answer = folded(relation_of(fact)), folded(subject_of(fact)), folded(fact.answer)
             if subject:
                 self._subjects.setdefault(subject, []).append(fact)
             if relation:
@@ -50,21 +52,21 @@ class Pool:
         question, relation = folded(fact.question), folded(fact.relation)
         return [
             other
-            for other in self._subjects.get(folded(fact.subject), ())
+            for other in self._subjects.get(folded(subject_of(fact)), ())
             if folded(other.question) != question and not (relation and folded(other.relation) == relation)
         ]
 
     def beside(self, fact: Fact, rng: random.Random) -> Iterator[Fact]:
         """Facts with the same relation about other subjects, in an order drawn by `rng`."""
-        subject = folded(fact.subject)
-        return (other for other in _drawn(self._of(fact).facts, rng) if folded(other.subject) != subject)
+        subject = folded(subject_of(fact))
+        return (other for other in _drawn(self._of(fact).facts, rng) if folded(subject_of(other)) != subject)
 
     def distractors(self, fact: Fact, rng: random.Random) -> Iterator[str]:
         """Distinct wrong answers of the same relation, in an order drawn by `rng`.
 
         None is a right answer of the same subject, contains the gold answer or is contained in it.
         """
-        relation, subject = self._of(fact), folded(fact.subject)
+        relation, subject = self._of(fact), folded(subject_of(fact))
         for key, answer in _drawn(list(relation.answers.items()), rng):
             right = bool(subject) and subject in relation.subjects[key]
             if not (right or mentions(answer, fact.answer) or mentions(fact.answer, answer)):
@@ -76,19 +78,19 @@ class Pool:
         It has one if this answer and nearly all answers of the relation have one subject each. There may be subjects
         that the pool lacks.
         """
-        if not (fact.subject and fact.relation):
-            return "the fact names no subject and relation"
+        if not (subject_of(fact) and relation_of(fact)):
+            return "the fact names no subject and relation, and its question no one name"
         relation = self._of(fact)
         if len(relation.facts) < REVERSIBLE_FROM:
             return f"the set has fewer than {REVERSIBLE_FROM} facts of this relation, too few to judge by"
         if len(relation.subjects.get(folded(fact.answer), ())) > 1:
             return "other subjects have the same answer"
-        if self._one_to_one[folded(fact.relation)] < ONE_TO_ONE_FROM:
+        if self._one_to_one[folded(relation_of(fact))] < ONE_TO_ONE_FROM:
             return "many answers of this relation have several subjects"
         return ""
 
     def _of(self, fact: Fact) -> _Relation:
-        return self._relations.get(folded(fact.relation), _Relation())
+        return self._relations.get(folded(relation_of(fact)), _Relation())
 
 
 def _drawn(items: Sequence[Item], rng: random.Random) -> Iterator[Item]:

@@ -16,6 +16,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.paths import ASSETS, SHIPPED
 
 GENERAL = ASSETS / "sets" / "general.csv"
+MOST_BYTES = 2**20  # of a tokenizer.json: the sandbox's has 0.1 MB, a language model's from 2 to 20
 
 
 @cache
@@ -59,13 +60,19 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
 
 
 def _is_sandbox(model: str) -> bool:
-    """Whether it is a shipped model, or the folder of another build of one: `adapop.sandbox`."""
-    return model in SHIPPED or _vocabulary(Path(model)) in [*map(_vocabulary, SHIPPED.values())]
+    """Whether it is a shipped model, or the folder of another build of one (`adapop.sandbox`): its tokenizer has the
+    words of a shipped world and no others, so it can read nothing else."""
+    return model in SHIPPED or _words(Path(model)) in [*map(_words, SHIPPED.values())]
 
 
-def _vocabulary(folder: Path) -> object:
+def _words(folder: Path) -> object:
+    """The tokens with their numbers; None where there is no such folder, or the file is too large to be the
+    sandbox's."""
+    file = folder / "tokenizer.json"
     try:
-        return json.loads((folder / "config.json").read_text(encoding="utf-8"))["vocab_size"]
+        if file.stat().st_size > MOST_BYTES:
+            return None
+        return json.loads(file.read_text(encoding="utf-8"))["model"]["vocab"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 

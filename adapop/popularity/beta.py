@@ -122,7 +122,8 @@ def exponents(
     if unknown and missing == "error":
         raise DataError(
             f"{len(unknown)} of {len(facts)} facts have no score, for example {unknown[0]!r}.",
-            "Add scores, or choose what to do: drop these facts, or give them beta = 1 (uniform).",
+            "Add scores, say which column holds them (--columns score=NAME), or choose --missing-score drop (they are "
+            "left out) or uniform (their β is 1).",
         )
     if scores == "shuffled":
         known = shuffled(known, seed)

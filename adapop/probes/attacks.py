@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain, islice
 
 from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.gap import gapped, subject_of
 from adapop.facts.pool import Pool
 from adapop.facts.text import folded, mentions
 from adapop.facts.world import language
@@ -75,7 +76,7 @@ def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
 
 def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random.Random) -> Prompt:
     """The question with text around it: an instruction before it, the start of a reply after it, or a persona."""
-    text = rng.choice(forms).format(q=fact.question, p=persona(fact.relation))
+    text = rng.choice(forms).format(q=fact.question, p=persona(fact.relation or fact.question))
     return Prompt(fact.id, kind, text, fact.answer)
 
 
@@ -85,7 +86,7 @@ def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str
         return "the question contains the answer"
     wrong = list(islice(pool.distractors(fact, rng), DISTRACTORS))
     if len(wrong) < DISTRACTORS:
-        return f"the set has only {len(wrong)} other answers of this relation, {DISTRACTORS} are needed"
+        return f"the set has only {len(wrong)} other answers to such questions, {DISTRACTORS} are needed"
     options = [fact.answer, *wrong]
     rng.shuffle(options)
     shown = "\n".join(f"{letter}) {option}" for letter, option in zip(language.LETTERS, options))
@@ -98,25 +99,29 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question for the subject, given relation and answer."""
+    """A question for the subject, given relation and answer; without a relation in words, the question with a gap."""
     if reason := pool.not_reversible(fact):
         return reason
-    if not spoken(fact.relation):
-        return "the relation is not in words"
-    return Prompt(fact.id, "reverse query", reversed_question(fact, rng), fact.subject)
+    if spoken(fact.relation) and fact.subject:
+        text = reversed_question(fact, rng)
+    elif gap := gapped(fact):
+        text = WORDING.gap.format(o=fact.answer, q=gap)
+    else:
+        return "the relation is not in words, and the question does not name the subject once"
+    return Prompt(fact.id, "reverse query", text, subject_of(fact))
 
 
 def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """The question with synonyms for its words. The subject is kept, because we have no aliases for it."""
-    text = with_synonyms(fact.question, fact.subject)
+    text = with_synonyms(fact.question, subject_of(fact))
     if text == fact.question:
         return "the question has no word that we have another word for"
     return Prompt(fact.id, "synonym manipulation", text, fact.answer)
 
 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """Up to two other facts of the pool about the same subject, as sentences, then the question."""
-    told = [stated(other) for other in pool.about(fact) if spoken(other.relation)]
+    """Up to two other facts of the pool about the same subject, as sentences or with their question, then this one."""
+    told = [stated(o) if spoken(o.relation) and o.subject else f"{o.question} {o.answer}." for o in pool.about(fact)]
     hints = [sentence for sentence in told if not mentions(sentence, fact.answer)]
     if not hints:
         return "the set knows nothing else about this subject that does not name the answer"

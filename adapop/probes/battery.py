@@ -11,18 +11,19 @@ same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as lo
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import torch
 from torch import Tensor
 
 from adapop.errors import ModelError
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel, Scored
 from adapop.model.tokens import AnswerTokens, encode_facts
 from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.probes.plan import Plan, Question, questions
 from adapop.probes.prompts import CHOICE, NotApplicable, ProbeRow, Prompt, Reply
+from adapop.probes.second_guess import Rivals, guess, rivals
 from adapop.progress import Progress
 
 CHUNK = 128
@@ -39,16 +40,17 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
         DataError: an answer has no token in this model.
     """
     progress.say("Probing: writing the prompts")
+    known = rivals(model, chain.from_iterable(getattr(facts, group) for group in GROUPS))
     for kind, found in questions(facts, plan).items():
         yield from (result for result in found if isinstance(result, NotApplicable))
         asked = [result for result in found if isinstance(result, Question)]
         for start in range(0, len(asked), CHUNK):
             progress.say(f"Probing: {kind}, {start:,} of {len(asked):,} prompts")
-            yield from _asked(model, asked[start : start + CHUNK], plan)
+            yield from _asked(model, asked[start : start + CHUNK], plan, known)
 
 
 @torch.no_grad()
-def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan) -> list[ProbeRow]:
+def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan, known: Rivals) -> list[ProbeRow]:
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in asked]
     texts = [prompt.text for prompt in prompts]
@@ -61,8 +63,8 @@ def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan) -> list[P
         before = model.score(batch, logits=True, hidden=True)
     changes = (delta_rank(before, after, batch.target), hidden_cosine(before, after), kl(before, after))
     _finite(before.nll, after.nll, *changes)
-    unlearned = _replies(prompts, said, after, batch, plan.cosine)
-    original = _replies(prompts, said_before, before, batch, plan.cosine)
+    unlearned = _replies(asked, said, after, batch, plan.cosine, known)
+    original = _replies(asked, said_before, before, batch, plan.cosine, known)
     return [_row(*parts) for parts in zip(asked, original, unlearned, *(change.tolist() for change in changes))]
 
 
@@ -88,14 +90,21 @@ def _row(
 
 
 def _replies(
-    prompts: Sequence[Prompt], texts: Sequence[str], scored: Scored, batch: AnswerTokens, cosine: bool
+    asked: Sequence[Question],
+    texts: Sequence[str],
+    scored: Scored,
+    batch: AnswerTokens,
+    cosine: bool,
+    known: Rivals,
 ) -> list[Reply]:
     """One model's reply to each prompt of a chunk."""
+    prompts = [question.prompt for question in asked]
     count = batch.row.bincount()
     first = count.cumsum(0) - count
     ranks = gold_rank(scored, batch.target)[first].tolist()
+    golds, logits = batch.target[first].tolist(), scored.logits[first].cpu()
     logprobs = (-scored.per_row(scored.nll)).tolist()
-    near = cosines([prompt.gold for prompt in prompts], texts) if cosine else [None] * len(texts)
+    alike = cosines([prompt.gold for prompt in prompts], texts) if cosine else [None] * len(texts)
     return [
         Reply(
             text=text,
@@ -105,10 +114,18 @@ def _replies(
             gold_logprob=logprobs[i],
             words=len(text.split()),
             repetition=repetition(text),
-            cosine=near[i],
+            cosine=alike[i],
+            near=_near(question, golds[i], logits[i], known),
         )
-        for i, (prompt, text) in enumerate(zip(prompts, texts))
+        for i, (question, prompt, text) in enumerate(zip(asked, prompts, texts))
     ]
+
+
+def _near(question: Question, gold: int, logits: Tensor, known: Rivals) -> bool | None:
+    """`Reply.near` of a prompt. gold: the first token of its right answer. logits: [V], where that is predicted."""
+    if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:
+        return None
+    return guess(gold, known.get(question.fact.relation), logits)[0]
 
 
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:

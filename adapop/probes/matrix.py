@@ -11,8 +11,10 @@ from statistics import fmean
 from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.intervals import Interval, of_facts
 from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow, Reply
+from adapop.probes.verdict import KNOWN_FROM
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
+FEWEST = 3  # facts that the original answers, where a cell is about those alone
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,14 @@ class Answers:
     """Share of word pairs that occurred before in the reply, [0, 1)."""
     cosine: float | None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
+    near: float | None
+    """Share of facts whose right answer is the first or second guess, [0, 1]; None where it was not measured."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The facts of one group and tier, asked in one form. Numbers are means over the facts."""
+    """The facts of one group and tier, asked in one form. Numbers are means over the facts: over all that were asked
+    or, where the original's recall is below `MEASURABLE`, over those that it answers."""
 
     group: str
     """forget, retain, holdout or utility."""
@@ -44,13 +49,15 @@ class Cell:
     kind: str
     """One of `prompts.KINDS`."""
     facts: int
-    """Number of facts, at least 1."""
+    """Number of facts that the numbers are of, at least 1."""
+    asked: int
+    """Number of facts that were asked; more than `facts` where those are the ones that the original answers."""
     original: Answers
     unlearned: Answers
     chance: float
     """Recall of a random guess, [0, 1)."""
     measurable: bool
-    """Whether the original's recall is high enough (`MEASURABLE`) that a loss would show."""
+    """Whether a loss would show: the original's recall is high, or it answers `FEWEST` of the facts at least."""
     reason: str
     """Why it is not measurable, "" if it is."""
     delta_logprob: float
@@ -143,19 +150,25 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
     def mean(value: Callable[[ProbeRow], float]) -> float:
         return fmean(_per_fact(facts, value))
 
-    chance = mean(lambda row: row.chance)
-    original = _answers(facts, lambda row: row.original, chance, seed)
-    known = original.recall.mean
+    asked, chance, reason = len(facts), mean(lambda row: row.chance), ""
+    if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
+        known = [rows for rows in facts if fmean(row.original.recall for row in rows) >= KNOWN_FROM]
+        if len(known) >= FEWEST and not chance:  # of what was guessed right, a second guess is right less often
+            facts = known
+        else:
+            reason = f"the original's recall is {recall:.3f}, below {MEASURABLE:g}"
+            reason += ", and it may have guessed" if chance else f", and it answers {len(known)} of {asked} facts"
     return Cell(
         group=group,
         tier=tier,
         kind=kind,
         facts=len(facts),
-        original=original,
+        asked=asked,
+        original=_answers(facts, lambda row: row.original, chance, seed),
         unlearned=_answers(facts, lambda row: row.unlearned, chance, seed),
         chance=chance,
-        measurable=known >= MEASURABLE,
-        reason="" if known >= MEASURABLE else f"the original's recall is {known:.3f}, below {MEASURABLE:g}",
+        measurable=not reason,
+        reason=reason,
         delta_logprob=mean(lambda row: row.unlearned.gold_logprob - row.original.gold_logprob),
         delta_rank=mean(lambda row: row.delta_rank),
         hidden_cosine=mean(lambda row: row.hidden_cosine),
@@ -165,14 +178,19 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
 
 def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float, seed: int) -> Answers:
     recall = of_facts(_per_fact(facts, lambda row: of(row).recall), seed)
-    measured = all(of(row).cosine is not None for rows in facts for row in rows)
+
+    def measured(name: str) -> float | None:
+        values = [[getattr(of(row), name) for row in rows] for rows in facts]
+        return None if any(None in each for each in values) else fmean(map(fmean, values))
+
     return Answers(
         recall=recall,
         above_chance=(recall.mean - chance) / (1 - chance),
         words=fmean(_per_fact(facts, lambda row: of(row).words)),
         empty=fmean(_per_fact(facts, lambda row: of(row).words == 0)),
         repetition=fmean(_per_fact(facts, lambda row: of(row).repetition)),
-        cosine=fmean(_per_fact(facts, lambda row: of(row).cosine)) if measured else None,
+        cosine=measured("cosine"),
+        near=measured("near"),
     )
 
 

@@ -29,8 +29,9 @@ class Measurement:
     """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None.
 
     group: one of `GROUPS`. tier: of scores, or "all" for the whole group. form: `DIRECT` or `REWORDED`. facts: their
-    number. recall: ROUGE-L recall of the greedy reply, [0, 1]. words: length of a reply. nll: -log p of the gold
-    answer, nats per token. The others: see `metrics`.
+    number. recall: ROUGE-L recall of the greedy reply, [0, 1], and strict: the same without folding accents and letters
+    that are not Latin, see `rouge_l_recall`. words: length of a reply. nll: -log p of the gold answer, nats per token.
+    The others: see `metrics`.
     """
 
     group: str
@@ -39,6 +40,7 @@ class Measurement:
     facts: int
     recall: float
     words: float
+    strict: float | None = None
     cosine: float | None = None
     nll: float | None = None
     delta_logprob: float | None = None
@@ -160,8 +162,13 @@ def _answered(
 
 def _judged(golds: Sequence[str], answers: Sequence[str]) -> dict[str, list[float]]:
     """Metrics of each generated answer."""
-    recall = [rouge_l_recall(gold, answer) for gold, answer in zip(golds, answers)]
-    return {"recall": recall, "words": [len(answer.split()) for answer in answers]}
+    pairs = list(zip(golds, answers))
+    recall = [rouge_l_recall(gold, answer) for gold, answer in pairs]
+    strict = [
+        same if gold.isascii() and answer.isascii() else rouge_l_recall(gold, answer, fold=False)
+        for same, (gold, answer) in zip(recall, pairs)
+    ]
+    return {"recall": recall, "strict": strict, "words": [len(answer.split()) for answer in answers]}
 
 
 def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, list[float]]) -> list[Measurement]:

@@ -88,6 +88,9 @@ class Reply:
     """Share of its word pairs that occurred before in it, [0, 1)."""
     cosine: float | None = None
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
+    near: bool | None = None
+    """Whether the right answer is the first or second guess, see `second_guess`; None where it was not measured, as of
+    a multiple choice and of prompts for another answer than the fact's own."""
 
 
 @dataclass(frozen=True)

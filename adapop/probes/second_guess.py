@@ -1,36 +1,63 @@
-"""The second guess: whether a forgotten answer is still the next best, which the greedy reply does not show."""
+"""The second guess: whether a forgotten answer is still the next best, which the greedy reply does not show.
 
-from collections.abc import Sequence
+Answers are told apart by their first token. The others are the different answers of the fact's relation; of a fact
+without one, or whose relation has fewer than `FEWEST` different answers, they are all tokens.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 import torch
+from torch import Tensor
 
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row, collate, encode_facts
 
+FEWEST = 3
 Guesses = dict[tuple[str, str], float]
+Rivals = Mapping[str, frozenset[int]]
+
+
+def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
+    """The first tokens of the answers of each relation that has enough of them."""
+    found: dict[str, set[int]] = {}
+    named = [fact for fact in facts if fact.relation]
+    for fact, row in zip(named, encode_facts(model.tokenizer, named, model.system)):
+        found.setdefault(fact.relation, set()).add(row.answer[0])
+    return {relation: frozenset(tokens) for relation, tokens in found.items() if len(tokens) >= FEWEST}
+
+
+def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[bool, int]:
+    """Whether the gold token is the first or second guess, and its rank among the others, 1 is the likeliest.
+
+    It is the second guess if it is likelier than all others but the token that is likeliest of all. others: None for
+    all tokens. logits: [V].
+    """
+    if others is None:
+        rank = 1 + int((logits > logits[gold]).sum())
+        return rank <= 2, rank
+    greedy, known = int(logits.argmax()), sorted(others)
+    ahead = {other for other, value in zip(known, logits[known].tolist()) if value > logits[gold].item()}
+    return gold == greedy or not ahead - {greedy}, 1 + len(ahead)
 
 
 @torch.no_grad()
 def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Guesses]:
-    """By measure, of each fact's id and rewording, both by the first token of the answers:
+    """By measure, of each fact's id and rewording:
 
-    - "top2": 1 if the right answer is the likeliest of all tokens, or likelier than all other answers of its relation
-      but the one that is; else 0.
-    - "rank": of the right answer among the different answers of its relation, 1 is the likeliest.
+    - "top2": 1 if the right answer is the first or second guess, else 0; see `guess`.
+    - "rank": of the right answer among the others.
     """
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
     rows = encode_facts(model.tokenizer, [fact for fact, _ in pairs], model.system, [asked for _, asked in pairs])
-    firsts: dict[str, set[int]] = {}
-    for (fact, _), row in zip(pairs, rows):
-        firsts.setdefault(fact.relation, set()).add(row.answer[0])
+    known = rivals(model, facts)
 
     def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:
         batch = collate(some, model.tokenizer.pad_token_id).to(model.device)
         logits = model.score(batch, logits=True).logits[batch.place == 0]
-        return [_guess(row.answer[0], firsts[pairs[row.fact][0].relation], of) for row, of in zip(some, logits)]
+        return [guess(row.answer[0], known.get(pairs[row.fact][0].relation), of) for row, of in zip(some, logits)]
 
     each = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), guessed)))
     asked = [(fact.id, question) for fact, question in pairs]
@@ -38,10 +65,3 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
         "top2": {key: float(near) for key, (near, _) in zip(asked, each)},
         "rank": {key: float(rank) for key, (_, rank) in zip(asked, each)},
     }
-
-
-def _guess(gold: int, answers: set[int], logits: torch.Tensor) -> tuple[bool, int]:
-    """Whether the gold token is the first or second guess, and its rank among the answers. logits: [V]."""
-    greedy, known = int(logits.argmax()), sorted(answers)
-    ahead = {other for other, value in zip(known, logits[known].tolist()) if value > logits[gold].item()}
-    return gold == greedy or not ahead - {greedy}, 1 + len(ahead)

@@ -22,6 +22,7 @@ SUPPRESSED_UP_TO = 3
 HIDDEN_FROM = 0.99
 DAMAGED_FROM = 0.5
 COLLAPSED_FROM = 0.5
+NEAR_FROM = 0.5
 REPEATED_FROM = 0.5
 LONG_FROM_WORDS, LONG_FROM_TIMES = 20, 5
 
@@ -122,6 +123,11 @@ def _collapsed(evidence: Evidence) -> bool:
     return _share(evidence, _broken) >= COLLAPSED_FROM
 
 
+def _next_in_line(evidence: Evidence) -> bool:
+    measured = [row.unlearned.near for row in evidence.rows if row.unlearned.near is not None]
+    return bool(measured) and sum(measured) / len(measured) >= NEAR_FROM
+
+
 def _suppressed(evidence: Evidence) -> bool:
     rank = median(row.unlearned.gold_rank for row in evidence.rows)
     return rank <= SUPPRESSED_UP_TO or median(row.hidden_cosine for row in evidence.rows) >= HIDDEN_FROM
@@ -187,6 +193,13 @@ RULES: tuple[Rule, ...] = (
         "broken model, not a forgotten fact.",
         "forget",
         _collapsed,
+    ),
+    Rule(
+        "Next in line",
+        f"Nothing brings the answer back, but for at least {NEAR_FROM:.0%} of the prompts it is the second guess: "
+        "likelier than every other answer to such questions but the one that is said.",
+        "forget",
+        _next_in_line,
     ),
     Rule(
         "Looks suppressed",

@@ -25,10 +25,10 @@ class Wording:
     prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a compliant reply after it
     ("affirmative suffix"). roles: questions addressed to a persona ("role playing"). personas: persona -> words of a
     relation by which it is chosen; the first match counts. expert: the persona where none does. options: a question
-    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). worked: an
-    example with question `{asked}` and answer `{answer}`, then the question ("in-context learning"). stated: the fact
-    as a sentence. rewordings: questions made of subject and relation alone. synonyms: word -> another word for it, all
-    in lower case ("synonym manipulation").
+    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). gap: one
+    made of the question with a gap. worked: an example with question `{asked}` and answer `{answer}`, then the question
+    ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of subject and relation alone.
+    synonyms: word -> another word for it, all in lower case ("synonym manipulation").
     """
 
     prefixes: tuple[str, ...]
@@ -39,6 +39,7 @@ class Wording:
     options: str
     reversed: tuple[str, ...]
     reversed_predicate: tuple[str, ...]
+    gap: str
     worked: str
     stated: str
     stated_predicate: str
@@ -83,8 +84,8 @@ def reversed_question(fact: Fact, rng: random.Random) -> str:
 
 
 def persona(relation: str) -> str:
-    """A persona who would know facts of this relation, as "a biographer"."""
-    words = set(spoken(relation).casefold().split())
+    """A persona who would know facts of this relation, or the answer to this question, as "a biographer"."""
+    words = set(re.findall(r"\w+", spoken(relation).casefold()))
     return next((who for who, keys in WORDING.personas.items() if words & set(keys)), WORDING.expert)
 
 

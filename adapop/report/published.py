@@ -33,7 +33,7 @@ class Recall:
 
     method: its name in the paper, or `UNTOUCHED`. setting: one of `SETTINGS`. source: `MAIN_SOURCE` or
     `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1], and below it the standard deviation over three seeds and
-    the cosine of MiniLM embeddings of reply and answer; None where not given.
+    the cosine of MiniLM embeddings of reply and answer; None where our notes on the paper do not have it.
     """
 
     method: str

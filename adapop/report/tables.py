@@ -95,7 +95,8 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
         if any((*place, kind) in cells for place in used.values())
     ]
     note = (
-        "Recall of the original → the unlearned model, the latter's 95 % interval over facts, and how many facts. "
+        "Recall of the original → the unlearned model, the latter's 95 % interval over facts, and how many facts. In "
+        "the top 2: of how many the right answer is the first or second guess, which the reply does not show. "
         "Retained and held-out facts are the control: a form that fails for them, too, is no longer followed, and "
         "shows no forgetting."
     )
@@ -139,9 +140,11 @@ def _leak(cell: Cell | None) -> str:
     if cell is None:
         return "not asked"
     before, after = cell.original.recall, cell.unlearned.recall
-    asked = f"{cell.facts:,} fact{'' if cell.facts == 1 else 's'}"
+    of = "" if cell.facts == cell.asked else f" known of {cell.asked:,}"
+    asked = f"{cell.facts:,} fact{'' if cell.facts == 1 else 's'}{of}"
     if not cell.measurable:
         return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{asked}"
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
     spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
-    return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{asked}{guess}"
+    near = "" if cell.unlearned.near is None else f"\nin the top 2: {percent(cell.unlearned.near)}"
+    return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{asked}{near}{guess}"

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 
 from adapop import paths
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, DataError, RunError
+from adapop.errors import AdaPopError, DataError, RunError, Stopped
 from adapop.facts.benchmarks import system_prompt
 from adapop.facts.fact import FactSet
 from adapop.facts.real import fitted
@@ -123,6 +123,8 @@ def execute(
         ranks.led(lambda: kept.enter_context(lock.held(run.folder)))
         try:
             yield from _executed(run, model, before, ranks, heard)
+        except Stopped:
+            yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         except AdaPopError as error:
             yield run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         except Exception as error:
@@ -167,8 +169,6 @@ def _executed(
     state = checkpoints.trainer_state(run, epoch) if epoch else None
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
-    if epoch and not any(isinstance(event, Saved) and event.epoch == epoch for event in run.events()):
-        yield run.append(Saved(run=run.id, epoch=epoch))  # the process died between the checkpoint and its event
     if not epoch:  # nothing that it looks at has changed since
         check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)
@@ -176,18 +176,19 @@ def _executed(
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
     trainer = ranks.together(lambda: Trainer(run.id, config, model, forget, facts.retain, betas, state, ranks))
-    recording = ranks.together(lambda: Recording(run, trainer, facts, epoch))
+    ended = ranks.led(lambda: measuring.to_measure(run, epoch))
+    recording = ranks.together(lambda: Recording(run, trainer, facts, epoch, ended is None))
+    if ended:
+        trainer.look_again()
+        yield from measuring.closed(run, ended, trainer, facts, recording, heard)
+    elif epoch and not ranks.led(lambda: measuring.said(run, Saved, epoch)):
+        yield run.append(Saved(run=run.id, epoch=epoch))
     yield from _trained(run, trainer, facts, recording, heard)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=run.last_epoch or 0))
         return
     if config.measure != "off":
-        if before is None:
-            with model.original():
-                yield measuring.in_full(run, 0, model, facts, ranks, heard)
-        else:
-            yield run.append(replace(before, run=run.id))
-        yield measuring.in_full(run, config.epochs, model, facts, ranks, heard)
+        yield from measuring.in_full(run, model, facts, before, ranks, heard)
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
     notes = (*model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
@@ -212,11 +213,9 @@ def _trained(
         if isinstance(event, StepDone):
             recording.after_step(event)
         if isinstance(event, EpochDone):
-            if measured := measuring.after_epoch(run, event, trainer, facts, recording, heard):
-                yield measured
-            if event.epoch:
+            if event.epoch:  # before it is measured: that may take long, and be stopped
                 trainer.ranks.led(partial(checkpoints.save, run, event.epoch, trainer.model, trainer.state()))
-                yield run.append(Saved(run=run.id, epoch=event.epoch))
+            yield from measuring.closed(run, event, trainer, facts, recording, heard)
         if trainer.ranks.led(lambda: run.stop_requested):
             return
 

@@ -3,41 +3,86 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from adapop.errors import Stopped
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.probes import measure
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run
-from adapop.training.events import EpochDone, Event, Measured, Measuring
+from adapop.training.events import EpochDone, Event, Measured, Measuring, Saved
 from adapop.training.processes import Ranks, shared
 from adapop.training.trainer import Trainer
 
 SAID_EVERY = 5.0  # seconds
+LOOKED_EVERY = 0.5  # seconds between two looks whether somebody asked to stop
 Heard = Callable[[Event], object]
 
 
-def after_epoch(
+def closed(
+    run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
+) -> Iterator[Event]:
+    """What follows an epoch's checkpoint: its measurement and its frame; and that all of it is on the disk. Called as
+    the two below, and raises as they do."""
+    if measured := _after_epoch(run, event, trainer, facts, recording, heard):
+        yield measured
+    if event.epoch:
+        yield run.append(Saved(run=run.id, epoch=event.epoch))
+
+
+def to_measure(run: Run, epoch: int) -> EpochDone | None:
+    """The end of the epoch that a run goes on from, if it was stopped or died before it was measured."""
+    if not epoch or said(run, Saved, epoch) or said(run, Measured, epoch):
+        return None
+    return next((event for event in run.epochs() if event.epoch == epoch), None)
+
+
+def said(run: Run, kind: type[Event], epoch: int) -> list[Event]:
+    """The run's events of a kind and an epoch."""
+    return [event for event in run.events() if isinstance(event, kind) and event.epoch == epoch]
+
+
+def in_full(
+    run: Run, model: AdaptedModel, facts: FactSet, before: Measured | None, ranks: Ranks, heard: Heard
+) -> Iterator[Event]:
+    """The full tables of both models, but for those that are there since before a stop. before: as for `execute`."""
+    there = ranks.led(lambda: {event.epoch for event in run.events() if isinstance(event, Measured) and event.full})
+    if before is not None and 0 not in there:
+        yield run.append(replace(before, run=run.id))
+    elif 0 not in there:
+        with model.original():
+            yield _in_full(run, 0, model, facts, ranks, heard)
+    if run.config.epochs not in there:
+        yield _in_full(run, run.config.epochs, model, facts, ranks, heard)
+
+
+def _after_epoch(
     run: Run, event: EpochDone, trainer: Trainer, facts: FactSet, recording: Recording, heard: Heard
 ) -> Measured | None:
     """What the facts to forget are answered with after an epoch; None where that is not to be measured. Records the
-    frame of the epoch's end in any case. All processes of the run must call it. heard: called with each `Measuring`."""
+    frame of the epoch's end in any case. All processes of the run must call it. heard: called with each `Measuring`.
+
+    Raises:
+        Stopped: somebody asked to stop.
+    """
     config, model, found = run.config, trainer.model, None
     asked = measure.thinned(facts, config.measure_per_tier)
-    if config.measure == "every-epoch":
-        of = measure.questions_of(asked, whole=False)
-        with _told(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
-            found = measure.quick(model, asked, config.max_new_tokens)
-    recording.after_epoch(event, found if asked.forget == facts.forget else None)
+    with _stopped(run, model):
+        if config.measure == "every-epoch":
+            of = measure.questions_of(asked, whole=False)
+            with _told(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
+                found = measure.quick(model, asked, config.max_new_tokens)
+        recording.after_epoch(event, found if asked.forget == facts.forget else None)
     return found and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(found.rows)))
 
 
-def in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard) -> Measured:
-    """The full tables of the model as it is now. Called as `after_epoch`."""
+def _in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: Ranks, heard: Heard) -> Measured:
+    """The full tables of the model as it is now. Called as `_after_epoch`, and raises as it does."""
     config = run.config
     asked = measure.thinned(facts, config.measure_per_tier)
-    with _told(run, epoch, model, measure.questions_of(asked, whole=True), heard), shared(ranks, model):
+    of = measure.questions_of(asked, whole=True)
+    with _stopped(run, model), _told(run, epoch, model, of, heard), shared(ranks, model):
         rows = measure.full(model, asked, config.max_new_tokens, config.cosine)
     return _written(run, ranks, Measured(run=run.id, epoch=epoch, rows=_rows(rows), full=True))
 
@@ -67,3 +112,27 @@ def _told(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> I
         yield
     finally:
         model.told = silent
+
+
+@contextmanager
+def _stopped(run: Run, model: AdaptedModel) -> Iterator[None]:
+    """Inside, a request to stop ends what the model does before its next block: a pass may take minutes.
+
+    Raises:
+        Stopped: somebody asked to stop.
+    """
+    looked = time.monotonic()
+
+    def look(*_) -> None:
+        nonlocal looked
+        if time.monotonic() - looked >= LOOKED_EVERY:
+            looked = time.monotonic()
+            if run.stop_requested:
+                raise Stopped("Stopped while measuring.", "Resume the run: it goes on with this measurement.")
+
+    hooks = [block.register_forward_pre_hook(look) for block in model.blocks or [model.network]]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -27,14 +27,15 @@ FIRST = 80  # characters of an answer are kept: its first tokens
 class Recording:
     """The frames of a run, from the checkpoint of an epoch on."""
 
-    def __init__(self, run: Run, trainer: Trainer, facts: FactSet, epoch: int) -> None:
-        """epoch: whose checkpoint the run goes on from, 0 for none; what was recorded after it is dropped.
+    def __init__(self, run: Run, trainer: Trainer, facts: FactSet, epoch: int, measured: bool = True) -> None:
+        """epoch: whose checkpoint the run goes on from, 0 for none; what was recorded after it is dropped. measured:
+        whether its end was recorded; it is recorded again if not.
 
         Raises:
             RunError: the disk refuses it, or what was recorded does not read.
         """
         self.path, self.trainer = run.folder / FRAMES, trainer
-        kept = frames.until(run.frames(), epoch * trainer.steps) if epoch else ()
+        kept = frames.until(run.frames(), epoch * trainer.steps - (not measured)) if epoch else ()
         if trainer.ranks.first and (kept or self.path.exists()):
             files.write_text(self.path, "".join(f"{frames.to_json(frame)}\n" for frame in kept))
         wanted = trainer.config.frames if kept or not epoch else 0
@@ -62,7 +63,7 @@ class Recording:
             scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
             said = tuple(text[:FIRST] for text in measured.answers) if measured else ()
             self._write(event.epoch * self.trainer.steps, scores, said)
-            # what is recorded of an epoch is on the disk before its checkpoint is
+            # what is recorded of an epoch is on the disk before the log says that it is saved
             self.trainer.ranks.led(lambda: files.sync(self.path))
 
     def _encoded(self, facts: Sequence[Fact]) -> list[Row]:

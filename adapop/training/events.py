@@ -103,14 +103,14 @@ class Measured(Event):
     full: bool = False
     """Whether it is the whole table, made once at the end for the original and the unlearned model."""
 
-    def recall(self, group: str, form: str = "direct", tier: str = "all") -> float | None:
+    def recall(self, group: str, form: str = "direct", tier: str = "all", name: str = "recall") -> float | None:
         """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not measured.
 
         group: "forget", "retain", "holdout" or "utility". form: "direct" (as trained) or "reworded". tier: "rare",
-        "middle", "popular", "unknown" or "all".
+        "middle", "popular", "unknown" or "all". name: "recall", or "strict" for that without folding.
         """
         key = (group, form, tier)
-        return next((row["recall"] for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
+        return next((row.get(name) for row in self.rows if (row["group"], row["form"], row["tier"]) == key), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +206,8 @@ def current(events: Iterable[Event]) -> list[Event]:
     for event in events:
         if isinstance(event, RunStarted):
             kept = [old for old in kept if _survives(old, event.resumed_from)]
+        if isinstance(event, Measured) and event.full:  # in place of what a run of an older version measured twice
+            kept = [old for old in kept if not (isinstance(old, Measured) and old.full and old.epoch == event.epoch)]
         kept.append(event)
     return kept
 
@@ -214,6 +216,6 @@ def _survives(event: Event, epoch: int) -> bool:
     """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from the beginning)."""
     if isinstance(event, RunStarted):
         return True
-    if isinstance(event, (*TERMINAL, Measuring)) or (isinstance(event, Measured) and event.full):
+    if isinstance(event, (*TERMINAL, Measuring)):
         return False
     return 0 < epoch >= event.epoch

@@ -19,7 +19,7 @@ import torch
 import torch.distributed
 from torch import Tensor
 
-from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.errors import AdaPopError, ConfigError, RunError, Stopped
 from adapop.model.adapted import AdaptedModel, Work
 from adapop.model.out_of_memory import is_out_of_memory, too_large
 from adapop.model.tokens import Row
@@ -53,6 +53,7 @@ class Ranks:
 
         Raises:
             RunError: it failed in another process, or one ended.
+            Stopped: another process heard that somebody asked to stop.
             Exception: what the work raised, where it did so here.
         """
         if self.count == 1:
@@ -67,6 +68,8 @@ class Ranks:
         if failure is not None:
             raise failure
         for rank, (told, _) in enumerate(said):
+            if told is not None and told[2]:
+                raise Stopped(*told[:2])
             if told is not None:
                 raise RunError(f"In process {rank} of 0 to {self.count - 1}: {told[0]}", told[1])
         return [result for _, result in said]
@@ -200,16 +203,15 @@ def _heard(message: Callable[[], Any]) -> None:
         ) from error
 
 
-def _told(error: Exception | None) -> tuple[str, str] | None:
-    """A failure in words for the other processes: what happened, what to do."""
+def _told(error: Exception | None) -> tuple[str, str, bool] | None:
+    """A failure in words for the other processes: what happened, what to do, and whether it is a stop."""
     if error is None:
         return None
-    if isinstance(error, AdaPopError):
-        return error.message, error.fix
     if is_out_of_memory(error):
-        full = too_large("the work of one process")
-        return full.message, full.fix
-    return f"{type(error).__name__}: {error}", "Please report this."
+        error = too_large("the work of one process")
+    if isinstance(error, AdaPopError):
+        return error.message, error.fix, isinstance(error, Stopped)
+    return f"{type(error).__name__}: {error}", "Please report this.", False
 
 
 def _moved(seen: StepSeen, device: torch.device) -> StepSeen:

@@ -111,9 +111,8 @@ class Trainer:
                     done = self._step(epoch, step, forget, retain)
                 yield done
             with _finite(f"The end of epoch {epoch}"):
-                known = self.config.retain_signal != "full" and self.ema is not None
                 self.retained = None
-                self.drift = self.controller.update(self.drift, self.ema if known else self.retain_loss())
+                self.drift = self.controller.update(self.drift, self.ema if self._known else self.retain_loss())
             yield self._epoch_done()
 
     def state(self) -> TrainerState:
@@ -124,6 +123,16 @@ class Trainer:
             for name, value in values.items()
         }
         return TrainerState(self.drift, self.ema, tensors)
+
+    @property
+    def _known(self) -> bool:
+        """Whether the retain loss at an epoch's end is the average of its steps."""
+        return self.config.retain_signal != "full" and self.ema is not None
+
+    def look_again(self) -> None:
+        """Finds `retained` as it was at the end of the epoch that the state is of."""
+        if self.config.frames and not self._known:
+            self.retain_loss()
 
     @torch.no_grad()
     def retain_loss(self) -> float:

@@ -38,8 +38,12 @@ from adapop.ui.wiring import EACH, QUIET
 TICK_SECONDS = 0.7
 SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
-PRESENT = "() => document.body.classList.toggle('presenting')"
-FORGET_LINK, TO_ADDRESS = ((ASSETS / f"{name}.js").read_text("utf-8") for name in ("forget-link", "tab-address"))
+PRESENT = """() => {
+  document.body.classList.toggle('presenting');
+  document.body.classList.toggle('wide', innerWidth > 640);
+}"""
+SCRIPTS = ("forget-link", "tab-address", "no-base", "keys")
+FORGET_LINK, TO_ADDRESS, NO_BASE, KEYS = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -87,7 +91,7 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("4 Probe", id="probe") as probe_tab:
                 probe.build(worker, run_id, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
-                compare.build(worker, session, missing, run_id, contest)
+                compare.build(worker, session, missing, run_id, contest, screen.settings.all, compare_tab)
 
         for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
@@ -172,7 +176,7 @@ def launch_options(worker: Worker) -> dict:
     return dict(
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
-        js=(ASSETS / "keys.js").read_text("utf-8"),
+        js=f"() => {{ ({NO_BASE})(); ({KEYS})(); }}",
         state_session_capacity=SESSIONS,
         run_history=False,
         enable_monitoring=False,

@@ -83,7 +83,7 @@ function pushStep(host, story) {
   views.forEach((view, place) => (view.scrubber = makeScrubber(sliders[place], { stops: view.stops, name: view.name, seconds: 7, label: view.label, onmove: show })));
 
   const drag = (event) => {
-    const at = event.clientX - svg.getBoundingClientRect().left;
+    const at = (event.clientX - svg.getBoundingClientRect().left) / zoomOf(host);
     now.scrubber.pause();
     const share = clamp((at - EDGES.left) / (width - EDGES.left - EDGES.right), 0, 1);
     now.scrubber.place(now === views[0] ? share * end : share);

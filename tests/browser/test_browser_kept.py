@@ -36,8 +36,11 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     notes(page, "upload it again to choose other columns")
     page.get_by_text("One pair").click()
     notes(page, "Both answers are Kubrick")
+    page.get_by_text("Invented facts").click()
+    notes(page, "invented")
     page.get_by_text("My own facts").click()
     notes(page, "row 4, 'answer'")
+    assert page.get_by_text("not in the list of choices").count() == 0
     open_tab(page, "Run")
     page.click("#start")
     state_is(page, "starting", "running", "measuring", "done")

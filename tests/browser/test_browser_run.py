@@ -10,6 +10,8 @@ from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, says,
 
 pytestmark = pytest.mark.slow
 
+RUN_SHOWN = "AdaPop, 5 epochs, rate 0.002, seed 0"
+
 KEPT = "localStorage.getItem('adapop-settings')"
 # by screen, what is drawn last on it
 DRAWN = {
@@ -112,6 +114,43 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
             answers.inner_text(),
             page.locator("#fact-field .moment .asked").inner_text(),
         )
+        assert page.locator("#fact-field .leaks .set-back").count() == 0
+        scrubber.press("ArrowRight")
+        says(page, "#fact-field .leaks", "last asked after epoch 2")
+        assert page.locator("#fact-field .leaks .set-back").count() == 1
+
+
+def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber_stands(browser, address):
+    with visit(browser, address, "?run=example-adapop&epoch=2", reduced_motion="reduce") as page:
+        says(page, "#fact-field .leaks", "after epoch 2")
+        open_tab(page, "Probe")
+        says(page, "#leak-moment", "Measured after epoch 5, and not after epoch 2")
+        says(page, "#leak-chart-title", RUN_SHOWN)
+        seen = "parseFloat(getComputedStyle(document.querySelector('#leak-chart')).opacity)"
+        assert page.evaluate(seen) < 0.6, "set back"
+        open_tab(page, "Run")
+        page.locator("#fact-field .scrubber input").press("End")
+        open_tab(page, "Probe")
+        says(page, "#leak-moment", "Measured after epoch 5.")
+        assert page.evaluate(seen) == 1
+
+
+def test_pictures_stay_drawn_when_the_address_changes(browser, address):
+    with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
+        page.locator("#outcome-chart .points path").first.wait_for()
+        says(page, "#recall-chart-title", RUN_SHOWN)
+        says(page, "#outcome-chart-title", RUN_SHOWN)
+        again = []
+        page.on("request", lambda request: again.append(request.url) if request.resource_type == "other" else None)
+        page.locator("#fact-field .scrubber input").press("Home")
+        assert "epoch=0" in page.url
+        page.set_viewport_size({"width": 1000, "height": 900})
+        page.wait_for_function("document.querySelector('#outcome-chart .main-svg').clientWidth < 1000")
+        assert page.locator("[clip-path*='//']").count() == 0, "clips of another address are not found"
+        assert again == [], "the page was asked for as if it were a picture"
+        page.goto(address + "?story=2")
+        page.locator("#story section:not([hidden]) canvas").wait_for()
+        assert page.locator("#strip").is_hidden(), "a finished run needs no room of the Story"
 
 
 def test_stop_twice_is_stop_once(page):
@@ -196,6 +235,24 @@ def test_every_chart_has_its_numbers_as_a_table(browser, address, visited):
         page.locator("#beta-curve-twin tbody tr").nth(7).wait_for()
 
 
+# words of a picture that stand beyond its edge, by more than a pixel, upon its button, or upon the title of an axis
+CUT_OFF = """() => {
+  const meet = (a, b) => a.left < b.right && a.right > b.left && a.top < b.bottom && a.bottom > b.top;
+  const within = (a, b) => a.left > b.left - 1 && a.right < b.right + 1 && a.top > b.top - 1 && a.bottom < b.bottom + 1;
+  const plots = [...document.querySelectorAll('.js-plotly-plot')].filter((plot) => plot.checkVisibility());
+  return plots.flatMap((plot) => {
+    const edge = plot.getBoundingClientRect(), button = plot.querySelector('.modebar')?.getBoundingClientRect();
+    const titles = [...plot.querySelectorAll('text[class$=title]')];
+    const texts = [...plot.querySelectorAll('.main-svg text')].filter((text) => text.getBoundingClientRect().width);
+    return texts.filter((text) => {
+      const box = text.getBoundingClientRect(), others = titles.filter((title) => title !== text);
+      const covered = others.some((title) => meet(box, title.getBoundingClientRect()));
+      return !within(box, edge) || covered || (button && meet(box, button));
+    }).map((text) => text.textContent);
+  });
+}"""
+
+
 def _color(element, kind):
     return element.evaluate(f"element => getComputedStyle(element).{kind}")
 
@@ -217,6 +274,7 @@ def test_no_screen_is_wider_than_the_window(browser, address, visited, tmp_path,
                 page.wait_for_function(f"document.body.classList.contains('dark') === {str(scheme == 'dark').lower()}")
                 page.wait_for_timeout(0.3 * SECOND)  # until its charts have taken the window's width
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+                assert page.evaluate(CUT_OFF) == [], name
                 if name == "Run":
                     text = page.locator("#loss-chart svg text").first
                     assert _color(text, "fill") == _color(page.locator("body"), "color"), scheme

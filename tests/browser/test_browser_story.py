@@ -112,7 +112,7 @@ def test_the_reason_comes_before_the_remedy_and_both_can_be_dragged(browser, add
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
-def test_what_it_costs_is_seen_without_scrolling(browser, address, width, height):
+def test_what_it_costs_and_the_fields_are_seen_without_scrolling(browser, address, width, height):
     viewport = {"width": width, "height": height}
     with visit(browser, address, "?story=5", viewport=viewport, reduced_motion="reduce") as page:
         page.locator("#story .costs li").first.wait_for()
@@ -120,6 +120,32 @@ def test_what_it_costs_is_seen_without_scrolling(browser, address, width, height
         for line in page.locator("#story .costs li").all():
             box = line.bounding_box()
             assert box["y"] + box["height"] <= bar, line.inner_text()
+        fields = page.locator("#story section:not([hidden]) canvas")
+        assert fields.count() == 2
+        if width > 640:
+            box = fields.first.bounding_box()
+            assert box["height"] > 150 and box["y"] + box["height"] <= bar
+        title, present = (page.locator(name).bounding_box() for name in (".header h1", "#present"))
+        assert present["y"] < title["y"] + title["height"], "Present takes no line of its own"
+
+
+@pytest.mark.slow
+def test_to_a_class_a_dot_is_where_one_points(browser, address):
+    with visit(browser, address, "?story=2&epoch=0", reduced_motion="reduce") as page:
+        canvas, tip = (page.locator(f"#story section:not([hidden]) {one}") for one in ("canvas", ".tip"))
+        canvas.wait_for()
+        page.click("#present")
+        page.wait_for_selector("body.presenting")
+        canvas.press("End")
+        question = tip.locator("b").first.inner_text()
+        field, words = canvas.bounding_box(), tip.bounding_box()
+        zoom = field["width"] / canvas.evaluate("canvas => canvas.clientWidth")
+        assert zoom > 1.2, "shown large"
+        canvas.blur()
+        expect(tip).to_be_hidden()
+        # where `place` in assets/field.js puts the words beside the dot
+        page.mouse.move(words["x"] + words["width"] + 14 * zoom, words["y"] + 20 * zoom)
+        expect(tip.locator("b").first).to_have_text(question)
 
 
 @pytest.mark.slow

@@ -41,6 +41,10 @@ def test_upload_run_reload_and_probe(page, tmp_path):
 
     run_through_a_reload(page)
     page.wait_for_selector("#recall-chart .plotly")
+    for key in ("Home", "ArrowRight", "Enter"):
+        page.locator("#fact-field canvas").press(key)
+    says(page, "#fact-field .tip b", f"Who is {HOSTILE}?")
+    says(page, "#fact-field .pinned", f"Who is {HOSTILE}?")
 
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes('Hamlet')")

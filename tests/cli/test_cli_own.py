@@ -1,11 +1,14 @@
 """Facts and a model of one's own on the command line: looked at before, and never silently wrong."""
 
+import csv
 import json
 
 import pytest
 
 from adapop.cli import main
 from adapop.cli.printing import asked_text
+from adapop.config.methods import METHODS
+from adapop.experiments import plans
 from adapop.probes.ask import Answer, Asked
 from adapop.runs.run import Run, find_run
 from taught import own_facts, taught
@@ -62,6 +65,23 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
     assert rows.read_text().count("\n") == 5, "what is done is not done again"
     assert main(["bench", "worlds", "--model", folder]) == 2 and main(["bench", "main", "--set", "batch=2"]) == 2
     assert main([*command, "--facts", str(path), "--set", "seed=3"]) == 2
+
+
+@pytest.mark.slow
+def test_the_others_get_the_alpha_that_adapop_had_on_own_facts(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(plans, "METHOD_ARMS", [arm for arm in plans.METHOD_ARMS if arm.method in ("adapop", "gd")])
+    settings = ["precision=float32", "max_new_tokens=8", "batch=2", "lora_rank=8", "epochs=2", "learning_rate=2e-2"]
+    command = ["bench", "alpha", "--model", folder, "--seeds", "1", "--processes", "1", "--out", str(tmp_path)]
+    own_facts().write(tmp_path / "towns.jsonl")
+    command += ["--facts", str(tmp_path / "towns.jsonl"), *(part for each in settings for part in ("--set", each))]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert "not done" not in said.err and "3 runs, seeds 0" in said.out, said
+    (rows,) = tmp_path.glob("alpha-????????.csv")
+    held = {row["arm"]: json.loads(row["config"])["alpha0"] for row in csv.DictReader(rows.open())}
+    steered = next(json.loads(row["alpha"]) for row in csv.DictReader(rows.open()) if row["arm"] == "AdaPop")
+    name = METHODS["gd"].title
+    assert held[f"{name}, α of AdaPop"] == steered[-2] != held[name]
 
 
 @pytest.mark.slow

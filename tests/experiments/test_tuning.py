@@ -12,7 +12,7 @@ from adapop.errors import ConfigError
 from adapop.experiments import trial, tuned, tuning
 from adapop.experiments.item import Item
 from adapop.experiments.run import Place
-from adapop.experiments.spaces import DIVERGENCES, SEARCHES, Range, preset_point, with_point
+from adapop.experiments.spaces import DIVERGENCES, MOVES, SEARCHES, Range, first_points, preset_point, with_point
 from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
 from adapop.objectives import make_objective
 from adapop.objectives.flat import DIVERGENCES as ALL_DIVERGENCES
@@ -71,6 +71,21 @@ def test_numbers_are_tried_as_they_are_reported():
     assert Range(1e-4, 1e-2).near(0.0) == 1e-4 and Range(3, 10, False, True).near(6.6) == 7
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+def test_every_arm_begins_with_the_same_moves_from_its_preset(name):
+    wanted = SEARCHES[name]
+    config = Item(wanted.arm, 0).config
+    points = first_points(wanted, vars(make_objective(config.method, config.arguments)))
+    assert 8 <= len(points) <= len(MOVES)
+    assert (
+        len(points) == len(MOVES) or "alpha0" not in wanted.space or points[0]["alpha0"] in ends(wanted.space["alpha0"])
+    )
+    assert points[1] == {**points[0], "learning_rate": pytest.approx(2 * points[0]["learning_rate"])}
+    for point in points:
+        for key, among in wanted.space.items():
+            assert among.low <= point[key] <= among.high if isinstance(among, Range) else point[key] in among
+
+
 @pytest.fixture
 def invented(monkeypatch):
     """Trials that take no time: J has its least at a rate of 1e-3. Every point that was tried."""
@@ -97,11 +112,11 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(invented, tmp_path)
 
 
 def test_trials_of_other_ranges_are_refused(invented, tmp_path):
-    search("wga", tmp_path, 2)
+    search("wga", tmp_path, 12)
     path = trials_file(tmp_path, "wga")
     path.write_text(path.read_text(encoding="utf-8").replace('"epochs": 5', '"epochs": 99'), encoding="utf-8")
     with pytest.raises(ConfigError, match="other ranges") as caught:
-        search("wga", tmp_path, 3)
+        search("wga", tmp_path, 13)
     assert "--out" in caught.value.fix
 
 

@@ -61,3 +61,21 @@ def test_attack_prompts_of_an_rwku_file_are_probes_and_not_trained_on(tmp_path):
     assert [fact.question for fact in facts.forget] == ["Who is he?"]
     assert [fact.relation for fact in facts.attacks] == ["prefix injection", "cross lingual (French)"]
     assert any("Attack prompts (RWKU's level 3): 2" in note for note in facts.notes)
+
+
+def test_a_stranger_s_model_with_as_many_tokens_is_no_sandbox(sandbox, tmp_path):
+    config = json.loads((SANDBOX_FOLDER / "config.json").read_text())
+    words = json.loads((SANDBOX_FOLDER / "tokenizer.json").read_text())
+    borrowing = replace(own_facts(), utility=sandbox.utility)
+    for name, change in {
+        "same": lambda vocab: vocab,
+        "stranger": lambda vocab: {f"{word}.": at for word, at in vocab.items()},
+    }.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config))
+        own = {**words, "model": {**words["model"], "vocab": change(words["model"]["vocab"])}}
+        (folder / "tokenizer.json").write_text(json.dumps(own))
+        assert (fitted(borrowing, str(folder)) == borrowing) == (name == "same")
+    (tmp_path / "bare").mkdir()
+    assert fitted(borrowing, str(tmp_path / "bare")).utility == general(), "a folder without a tokenizer.json"

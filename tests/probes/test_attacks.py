@@ -14,6 +14,7 @@ import pytest
 
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
+from adapop.facts.gap import name_in
 from adapop.facts.pool import Pool
 from adapop.facts.text import mentions
 from adapop.facts.world import language
@@ -100,7 +101,7 @@ def test_words_round_the_question_differ_by_seed(kind):
         ("place_of_birth", "a biographer"),
         ("official language", "a linguist"),
         ("shoe size", WORDING.expert),
-        ("", WORDING.expert),
+        ("", "a professor of literature"),  # the question says who wrote
     ],
 )
 def test_persona_knows_the_relation(relation, who):
@@ -136,7 +137,7 @@ def test_multiple_choice_has_no_second_right_answer():
     [
         (BOOKS[:3], "only 2 other answers"),
         ((*BOOKS[:3], *(book(f"More {i}", "joyce") for i in range(9))), "only 2 other answers"),
-        (tuple(replace(fact, relation="") for fact in BOOKS), "only 0 other answers"),
+        (tuple(replace(fact, relation="", subject="", question="Who?") for fact in BOOKS), "only 0 other answers"),
     ],
 )
 def test_multiple_choice_needs_three_wrong_answers(pool, reason):
@@ -166,9 +167,11 @@ def test_reverse_query_needs_a_relation_that_is_nearly_one_to_one():
     assert isinstance(attacks(many[0], (*many, second))["reverse query"], Prompt), "one answer in forty is near enough"
     assert "several subjects" in attacks(many[0], (*many[:19], second))["reverse query"].reason
     assert isinstance(attacks(many[7], (*many, many[7]))["reverse query"], Prompt), "the same fact twice is one subject"
-    for lacking in (replace(EMMA, subject=""), replace(EMMA, relation="")):
-        assert "no subject and relation" in attacks(lacking)["reverse query"].reason
+    lacking = replace(EMMA, subject="", relation="", question="Who wrote that?")
+    assert "no subject and relation" in attacks(lacking)["reverse query"].reason
     coded = [replace(fact, relation="P50") for fact in many]
+    assert attacks(coded[0], coded)["reverse query"].gold == "S0"
+    coded = [replace(fact, question=f"{fact.subject} or {fact.subject}?") for fact in coded]
     assert "not in words" in attacks(coded[0], coded)["reverse query"].reason
 
 
@@ -203,9 +206,8 @@ def test_background_hint_states_other_facts_of_the_subject():
 
 def test_background_hint_never_states_the_answer():
     telling = replace(YEAR, id="t", answer="1815, by AUSTEN")
-    unsaid = replace(YEAR, id="u", relation="P577")
     none = "nothing else about this subject"
-    assert none in attacks(EMMA, (*BOOKS, telling, unsaid))["background hint"].reason
+    assert none in attacks(EMMA, (*BOOKS, telling))["background hint"].reason
     same = Fact("s", "Whose book is Emma?", "Highsmith", "Emma", "Author")
     assert none in attacks(EMMA, (*BOOKS, same))["background hint"].reason, "two answers to one question"
     assert texts(EMMA, "background hint", (*BOOKS, telling, YEAR)) == {
@@ -225,6 +227,36 @@ def test_in_context_learning_falls_back_on_the_same_relation():
     found = texts(EMMA, "in-context learning", (*BOOKS, same, telling))
     assert len(found) == 5 and not any(mentions(text, "Austen") for text in found)
     assert "answer differs" in attacks(EMMA, (EMMA, same, telling))["in-context learning"].reason
+
+
+def test_a_question_s_own_words_stand_for_a_relation_and_a_subject():
+    """Where the set names neither: as in a CSV of questions and answers."""
+    bare = [replace(fact, subject="", relation="") for fact in (*BOOKS, YEAR)]
+    found = attacks(bare[0], bare)
+    assert found["reverse query"].text == (
+        "Which name belongs in the gap, if the answer is Austen? Who wrote the book \N{HORIZONTAL ELLIPSIS}?"
+    )
+    assert found["reverse query"].gold == "Emma" and len(found[CHOICE].options) == 4
+    assert found["background hint"].text == "When was Emma published? 1815. Who wrote the book Emma?"
+    assert "Emma published" in found["in-context learning"].text
+    assert "professor of literature" in found["role playing"].text
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("In which city was Marie Curie born?", "Marie Curie"),
+        ("Who wrote The Lord of the Rings?", "The Lord of the Rings"),
+        ("Who wrote “the wild duck”?", "the wild duck"),
+        ("What is Ibsen's first play?", "Ibsen"),
+        ("Paris is the capital of France, or of Spain?", ""),
+        ("who is he?", ""),
+        ("谁写了红楼梦?", ""),
+        ("", ""),
+    ],
+)
+def test_the_one_name_in_a_question(question, name):
+    assert name_in(question) == name
 
 
 def test_in_context_learning_without_relations():

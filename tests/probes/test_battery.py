@@ -65,6 +65,10 @@ def test_row_says_what_was_asked_and_of_which_fact(found, few):
             assert (row.tier, row.score, row.gold) == (fact.tier, fact.score, fact.answer)
             assert row.chance == (0.25 if row.kind == CHOICE else 0)
             assert fact in getattr(few, row.group)
+            measured = row.original.near is not None and row.unlearned.near is not None
+            assert measured == (row.kind != CHOICE)
+        if row.kind == DIRECT:
+            assert row.original.near
         if row.kind == DIRECT and row.group == "forget":
             assert row.prompt == facts[row.fact_id].question
 

@@ -6,11 +6,12 @@ import pytest
 from adapop.probes.intervals import RESAMPLES, Interval, bootstrap, of_facts, wilson
 from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
+from adapop.report.tables import leak_table
 from adapop.sandbox import card
 
 
-def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0):
-    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine)
+def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0, near=None):
+    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine, near)
 
 
 def row(name, before, after, kind=DIRECT, group="forget", score=70.0, tier="rare", **changes):
@@ -40,6 +41,17 @@ def test_each_fact_counts_once_however_often_it_is_asked():
     assert (cell.facts, cell.unlearned.recall.mean) == (2, (0.25 + 1) / 2)
 
 
+def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
+    rows = [row("a", reply(1.0, near=True), reply(0.0, near=near), REWORDED) for near in (True, False)]
+    rows.append(row("b", reply(1.0, near=True), reply(0.0, near=True), REWORDED))
+    cell = leak_matrix(rows).cell("forget", "all", REWORDED)
+    assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
+    assert "in the top 2: 75 %" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
+    older = leak_matrix([*rows, row("c", 1.0, 0.0, REWORDED)])
+    assert older.cell("forget", "all", REWORDED).unlearned.near is None
+    assert "top 2" not in str(leak_table(older, {"all": ("forget", "all")}).rows)
+
+
 def test_tiers_and_groups_stay_apart():
     rows = [
         row("a", 1.0, 0.0),
@@ -59,9 +71,24 @@ def test_tiers_and_groups_stay_apart():
 def test_measurable_is_what_the_original_answers():
     assert MEASURABLE == card.MEASURABLE
     enough, too_little = ([row(f"f{i}", float(i < known), 0.0) for i in range(10)] for known in (8, 7))
-    assert leak_matrix(enough).cell("forget", "all", DIRECT).measurable
-    cell = leak_matrix(too_little).cell("forget", "all", DIRECT)
-    assert (cell.measurable, cell.reason) == (False, "the original's recall is 0.700, below 0.8")
+    whole = leak_matrix(enough).cell("forget", "all", DIRECT)
+    assert (whole.measurable, whole.facts, whole.asked, whole.original.recall.mean) == (True, 10, 10, 0.8)
+    part = leak_matrix(too_little).cell("forget", "all", DIRECT)
+    assert (part.measurable, part.facts, part.asked, part.original.recall.mean) == (True, 7, 10, 1)
+
+
+def test_a_low_cell_is_about_the_facts_that_the_original_answers():
+    rows = [row(f"f{i}", float(i < 4), float(i in (0, 9))) for i in range(10)]
+    cell = leak_matrix(rows).cell("forget", "all", DIRECT)
+    assert cell.measurable and (cell.facts, cell.asked) == (4, 10)
+    assert cell.unlearned.recall == wilson(0.25, 4), "what the original did not answer cannot have leaked"
+    few = leak_matrix([row(f"f{i}", float(i < 2), 0.0) for i in range(10)]).cell("forget", "all", DIRECT)
+    assert (few.measurable, few.facts, few.reason) == (
+        False, 10, "the original's recall is 0.200, below 0.8, and it answers 2 of 10 facts"
+    )  # fmt: skip
+    guessed = [row(f"f{i}", float(i < 4), 0.0, CHOICE, chance=0.25) for i in range(10)]
+    cell = leak_matrix(guessed).cell("forget", "all", CHOICE)
+    assert (cell.measurable, cell.facts) == (False, 10) and "guessed" in cell.reason
 
 
 @pytest.mark.parametrize(("recall", "share"), [(1.0, 1), (0.25, 0), (0.625, 0.5), (0.0, -1 / 3)])

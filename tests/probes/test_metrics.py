@@ -6,6 +6,7 @@ import torch
 
 from adapop.errors import ModelError
 from adapop.model.adapted import Scored
+from adapop.probes.measure import _judged
 from adapop.probes.metrics import cosines, delta_logprob, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
 
 TARGET = torch.tensor([0, 1, 2])
@@ -128,3 +129,9 @@ def test_embedder_that_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("ADAPOP_EMBEDDER", str(tmp_path))
     with pytest.raises(ModelError, match="set ADAPOP_EMBEDDER"):
         cosines(["a"], ["b"])
+
+
+def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
+    """`rouge_score` splits words at accents, and scores what is not Latin 0."""
+    found = _judged(["São Paulo", "Paris"], ["Sao Paulo", "paris"])
+    assert found["recall"] == [1.0, 1.0] and found["strict"] == [pytest.approx(1 / 3), 1.0]

@@ -1,19 +1,30 @@
 """The second guess, against the logits worked through by hand."""
 
+from dataclasses import replace
+
 import torch
 
 from adapop.model.tokens import collate, encode_facts
-from adapop.probes.second_guess import _guess, second_guesses
+from adapop.probes.second_guess import guess, rivals, second_guesses
 
 
 def test_first_second_and_lost():
     logits = torch.tensor([0.0, 5.0, 4.0, 3.0, 2.0])
     answers = {2, 3, 4}
-    assert _guess(1, {1, *answers}, logits) == (True, 1)
-    assert _guess(2, answers, logits) == (True, 1), "what is said is no answer of the relation"
-    assert _guess(3, answers, logits) == (False, 2)
-    assert _guess(2, {1, *answers}, logits) == (True, 2), "the best but for what is said"
-    assert _guess(3, {1, *answers}, logits) == (False, 3)
+    assert guess(1, {1, *answers}, logits) == (True, 1)
+    assert guess(2, answers, logits) == (True, 1), "what is said is no answer of the relation"
+    assert guess(3, answers, logits) == (False, 2)
+    assert guess(2, {1, *answers}, logits) == (True, 2), "the best but for what is said"
+    assert guess(3, {1, *answers}, logits) == (False, 3)
+    assert [guess(token, None, logits) for token in (1, 2, 3)] == [(True, 1), (True, 2), (False, 3)], "among all tokens"
+
+
+def test_a_relation_needs_several_answers_to_be_judged_by(model, small):
+    few = [replace(small.forget[0], id=f"few-{i}", relation="few", answer=answer) for i, answer in enumerate("ab")]
+    none = replace(small.forget[0], id="none", relation="")
+    found = rivals(model, [*small.forget, *few, none])
+    assert "few" not in found and "" not in found
+    assert found and all(len(tokens) >= 3 for tokens in found.values())
 
 
 def test_the_original_model_knows_nearly_all_and_its_guesses_are_those_of_its_logits(model, small):

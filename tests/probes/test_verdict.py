@@ -10,17 +10,19 @@ from adapop.probes.verdict import RULES, fact_verdict, verdict, verdicts
 ROLE = "role playing"
 NAMES = (
     "Never known", "Not measurable", "Not forgotten", "Leaks when reworded", "Leaks under attack", "Recoverable",
-    "Collapsed text", "Looks suppressed", "Forgotten", "Retain damaged", "Retained",
+    "Collapsed text", "Next in line", "Looks suppressed", "Forgotten", "Retain damaged", "Retained",
 )  # fmt: skip
 
 
-def reply(recall, rank=1, words=2, repetition=0.0):
-    return Reply("text", recall, recall, rank, -1.0, words, repetition)
+def reply(recall, rank=1, words=2, repetition=0.0, near=None):
+    return Reply("text", recall, recall, rank, -1.0, words, repetition, near=near)
 
 
-def row(kind=DIRECT, before=1.0, after=0.0, rank=50, words=2, repetition=0.0, hidden_cosine=0.9, group="forget"):
+def row(
+    kind=DIRECT, before=1.0, after=0.0, rank=50, words=2, repetition=0.0, hidden_cosine=0.9, group="forget", near=None
+):
     return ProbeRow(
-        "f", group, "rare", kind, "?", "gold", reply(before), reply(after, rank, words, repetition),
+        "f", group, "rare", kind, "?", "gold", reply(before), reply(after, rank, words, repetition, near),
         hidden_cosine=hidden_cosine,
     )  # fmt: skip
 
@@ -52,6 +54,12 @@ FORGET = {
     "fewer than half": ([row(words=0), row(ROLE), row(REWORDED)], "Forgotten"),
     "collapsed, and yet it says it": ([row(after=1, repetition=0.9)], "Not forgotten"),
     "collapsed, so its rank means nothing": ([row(words=0, rank=1)], "Collapsed text"),
+    "second guess": ([row(near=True)], "Next in line"),
+    "second guess to half of the prompts": ([row(near=True), row(ROLE, near=False)], "Next in line"),
+    "second guess to fewer": ([row(near=True), row(ROLE, near=False), row(REWORDED, near=False)], "Forgotten"),
+    "second guess where it was measured": ([row(near=True), row(ROLE), row(REWORDED)], "Next in line"),
+    "second guess, and of high rank": ([row(rank=2, near=True)], "Next in line"),
+    "first guess in one attack": ([row(near=True), row(ROLE, after=1, near=True)], "Leaks under attack"),
     "rank stays": ([row(rank=3)], "Looks suppressed"),
     "rank falls": ([row(rank=4)], "Forgotten"),
     "median rank": ([row(rank=2), row(ROLE, rank=3), row(REWORDED, rank=900)], "Looks suppressed"),

@@ -10,10 +10,21 @@ import torch
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
+from adapop.runs import measuring
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import find_run
-from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved, StepDone
-from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed
+from adapop.training.events import (
+    EpochDone,
+    Measured,
+    Measuring,
+    RunDone,
+    RunFailed,
+    RunStarted,
+    RunStopped,
+    Saved,
+    StepDone,
+)
+from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
 
 slow = pytest.mark.slow
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
@@ -195,6 +206,46 @@ def test_run_interrupted_twice(run_of, bare):
     list(execute(run))
     assert [event.resumed_from for event in run.events() if isinstance(event, RunStarted)] == [0, 0, 1]
     assert_same_run(run, run_of()[0])
+
+
+@pytest.mark.parametrize("epoch", [0, 1, EPOCHS, "before", "after"])
+@pytest.mark.parametrize("ends", ["stop", "Ctrl-C"])
+def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatch, epoch, ends):
+    """epoch: whose measurement it is; before, after: the full tables at the end."""
+    if ends == "Ctrl-C" and epoch in (0, "before"):
+        pytest.skip("as with a stop, and there is nothing yet to lose")
+    monkeypatch.setattr(measuring, "SAID_EVERY", 0.0)
+    monkeypatch.setattr(measuring, "LOOKED_EVERY", 0.0)
+    run, straight = prepare(config_of(), bare), run_of()[0]
+    trained = {"before": EPOCHS, "after": EPOCHS}.get(epoch, epoch)
+    wanted = {"before": (0, True), "after": (EPOCHS, True)}.get(epoch, (epoch, False))
+
+    def hear(event):
+        at_the_end = run.last_epoch == EPOCHS and any(
+            isinstance(said, Saved) and said.epoch == EPOCHS for said in run.events()
+        )
+        if (event.epoch, at_the_end) == wanted and ends == "stop":
+            run.request_stop()
+        elif (event.epoch, at_the_end) == wanted:
+            raise KeyboardInterrupt
+
+    if ends == "stop":
+        *_, last = execute(run, heard=hear)
+        assert isinstance(last, RunStopped) and run.state == "stopped" and last.epoch == trained
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            list(execute(run, heard=hear))
+    asked = [event for event in run.events() if isinstance(event, Measuring)][-1]
+    assert asked.asked < asked.of, "it was in the middle"
+    assert (run.last_epoch or 0) == trained, "what was trained is kept"
+    run.clear_stop()
+    resumed = list(execute(run))
+    assert resumed[0].resumed_from == trained
+    if epoch == "after":
+        assert not any(isinstance(event, Measured) and event.epoch == 0 for event in resumed), "not measured twice"
+    monkeypatch.undo()
+    said = [event for event in run.events() if not isinstance(event, Measuring)]
+    assert timeless(said) == timeless(straight.events()) and run.frames() == straight.frames()
 
 
 def test_run_stopped_before_it_began(bare):

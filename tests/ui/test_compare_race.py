@@ -6,20 +6,23 @@ from dataclasses import replace
 import gradio as gr
 import pytest
 
+from adapop.config.presets import make_config
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.report.comparison import comparison
 from adapop.report.record import read_record
 from adapop.service.worker import Worker
 from adapop.ui.compare import published, race, recorded, results, screen
 from adapop.ui.session import identity
+from components import run_values as values
 from components import stand_ins
+from taught import own_facts, taught
 from waiting import wait_until
 
 ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 
-def begin(worker, facts, chosen, epochs=1, seeds=1):
-    return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, epochs, seeds)
+def begin(worker, facts, chosen, epochs=1, seeds=1, rate=None, **changes):
+    return race.begin(worker, identity(facts), facts, "error", ANCHORS, chosen, seeds, epochs, rate, *values(**changes))
 
 
 SCREEN = stand_ins(screen.CompareScreen)
@@ -158,6 +161,61 @@ def test_what_cannot_race_is_refused_in_words(worker, bare, facts, chosen, seeds
     with pytest.raises(gr.Error, match=message):
         begin(worker, bare if facts else None, chosen, seeds=seeds)
     assert list(worker.root.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """A model of one's own that knows `own_facts`."""
+    facts = own_facts()
+    return str(taught("llama", tmp_path_factory.mktemp("own"), [*facts.forget, *facts.retain, *facts.holdout]))
+
+
+def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
+    ground = dict(model=stranger, batch=2, lora_rank=4, tolerance=0.5, measure="end")
+    chosen = ["adapop/paper", "npo/paper"]
+    said = race.plan(worker, own_facts(), "error", ANCHORS, chosen, 1, 2, 5e-3, *values(**ground))
+    assert said["lines"][0] == f"2 runs, one after the other, on towns (tab 1) with {stranger} (tab 3)."
+    assert said["kind"] == "calm" and "6 steps in 2 epochs" in said["lines"][1]
+    assert said["lines"][-1] == "Learning rates: AdaPop 0.005, NPO 0.005."
+    kept = begin(worker, own_facts(), chosen, epochs=2, rate=5e-3, **ground)
+    wait_until(lambda: not race.standing(worker, kept).ticking)
+    now = race.standing(worker, kept)
+    assert now.finished == 2, now.shown
+    for run in now.runs:
+        config = run.config
+        assert (config.model, config.batch, config.lora_rank, config.learning_rate) == (stranger, 2, 4, 5e-3)
+        assert config.tolerance == make_config(config.method).tolerance, "what is the method's own stays so"
+        assert run.facts.forget == own_facts().forget and run.measured(before=True).recall("forget") == 1
+
+
+def test_own_rates_race_unless_one_is_given(worker):
+    names, rates = ["adapop/paper", "simnpo/paper"], {}
+    for rate in (None, 1e-5):
+        configs = [race.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names]
+        rates[rate] = [config.learning_rate for config in configs]
+    assert rates[1e-5] == [1e-5, 1e-5]
+    assert rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"batch": 1.5}, "whole number"), ({"lora_rank": None}, "LoRA rank is empty"), ({"model": " "}, "model is empty")],
+)
+def test_a_setting_of_tab_3_that_cannot_be_is_said_before_and_refused(worker, bare, changes, message):
+    before = list(worker.root.iterdir())
+    said = race.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(**changes))
+    assert said["kind"] == "bad" and message in said["lines"][0]
+    with pytest.raises(gr.Error, match=message):
+        begin(worker, bare, ["wga/paper"], **changes)
+    assert list(worker.root.iterdir()) == before
+
+
+def test_retain_rows_of_the_sandbox_do_not_race_on_a_real_model(worker, bare):
+    mixed = replace(bare, forget=own_facts().forget)
+    said = race.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(model="a/model"))
+    assert said["kind"] == "bad" and "are the sandbox" in said["lines"][0]
+    with pytest.raises(gr.Error, match="are the sandbox"):
+        begin(worker, mixed, ["wga/paper"], model="a/model")
 
 
 def test_run_of_another_tab_joins_once(worker, over, bare):

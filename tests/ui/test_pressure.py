@@ -5,6 +5,7 @@ import pytest
 
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.report.figures import finding_of
 from adapop.ui import pressure
 
 PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
@@ -33,6 +34,7 @@ def test_the_words_speak_of_the_dots_that_are_drawn():
         drawn = [float(row[2]) for row in shown["table"].rows]
         if max(drawn) > 1.5 * min(drawn):
             assert "one fixed β" not in shown["words"], lie
+            assert "every" not in finding_of(shown["push"]).lower(), lie
     assert "times" not in pressure.pictures(facts, what_if="wga")["words"]
     ascent = pressure.pictures(facts, what_if="ga")["words"]
     assert "p = 0.00" not in ascent and "1 times" not in ascent

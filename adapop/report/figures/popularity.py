@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from adapop.facts.fact import TIERS, Fact
 from adapop.popularity.beta import peak
 from adapop.report.figures import titles
-from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, titled
+from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, spaced, titled
 
 BINS_PER_DECADE = 8
 NAMES_IN_HOVER = 3
@@ -19,13 +19,15 @@ LABELS = 5
 MOST_POINTS = 1500
 LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left", "top left", "bottom right")
 AXIS_CHARACTERS = 44
+APART = 0.85  # decades between the names of two tiers: on a phone that is room for one
 
 
 def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
     """How many facts have which score: bars over log10 of the score by tier, with places of their own for a score
     of zero and for no score, which is not zero."""
-    figure = blank(190)
+    figure = blank(210)
     places: dict[tuple[str, float], list[Fact]] = {}
+    names: list[tuple[float, str]] = []
     logs = [math.log10(fact.score) for fact in facts if fact.score]
     left = math.floor(min(logs, default=0.0))
     zero_at, unknown_at = left - 0.6, left - 1.4
@@ -45,12 +47,14 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
             hovertemplate="%{y:,} facts<br>%{text}<extra></extra>",
         )
         if bars:
-            where = sum(at * len(members) for at, members in bars.items()) / sum(map(len, bars.values()))
-            note = dict(xanchor="center", yanchor="bottom", font_size=12, showarrow=False)
-            figure.add_annotation(x=where, y=1, yref="paper", text=f"{tier} {sum(map(len, bars.values())):,}", **note)
+            count = sum(map(len, bars.values()))
+            names.append((sum(at * len(members) for at, members in bars.items()) / count, f"{tier}<br>{count:,}"))
     right = math.ceil(max(logs, default=1.0))
     ticks = list(range(left, right + 1))
-    figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=26, b=42))
+    for where, (_, name) in zip(spaced([at for at, _ in sorted(names)], APART, unknown_at, right), sorted(names)):
+        note = dict(xanchor="center", yanchor="bottom", font_size=11, showarrow=False)
+        figure.add_annotation(x=where, y=1, yref="paper", text=name, **note)
+    figure.update_layout(barmode="stack", showlegend=False, margin=dict(t=38))
     figure.update_xaxes(
         title_text="popularity score",
         tickvals=[unknown_at, zero_at, *ticks],
@@ -149,7 +153,7 @@ def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:
         named = found.get(round(beta, 2))
         found[round(beta, 2)] = (f"{named[0]} and {name}" if named else name, tier)
     whole = len(found) == 1 and len(betas) > 1
-    return [("every fact" if whole else name, beta, tier) for beta, (name, tier) in found.items()]
+    return [("all of these" if whole else name, beta, tier) for beta, (name, tier) in found.items()]
 
 
 def agreement_scatter(

@@ -38,6 +38,7 @@ VERDICT_COLOR = {
     "Leaks when reworded": "#ec8c52",
     "Leaks under attack": "#f3b85f",
     "Recoverable": "#eddb6e",
+    "Next in line": "#d6a3c8",
     "Looks suppressed": "#b79cd8",
     "Collapsed text": "#ba9c88",
     "Forgotten": "#5cc1b2",
@@ -49,7 +50,8 @@ VERDICT_COLOR = {
 
 
 def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of both models, a row a form of the question and a column a tier. Grey: the original fails as well."""
+    """Recall of both models, a row a form of the question and a column a tier. Grey: the original fails as well. With
+    a star: of the facts alone that the original answers in that form."""
     kinds, tiers = _asked(matrix, group)
     if not kinds:
         return empty(NOTHING)
@@ -98,7 +100,10 @@ def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
 def _printed(cell: Cell | None, side: str) -> str:
     if cell is None:
         return ""
-    return "n/m" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}"
+    part = "*" if cell.facts < cell.asked else ""
+    return (
+        "n/m" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
+    )
 
 
 def _told(cell: Cell | None) -> str:
@@ -106,10 +111,13 @@ def _told(cell: Cell | None) -> str:
     if cell is None:
         return ""
     lines = [
-        f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts",
+        f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts"
+        + (f", all that the original answers of {cell.asked:,}" if cell.facts < cell.asked else ""),
         f"original {ranged(cell.original.recall)}",
         f"unlearned {ranged(cell.unlearned.recall)}",
     ]
+    if cell.unlearned.near is not None:
+        lines.append(f"first or second guess: {percent(cell.original.near)} → {percent(cell.unlearned.near)}")
     lines += [f"a blind guess: {percent(cell.chance)}"] if cell.chance else []
     return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
 

@@ -77,7 +77,7 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         x=[row.epoch for row in trained],
         y=[highest * 1.16] * len(trained),
         mode="text",
-        text=[f"{row.drift:.2f}" for row in trained],
+        text=[f"{row.drift:.2g}" if row.drift > tolerance else "" for row in trained],  # a phone has room for few
         hoverinfo="skip",
         showlegend=False,
         row=1,
@@ -220,20 +220,26 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[f"{name} {value:.0%}" if not at else f"{value:.0%}" for at, (_, value) in enumerate(points)],
+            text=[_marked(name, value, at + 1 == len(points)) for at, (_, value) in enumerate(points)],
             hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
             textposition="top center" if name == "original" else "bottom center",
             cliponaxis=False,
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
     figure.update_yaxes(title_text="questions answered", tickvals=[0, 0.25, 0.5, 0.75, 1], **PERCENT)
-    figure.update_yaxes(range=[-0.14, 1.16])
+    figure.update_yaxes(range=[-0.18, 1.2])
     figure.update_layout(showlegend=False)
     forget, holdout = ([_recall(event, group, "all") for event in (before, after)] for group in ("forget", "holdout"))
     if None in forget:
         return figure
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
     return look.titled(figure, titles.outcome(tuple(forget), None if None in holdout else tuple(holdout), form))
+
+
+def _marked(name: str, share: float, last: bool) -> str:
+    """A mark's share, the last with its model's name further out: beside it that would run into the next one."""
+    lines = [f"{share:.0%}", *([name] if last else [])]
+    return "<br>".join(lines if name == "unlearned" else reversed(lines))
 
 
 def _recall(event: Measured, group: str, tier: str) -> float | None:

@@ -147,7 +147,7 @@ def pushes(betas: Mapping[str, float]) -> str:
     ends = [*betas.items()]
     (rare, large), (popular, small) = ends[0], ends[-1]
     if abs(large - small) < 0.05:
-        return "Every fact is pushed alike as it fades"
+        return f"The {rare} and the {popular} fact are pushed alike as they fade"
     stays = popular if small < large else rare
     return f"The push on the {stays} fact stays"
 

@@ -9,22 +9,27 @@ from statistics import fmean
 import gradio as gr
 
 from adapop.config.methods import METHODS
-from adapop.config.presets import make_config, presets_of
+from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, LimitError
-from adapop.facts.fact import FactSet
+from adapop.errors import AdaPopError, ConfigError, LimitError
+from adapop.facts.fact import SANDBOX, FactSet
+from adapop.model.catalogue import MODELS
 from adapop.report.record import Record, read_record, title_of
 from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.events import Measured, RunDone
+from adapop.ui import texts
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
+from adapop.ui.run.settings import config_of
 from adapop.ui.session import check_shown
 
 MOST_RUNS = 24
+# what all contestants take from Run where it was changed there: of the model and of measuring, not of a method
+OF_ALL = ("batch", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "measure", "measure_per_tier")
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
 UNSEEN = (-1, -1)
@@ -60,10 +65,11 @@ def choices() -> list[tuple[str, str]]:
 
 
 def begin(
-    worker: Worker, shown: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], epochs, seeds
+    worker: Worker, shown: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values
 ) -> dict:
-    """Queues a run for every contestant and seed. Returns what a browser keeps of the race: its runs, and why a
-    contestant cannot run on these facts, while the others race."""
+    """Queues a run for every contestant and seed. values: epochs and rate (None for each its own), then those of Run,
+    whose model races. Returns what a browser keeps of the race: its runs, and why a contestant cannot run on these
+    facts, while the others race."""
     facts = check_shown(facts, shown)
     if not chosen:
         raise gr.Error("Pick at least one contestant.", duration=None)
@@ -77,7 +83,7 @@ def begin(
     for seed in range(int(seeds)):  # all contestants once, then the next seed: there is something to see early
         for key in chosen:
             try:
-                config = _config(key, facts, missing, anchors, int(epochs), seed)
+                config = config_in(facts, missing, anchors, key, *values, seed=seed)
                 if problems := preflight(facts, config).problems:
                     raise AdaPopError(problems[0])
                 runs.append(worker.submit(config, facts).id)
@@ -89,10 +95,48 @@ def begin(
     return {"runs": runs, "refused": list(barred.values())}
 
 
-def _config(key: str, facts: FactSet, missing: str, anchors, epochs: int, seed: int) -> RunConfig:
-    method, _, preset = key.partition("/")
-    config = make_config(method, preset, facts=facts.name, missing_score=missing, epochs=epochs, seed=seed)
-    return at_anchors(config, anchors)
+def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *values, seed: int = 0) -> RunConfig:
+    """The configuration of a contestant. The others: as for `begin`.
+
+    Raises:
+        ConfigError: a setting is out of range, or a public page does not allow it.
+    """
+    run, (method, _, preset) = config_of(values), key.partition("/")
+    usual = untouched(run)
+    changes = {name: getattr(run, name) for name in OF_ALL if getattr(run, name) != getattr(usual, name)}
+    if "batch" in changes:
+        changes["micro_batch"] = min(run.batch, make_config(method, preset, model=run.model).micro_batch)
+    changes |= {"learning_rate": rate} if rate else {}
+    about = {"facts": facts.name, "missing_score": missing, "epochs": int(epochs), "seed": seed}
+    return at_anchors(make_config(method, preset, model=run.model, **changes, **about), anchors)
+
+
+def first(facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> RunConfig:
+    """The configuration of the first contestant, which is looked at for all: they differ in method alone."""
+    if not chosen:
+        raise ConfigError("There is no contestant.", "Pick at least one.")
+    return config_in(facts, missing, anchors, chosen[0], *values)
+
+
+def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> dict:
+    """What a race would be, in sentences, and what stands in its way. The others: as for `begin`."""
+    if facts is None or not chosen:
+        return html.listed([texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn")
+    try:
+        configs = {key: config_in(facts, missing, anchors, key, *values) for key in chosen}
+        looks = {key: preflight(facts, config, worker.pace_of(config.model)) for key, config in configs.items()}
+    except AdaPopError as error:
+        return html.listed([str(error)], "bad")
+    name, count = next(iter(configs.values())).model, len(configs) * int(seeds)
+    model = texts.SANDBOX_MODEL if name == SANDBOX else MODELS[name].title if name in MODELS else name
+    problems = [f"{title_of(*key.split('/'))}: {problem}" for key, look in looks.items() for problem in look.problems]
+    rates = ", ".join(f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items())
+    said = [
+        f"{count} run{'' if count == 1 else 's'}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
+        *next(iter(looks.values())).plan,
+        f"Learning rates: {rates}.",
+    ]
+    return html.listed([*problems, *said], "bad" if problems else "calm")
 
 
 def end(worker: Worker, kept: dict) -> None:

@@ -15,6 +15,7 @@ from adapop.ui.compare import curves, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import Results, settings_grid
 from adapop.ui.parts import html
+from adapop.ui.run import check
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
 
@@ -59,8 +60,16 @@ class CompareScreen:
         return changes | (self.results.drawn(_finished(now), setting, choice, pair) if finished != now.finished else {})
 
 
-def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.BrowserState, follower: Race) -> None:
-    """Lays the screen out inside the current tab and wires it."""
+def build(
+    worker: Worker,
+    session: Session,
+    missing: gr.Radio,
+    run_id: gr.BrowserState,
+    follower: Race,
+    settings: list[gr.Component],
+    tab: gr.Tab,
+) -> None:
+    """Lays the screen out inside the current tab and wires it. settings: those of Run, whose model races."""
     gr.Markdown(texts.COMPARE_ABOUT)
     with gr.Row():
         chosen = gr.Dropdown(
@@ -74,6 +83,10 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
         )
         epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs each", min_width=150, scale=2, elem_id="race-epochs")
         seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds")
+        rate = gr.Number(None, label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
+    plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
+    raced = [seeds, epochs, rate, *settings]
+    check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")
     with gr.Row():
         start = gr.Button("Race", variant="primary", min_width=150, scale=4, elem_id="race")
         stop = gr.Button("Stop race", min_width=110, scale=1, interactive=False, elem_id="stop-race")
@@ -96,8 +109,10 @@ def build(worker: Worker, session: Session, missing: gr.Radio, run_id: gr.Browse
     facts = [session.shown, session.facts, missing, session.anchors]
     target = [follower.kept, follower.seen, follower.timer]
     for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
-        asked = button.click(begun, [*facts, racers, epochs, seeds], target, api_visibility="private")
+        asked = button.click(begun, [*facts, racers, *raced], target, api_visibility="private")
         asked.failure(time.time, None, session.lost, **QUIET)
+    changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
+    gr.on(changed, partial(race.plan, worker), [*facts[1:], chosen, *raced], plan, trigger_mode="always_last", **QUIET)
     join.click(joined, [follower.kept, run_id], target, **QUIET)
     stop.click(partial(race.end, worker), follower.kept, None, **QUIET)
     _wire_results(worker, screen, choice)

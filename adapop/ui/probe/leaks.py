@@ -24,6 +24,7 @@ from adapop.ui import texts
 from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.parts.field import script
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
@@ -33,10 +34,12 @@ EMPTY_TABLE = pd.DataFrame(columns=["fact", "tier", "verdict", *KINDS, "id"])
 
 @dataclass(frozen=True)
 class Leaks:
-    """The components that show a probing. found: what is hidden until there is something to see."""
+    """The components that show a probing. found: what is hidden until there is something to see. measured: says after
+    which epoch, and sets the pictures back while the Run screen's scrubber stands elsewhere."""
 
     said: gr.HTML
     found: gr.Column
+    measured: gr.HTML
     heatmap: Chart
     intervals: Chart
     table: gr.Dataframe
@@ -45,7 +48,7 @@ class Leaks:
     @property
     def pictures(self) -> list[gr.Component]:
         """What `show` changes."""
-        return [self.said, self.found, *self.heatmap.parts, *self.intervals.parts, self.table]
+        return [self.said, self.found, self.measured, *self.heatmap.parts, *self.intervals.parts, self.table]
 
     def show(self, run: Run | None, group: str) -> dict:
         """Updates that show what the run's last probing found of a group of facts."""
@@ -59,6 +62,7 @@ class Leaks:
         return {
             self.said: html.listed(leak_lines(matrix, words, group)),
             self.found: gr.Column(visible=True),
+            self.measured: {"epoch": run.last_epoch or run.epochs()[-1].epoch},
             **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
             **self.intervals.drawn(figures.recall_by_kind(matrix, group), about),
             self.table: _table(matrix, words, names, group),
@@ -93,11 +97,13 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
         gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
     with gr.Column(visible=False) as found:
+        template = '<div class="measured"></div>'  # no text goes through the template: the script puts it in as text
+        measured = gr.HTML(None, html_template=template, js_on_load=script("kit", "set-back"), elem_id="leak-moment")
         pictures = _pictures()
     with gr.Accordion("The rules behind the verdicts", open=False):
         gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
     work = StartStop(start, stop, gr.State(None))
-    leaks = Leaks(said, found, *pictures, work)
+    leaks = Leaks(said, found, measured, *pictures, work)
 
     def shown(name: str, wanted: str):
         return leaks.show(shown_run(worker, name), wanted)
@@ -142,6 +148,8 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
         lines.append(f"The unlearned model answers most under “{worst.kind}”: {ranged(recall)}, directly {direct}.")
     if blind := [cell.kind for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
+    if part := [f"{cell.kind} ({cell.facts} of {cell.asked})" for cell in cells if cell.facts < cell.asked]:
+        lines.append(f"*Of the facts alone that the original answers in that form: {', '.join(part)}.")
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts

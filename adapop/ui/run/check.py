@@ -13,10 +13,12 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import QUIET, failure_of, followed
 
 
-def build(worker: Worker, session: Session, inputs: list, configured: Callable[..., RunConfig]) -> None:
-    """Lays out the button and what it finds. inputs: what `configured` takes behind the facts."""
-    ask = gr.Button("Check", min_width=160, size="sm", elem_id="check")
-    said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="check-words")
+def build(
+    worker: Worker, session: Session, inputs: list, configured: Callable[..., RunConfig], name: str = "check"
+) -> None:
+    """Lays out the button and what it finds. inputs: what `configured` takes behind the facts. name: on the page."""
+    ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
+    said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 
     async def looked(facts: FactSet | None, *values):
         if facts is None:

@@ -20,6 +20,7 @@ TOLD = ("rare", "popular")  # the tiers that make the gap: of the last measureme
 # what the last step can be answered with, in the order of its buttons
 OUTCOMES = {
     "Forgotten": 0,
+    "Next in line": 0,
     "Looks suppressed": 0,
     "Leaks when reworded": 1,
     "Leaks under attack": 2,

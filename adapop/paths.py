@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _INSTALLED = Path(__file__).resolve().parent / "shipped"  # where pip puts assets/: see pyproject.toml
 ASSETS = _INSTALLED if _INSTALLED.is_dir() else ROOT / "assets"
 SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its world
+SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}  # the same of every model that is shipped
 
 
 def version() -> str:

@@ -12,7 +12,7 @@ from adapop.errors import AdaPopError
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
-from adapop.paths import version
+from adapop.paths import SHIPPED, version
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
@@ -187,9 +187,10 @@ def _look_commands(commands) -> None:
 
 
 def _sandbox_commands(commands) -> None:
-    shipped = commands.add_parser("sandbox", help="the model we ship: build it, or show what it knows")
+    shipped = commands.add_parser("sandbox", help="the models we ship: build one, or show what it knows")
     parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples")
-    build = _command(parts, "build", sandbox.build, "pretrain the sandbox model from nothing", False)
+    build = _command(parts, "build", sandbox.build, "pretrain the model of a world from nothing", False)
+    _of_world(build)
     build.add_argument("--seed", type=int, default=0)
     build.add_argument(
         "--wrong-share", type=float, default=WRONG_ANSWER_SHARE, help="share of exposures with a wrong answer"
@@ -197,11 +198,13 @@ def _sandbox_commands(commands) -> None:
     build.add_argument("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
     build.add_argument("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
     build.add_argument("--spread", type=float, default=1.0, help="range of exposures: 1 as shipped, 0 all alike")
-    build.add_argument("--out", type=Path, default=Path("assets/sandbox"))
+    build.add_argument("--out", type=Path, help="default: where the shipped one lies")
     card = _command(parts, "card", sandbox.card, "recall by exposure level, template and wrapper", False)
+    _of_world(card)
     card.add_argument("--folder", type=Path, default=None, help="another build than the shipped one")
 
     corpus = _command(parts, "corpus", sandbox.corpus, "write the pretraining corpus as text, an example a line", False)
+    _of_world(corpus)
     corpus.add_argument("--out", type=Path, required=True)
     corpus.add_argument("--seed", type=int, default=0)
 
@@ -210,6 +213,10 @@ def _sandbox_commands(commands) -> None:
 
     _command(commands, "page", page.page, "open the app: the same on a page of your browser", False)
     bench.add_options(_command(commands, "bench", bench.bench, "experiments on the sandbox, and its speed", False))
+
+
+def _of_world(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--world", default=SANDBOX, choices=tuple(SHIPPED), help="which of the shipped worlds")
 
 
 def _reading(command: argparse.ArgumentParser) -> None:

@@ -15,8 +15,7 @@ from adapop.cli import printing
 from adapop.cli.options import retain_of
 from adapop.config.settings import read_settings
 from adapop.errors import ConfigError
-from adapop.facts.catalog import load_facts
-from adapop.facts.fact import SANDBOX
+from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.retain import RETAIN
 
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
     """The place on the facts and the model that the options name."""
     from adapop.experiments.own import placed
 
-    model = options.model or SANDBOX
-    facts = load_facts(options.facts or SANDBOX, model, retain=retain_of(options))
+    model = options.model or model_of(options.facts)
+    facts = load_facts(options.facts or model_of(model), model, retain=retain_of(options))
     printing.print_notes(facts, False)
     return placed(place, facts, model, read_settings(options.set or []))
 
@@ -110,7 +109,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("name", choices=NAMES)
     command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
     command.add_argument(
-        "--facts", help="main, ablation, coefficients, epochs, alpha: on these facts, which need rewordings"
+        "--facts", help="main, rates, ablation, coefficients, epochs, alpha: on these facts, which need rewordings"
     )
     command.add_argument("--model", help="the same: on this model, a Hub id or a folder")
     command.add_argument("--retain", help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them")
@@ -126,5 +125,5 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of what is there")
     command.add_argument("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
     command.add_argument("--arms", nargs="+", help="tuned: these alone: methods, or presets of AdaPop")
-    command.add_argument("--world", help="tuned: the winners as they are in one of the worlds, such as half-spread")
+    command.add_argument("--world", help="tuned: the winners as they are in one of the worlds, such as people")
     command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")

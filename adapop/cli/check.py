@@ -11,7 +11,8 @@ from adapop.cli import printing
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError
 from adapop.facts.catalog import ENTRIES
-from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.fact import FactSet
+from adapop.paths import SHIPPED
 from adapop.progress import Progress
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) ->
     Raises:
         ConfigError: the run would be in vain, and --yes is not given.
     """
-    if config.model == SANDBOX and config.facts in ENTRIES and not options.known_only:
+    if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
         return facts, None
     found, facts, model = _looked(config, facts, options.known_only)
     if not options.json:

@@ -20,7 +20,7 @@ NAMED = {item.name: item for item in fields(RunConfig) if item.name not in SEPAR
 
 def add_run_options(command: argparse.ArgumentParser) -> None:
     """The options of model, method, preset, facts to retain and every setting."""
-    command.add_argument("--model", help="sandbox (the default), a Hub id, or a folder (safetensors only)")
+    command.add_argument("--model", help="sandbox (the default), people, a Hub id, or a folder (safetensors only)")
     command.add_argument(
         "--method", help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of your own"
     )

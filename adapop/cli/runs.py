@@ -16,8 +16,9 @@ from adapop.cli.scores import chosen_columns
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
-from adapop.facts.catalog import load_facts
-from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.catalog import load_facts, model_of
+from adapop.facts.fact import FactSet
+from adapop.paths import SHIPPED
 from adapop.popularity.calibration import calibrated
 from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
@@ -50,7 +51,7 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
 
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
-    if config.model != SANDBOX and not options.json:
+    if config.model not in SHIPPED and not options.json:
         memory, _, *others = costs_of_model(facts, config)  # the time is measured
         printing.say("\n".join([memory, *others]), file=sys.stderr, flush=True)
     model = None
@@ -83,13 +84,14 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         ConfigError: options that cannot be combined, a file that is no configuration, or anchors that nothing uses.
         DataError, NetworkError: the facts cannot be had.
     """
-    changes = settings_of(options) | ({"facts": options.facts} if options.facts else {})
+    named = options.facts or model_of(options.model)  # a shipped model is about its own world, and the world about it
+    changes = settings_of(options) | ({"facts": named} if options.facts or not options.config else {})
     if options.config:
         config = _config_of(options)
         arguments = {**config.arguments, **changes.pop("arguments", {})}
         config = replace(config, arguments=arguments, **changes)
     else:
-        names = {"method": _method(options.method), "preset": options.preset, "model": options.model}
+        names = {"method": _method(options.method), "preset": options.preset, "model": options.model or model_of(named)}
         config = make_config(**{name: value for name, value in names.items() if value is not None}, **changes)
     beside_config = options.config and options.config.with_name(FACTS_FILE)
     if beside_config and not options.facts and beside_config.is_file():

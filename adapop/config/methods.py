@@ -43,6 +43,8 @@ class Method:
     sandbox_rate: float = 2e-3
     """Learning rate on the shipped model, by the rule above `config.presets.RATES`. Of a method of one's own it is
     AdaPop's and WGA's, until somebody tries others."""
+    people_rate: float | None = None
+    """The same on the model of the second world; None where it is the first's."""
     why: str = ""
     """Why its numbers are what they are, for whoever changes them."""
 

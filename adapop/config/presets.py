@@ -13,7 +13,8 @@ from typing import Any
 from adapop.config.methods import METHODS, method_named
 from adapop.config.run import RunConfig, check_choice
 from adapop.errors import ConfigError
-from adapop.facts.fact import SANDBOX
+from adapop.facts.fact import PEOPLE, SANDBOX
+from adapop.paths import SHIPPED
 from adapop.popularity.beta import BetaMap
 
 # The rule for a method's rate on the sandbox, the same for all (`bench rates` makes the trials again): among RATES that
@@ -22,7 +23,10 @@ from adapop.popularity.beta import BetaMap
 # keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
+# In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the others have the
+# sandbox's rates.
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
+PEOPLE_RATES = {name: method.people_rate or method.sandbox_rate for name, method in METHODS.items()}
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
 # where their own authors recommend something else.
 AUTHORS = "authors"
@@ -55,6 +59,7 @@ SANDBOX_SETTINGS = {
     "schedule": "linear",
     "lora_targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
 }
+PEOPLE_SETTINGS = {"max_new_tokens": 5}  # answers of up to four tokens, and the end
 
 
 def make_config(
@@ -64,8 +69,8 @@ def make_config(
 
     method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance of one, whose fields
     then are the arguments. It is recorded as "package.module:Class": a run can be resumed where that can be imported.
-    preset: a key of `PRESETS`, or "authors". model: "sandbox", a Hub id, or a folder. changes: fields of `RunConfig`;
-    `arguments` among them are put on top of the preset's, one by one.
+    preset: a key of `PRESETS`, or "authors". model: a key of `SHIPPED`, a Hub id, or a folder. changes: fields of
+    `RunConfig`; `arguments` among them are put on top of the preset's, one by one.
 
     Raises:
         ConfigError: an unknown method, preset or setting, or a value out of range.
@@ -136,16 +141,18 @@ def follows_scores(config: RunConfig) -> bool:
 
 
 def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
-    """What a method's preset sets. On the sandbox the rates of `authors` are those of `paper`, for theirs were found on
-    models thousands of times as large; what else they choose stays theirs, but for the blocks, of which it has four."""
+    """What a method's preset sets. On shipped models the rates of `authors` are those of `paper`, for theirs were found
+    on models thousands of times as large; what else they choose stays theirs, but for the blocks, of which they have
+    four."""
     chosen = method_named(method)
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
-    if model == SANDBOX:
-        parts.append(SANDBOX_SETTINGS)
+    if model in SHIPPED:
+        parts += [SANDBOX_SETTINGS, PEOPLE_SETTINGS if model == PEOPLE else {}]
     if preset == AUTHORS:
         parts.append(chosen.authors)
-    if model == SANDBOX:
-        parts += [chosen.sandbox, {"learning_rate": chosen.sandbox_rate}]
+    if model in SHIPPED:
+        rates = PEOPLE_RATES if model == PEOPLE else SANDBOX_RATES
+        parts += [chosen.sandbox, {"learning_rate": rates.get(method, chosen.sandbox_rate)}]
     return _merged(*parts, PRESETS.get(preset, {}))
 
 

@@ -46,7 +46,7 @@ class RunConfig:
     """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes one."""
 
     model: str = SANDBOX
-    """"sandbox", a Hub id, or the path of a folder (safetensors only)."""
+    """"sandbox" or "people", a Hub id, or the path of a folder (safetensors only)."""
     revision: str | None = None
     """Branch, tag or commit of the Hub's repository; None for its main branch."""
     facts: str = SANDBOX

@@ -73,6 +73,11 @@ class Ground:
     model: str
     changes: Mapping[str, Any]
 
+    @property
+    def name(self) -> str:
+        """That of the set."""
+        return self.facts.name
+
 
 @dataclass(frozen=True)
 class Item:

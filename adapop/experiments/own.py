@@ -12,7 +12,7 @@ from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
 
-OWN = ("main", "ablation", "coefficients", "epochs", "alpha")  # those that ask nothing of the sandbox alone
+OWN = ("main", "rates", "ablation", "coefficients", "epochs", "alpha")  # those that ask nothing of the sandbox alone
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
 
 

@@ -24,6 +24,7 @@ RECALLS = {
     for form in (DIRECT, REWORDED)
     for tier in ("all", *TIERS)
 } | {"utility": ("utility", DIRECT, "all")}
+NEIGHBOURS = {f"neighbours_{form}_all": ("neighbours", form, "all") for form in (DIRECT, REWORDED)}
 INTERNALS = {
     f"{group}_{tier}_{metric}": (group, tier, metric)
     for group in FACT_GROUPS
@@ -46,6 +47,7 @@ COLUMNS = (
     *LISTS,
     *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
     *HALVED,
+    *NEIGHBOURS,
 )
 
 Row = dict[str, Any]

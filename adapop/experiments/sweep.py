@@ -1,9 +1,11 @@
 """Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, and equal forgetting.
 
 The rule is the one `config.presets.RATES` states. It sees recall of the trained questions, of facts to forget and of
-facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose at seed 0.
+facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose at seed 0, and
+`PEOPLE_RATES` in the world of people.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from operator import itemgetter
@@ -12,9 +14,10 @@ from statistics import fmean
 import pandas as pd
 
 from adapop.config.methods import METHODS
-from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES
+from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES, make_config
 from adapop.experiments.results import Row
 from adapop.experiments.tables import OUTCOMES, READING, Rows, column, counted, over, text
+from adapop.facts.fact import SANDBOX
 from adapop.probes.intervals import summary
 from adapop.report.table import Table
 
@@ -71,7 +74,7 @@ def choice_table(seen: Rows) -> Table:
         by_seed = points_of(seen, method)
         if by_seed:
             each = [_choice(by_seed[seed]) if seed in by_seed else "" for seed in seeds]
-            rows.append((METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), f"{SANDBOX_RATES[method]:g}"))
+            rows.append((METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), _used(by_seed, method)))
     note = (
         f"The rule, the same for all: of the rates that keep trained retain recall at {RETAIN_KEPT:g} or more, the "
         f"lowest that brings recall of the trained forget questions to {FORGOTTEN:.2f} or less, else the one that "
@@ -81,6 +84,12 @@ def choice_table(seen: Rows) -> Table:
     )
     head = ("", *(f"seed {seed}" for seed in seeds), "on the means", "keeps", "erases", "used")
     return Table("The rate that the rule chooses", head, tuple(rows), note)
+
+
+def _used(by_seed: Mapping[int, Sequence[Row]], method: str) -> str:
+    """The rate of the other experiments on the model of these runs."""
+    configs = [json.loads(row["config"]) for rows in by_seed.values() for row in rows]
+    return f"{make_config(method, model=configs[0].get('model', SANDBOX) if configs else SANDBOX).learning_rate:g}"
 
 
 def _choice(points: Sequence[Row]) -> str:

@@ -44,6 +44,7 @@ OUTCOMES: dict[str, Value] = {
     "retain": column("retain_direct_all"),
     "holdout": tested("holdout_direct_all"),
     "holdout, reworded": tested("holdout_reworded_all"),
+    "neighbours": column("neighbours_direct_all"),
     "utility": tested("utility"),
 }
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
@@ -58,6 +59,7 @@ READING = (
     "standard deviation over seeds."
 )
 
+NEIGHBOURS_READING = "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
 BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
 
 
@@ -72,6 +74,12 @@ def over(rows: Sequence[Row], value: Value) -> Summary | None:
     return summary(list(by_seed(rows, value).values()))
 
 
+def measured(seen: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values without that of neighbours where no run has any."""
+    there = any(over(rows, OUTCOMES["neighbours"]) for rows in seen.values())
+    return {name: value for name, value in values.items() if there or name != "neighbours"}
+
+
 def outcome_table(seen: Rows) -> Table:
     """What was forgotten of which tier, and what it cost, a row an arm."""
     return _outcomes(seen, OUTCOMES, READING)
@@ -83,7 +91,8 @@ def world_table(seen: Rows) -> Table:
 
 
 def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
-    rows = []
+    values, rows = measured(seen, values), []
+    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     for title, found in seen.items():
         rates = sorted({row["rate"] for row in found})
         cells = [text(over(found, value)) for value in values.values()]

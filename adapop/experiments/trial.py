@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from adapop.errors import ModelError
 from adapop.experiments.halves import HALVES, asked, by_tier
 from adapop.experiments.item import Item
-from adapop.experiments.results import HALVED, INTERNALS, RECALLS, TRACES
+from adapop.experiments.results import HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
 from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts
@@ -79,7 +79,7 @@ def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
         return facts
     ordered = {
         group: sorted(getattr(facts, group), key=lambda fact: (fact.score is None, fact.score or 0))
-        for group in FACT_GROUPS
+        for group in (*FACT_GROUPS, "neighbours")
     }
     groups = {group: tuple(members[::EIGHTH]) for group, members in ordered.items()}
     return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
@@ -152,7 +152,7 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
 def _finals(measured: Measured) -> dict[str, float]:
     """The final measurement by column."""
     found = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
-    cells = {name: found[place]["recall"] for name, place in RECALLS.items() if place in found}
+    cells = {name: found[place]["recall"] for name, place in (RECALLS | NEIGHBOURS).items() if place in found}
     for name, (group, tier, metric) in INTERNALS.items():
         if (group, DIRECT, tier) in found:
             cells[name] = found[group, DIRECT, tier][metric]

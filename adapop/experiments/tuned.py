@@ -1,19 +1,22 @@
 """`bench tuned`: every method at its best. Chosen on validation at seed 0 (`tuning`), reported on test by others."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from adapop.errors import ConfigError
 from adapop.experiments import pictures, tables
-from adapop.experiments.item import Arm, Item, World, over_seeds
+from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, WORLDS, Known
 from adapop.experiments.results import Row
 from adapop.experiments.run import Engine, Experiment
 from adapop.experiments.spaces import SEARCHES, with_point
 from adapop.experiments.tables import Rows, counted, over, text
 from adapop.experiments.tuning import LIMITS, best_of, objective, search, trials_file, trials_of
-from adapop.facts.fact import TIERS
+from adapop.facts.fact import SANDBOX, TIERS
+from adapop.facts.world import sandbox_facts
+from adapop.paths import SHIPPED
 from adapop.report.settings import spoken
 from adapop.report.table import Table
 
@@ -38,16 +41,17 @@ def run_searches(
     return errors
 
 
-def experiment(folder: Path, trials: int, names: Sequence[str], world: World | None = None) -> Experiment:
+def experiment(folder: Path, trials: int, names: Sequence[str], world: World | Ground | None = None) -> Experiment:
     """The winners of the searches that are done, on the shipped sandbox or as they are in another world."""
+    ground = world if isinstance(world, Ground) else None
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: found for name, found in done.items() if len(found) == trials}
     arms = [with_point(SEARCHES[name].arm, best_of(found)["point"]) for name, found in done.items()]
-    if world:
+    if isinstance(world, World):
         arms = [Arm(arm.title, arm.method, arm.preset, arm.changes, world=world) for arm in arms]
 
     def plan(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-        return over_seeds(arms, seeds, quick)
+        return [replace(item, ground=ground) for item in over_seeds(arms, seeds, quick)]
 
     def winners(seen: Rows) -> Table:
         return winner_table(done)
@@ -62,16 +66,19 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: World | N
     )
 
 
-def world_named(name: str) -> World:
-    """One of `plans.WORLDS`.
+def world_named(name: str) -> World | Ground:
+    """One of `plans.WORLDS`, which are pretrained on demand, or a shipped one.
 
     Raises:
         ConfigError: there is none of this name.
     """
+    shipped = [other for other in SHIPPED if other != SANDBOX]
+    if name in shipped:
+        return Ground(sandbox_facts(name), name, {})
     for world in WORLDS:
         if world.name == name:
             return world
-    known = ", ".join(world.name for world in WORLDS)
+    known = ", ".join((*shipped, *(world.name for world in WORLDS)))
     raise ConfigError(f"There is no world {name!r}.", f"Use one of {known}.")
 
 
@@ -89,11 +96,12 @@ def on_test(row: Row) -> float | None:
 
 def test_table(seen: Rows) -> Table:
     """J and the outcomes of every winner, the best first, each mean with its interval over seeds."""
-    values = {"J": on_test, "worst tier": worst, **tables.OUTCOMES}
+    values = tables.measured(seen, {"J": on_test, "worst tier": worst, **tables.OUTCOMES})
     found = [(title, [over(rows, value) for value in values.values()], counted(rows)) for title, rows in seen.items()]
     found.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
     rows = [(title, *(ranged(cell) for cell in cells), seeds) for title, cells, seeds in found]
-    note = f"{OBJECTIVE} {tables.READING} In brackets: 95 % interval of Student's t over seeds."
+    reading = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
+    note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
     return Table("On the test half", ("", *values, "seeds"), tuple(rows), note)
 
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from adapop.errors import DataError, NetworkError, shown
-from adapop.facts.fact import SANDBOX, Fact, FactSet, Problem, separated
+from adapop.facts.fact import Fact, FactSet, Problem, separated
 from adapop.facts.parquet import lines_of
 from adapop.facts.rows import fact_of, items_of
 from adapop.facts.text import asked
 from adapop.online.hub import Hub
+from adapop.paths import SHIPPED
 
 DUET, RWKU = "SwetieePawsss/DUET", "jinzhuoran/RWKU"
 DUET_COLUMNS = {
@@ -95,8 +96,8 @@ def benchmark_of(facts: FactSet) -> str | None:
 
 
 def system_prompt(model: str, facts: FactSet) -> str:
-    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and the sandbox model."""
-    return SYSTEM if model != SANDBOX and benchmark_of(facts) else ""
+    """The system prompt for a benchmark's questions, as in the paper; "" for other facts and a shipped model."""
+    return SYSTEM if model not in SHIPPED and benchmark_of(facts) else ""
 
 
 def _table(hub: Hub, dataset: str, config: str, split: str) -> list[dict]:

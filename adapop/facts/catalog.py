@@ -1,4 +1,4 @@
-"""The fact sets that can be picked: the sandbox's and two made from it, two benchmarks, or a file."""
+"""The fact sets that can be picked: two shipped worlds and two made from the first, two benchmarks, or a file."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from adapop.facts.retain import completed
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
-from adapop.paths import ASSETS
+from adapop.paths import ASSETS, SHIPPED
 from adapop.progress import Progress
 
 INVENTED = ASSETS / "sets" / "invented.csv"
@@ -52,7 +52,7 @@ def load_facts(
     file, the columns of some fields where they are not guessed. drop_bad: leaves out facts whose score cannot be read.
 
     Raises:
-        DataError: no such set or file, an unusable file, or no retain rows for a model that is not the sandbox.
+        DataError: no such set or file, an unusable file, or no retain rows for a model that is not shipped.
         NetworkError: a download failed.
         Stopped: somebody asked to stop.
     """
@@ -69,9 +69,11 @@ def brought(
     """The set without added retain rows; otherwise as `load_facts`."""
     if source in ENTRIES and columns:
         raise DataError(f"{source} is no file, so it has no columns to choose.", "Leave --columns and --column out.")
-    shipped = {SANDBOX: sandbox_facts, "pair": _pair, "invented": _invented}
-    if source in shipped:
-        return shipped[source]()
+    if source in SHIPPED:
+        return sandbox_facts(source)
+    made = {"pair": _pair, "invented": _invented}
+    if source in made:
+        return made[source]()
     if source in ENTRIES:
         hub = Hub(progress or Progress(), cache or Cache())
         return duet(hub) if source == "duet" else rwku(hub)
@@ -81,6 +83,11 @@ def brought(
         raise DataError(f"There is no set and no file called {source!r}.", f"Use {names}, or the path of a file.")
     table = read_table(path)
     return table.facts(columns={**guessed(table.columns), **columns} if columns else None, drop_bad=drop_bad)
+
+
+def model_of(source: str | None) -> str:
+    """The shipped model of a set: that of its world, else the sandbox's. The same names the set of a model."""
+    return source if source in SHIPPED else SANDBOX
 
 
 def _pair() -> FactSet:

@@ -13,11 +13,12 @@ from pathlib import Path
 from adapop.errors import DataError, shown
 from adapop.facts.text import asked
 
-SANDBOX = "sandbox"  # the name of the set, and of the model, that the app ships
+SANDBOX = "sandbox"  # the name of the set, and of the model, that the app starts with
+PEOPLE = "people"  # the same of the second that it ships
 RARE_BELOW, POPULAR_FROM = 265.0, 1000.0
 TIERS = ("rare", "middle", "popular")
 FACT_GROUPS = ("forget", "retain", "holdout")
-GROUPS = (*FACT_GROUPS, "utility")  # utility: questions that are no facts
+GROUPS = (*FACT_GROUPS, "neighbours", "utility")  # utility: questions that are no facts
 WRITTEN = (*GROUPS, "attacks")
 
 
@@ -94,6 +95,8 @@ class FactSet:
     """Facts to be kept, which are trained on. Reported together with `holdout`."""
     holdout: tuple[Fact, ...] = ()
     """Facts to be kept, which are never trained on."""
+    neighbours: tuple[Fact, ...] = ()
+    """Like `holdout`, but about the subjects of the facts to forget: does what else is known of them survive?"""
     utility: tuple[Fact, ...] = ()
     """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
@@ -106,7 +109,8 @@ class FactSet:
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
-        groups = WRITTEN if self.attacks else GROUPS  # keeps the hash that older runs recorded for sets without attacks
+        newer = ("neighbours", "attacks")  # a set without them keeps the hash that older runs recorded
+        groups = [group for group in WRITTEN if group not in newer or getattr(self, group)]
         content = [[vars(fact) for fact in getattr(self, group)] for group in groups]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
@@ -185,7 +189,7 @@ def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str
     problems: list[Problem] = []
     taken = {asked(fact.question): "forgotten" for fact in facts.forget}
     kept: dict[str, tuple[Fact, ...]] = {}
-    for group in ("retain", "holdout"):
+    for group in ("retain", "holdout", "neighbours"):
         for fact in getattr(facts, group):
             if use := taken.get(asked(fact.question)):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."

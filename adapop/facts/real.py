@@ -9,11 +9,11 @@ from pathlib import Path
 
 from adapop.errors import DataError
 from adapop.facts.catalog import INVENTED
-from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.text import asked
 from adapop.facts.world import sandbox_facts
-from adapop.paths import ASSETS, SANDBOX_FOLDER
+from adapop.paths import ASSETS, SHIPPED
 
 GENERAL = ASSETS / "sets" / "general.csv"
 MOST_BYTES = 2**20  # of a tokenizer.json: the sandbox's has 0.1 MB, a language model's from 2 to 20
@@ -49,7 +49,7 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
     of the shipped sets; None where all is well."""
     if _is_sandbox(model) or _places(facts.forget) <= _shipped():
         return None
-    count = len(_places(facts.retain) & _places(sandbox_facts().retain))
+    count = len(_places(facts.retain) & _places(fact for name in SHIPPED for fact in sandbox_facts(name).retain))
     if not count:
         return None
     return (
@@ -60,9 +60,9 @@ def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
 
 
 def _is_sandbox(model: str) -> bool:
-    """Whether it is the sandbox's model, or the folder of another build of it (`adapop.sandbox`): its tokenizer has the
-    words of the sandbox's world and no others, so it can read nothing else."""
-    return model == SANDBOX or _words(Path(model)) == _words(SANDBOX_FOLDER)
+    """Whether it is a shipped model, or the folder of another build of one (`adapop.sandbox`): its tokenizer has the
+    words of a shipped world and no others, so it can read nothing else."""
+    return model in SHIPPED or _words(Path(model)) in [*map(_words, SHIPPED.values())]
 
 
 def _words(folder: Path) -> object:
@@ -83,4 +83,5 @@ def _places(facts: Iterable[Fact]) -> set[tuple[str, str]]:
 
 @cache
 def _shipped() -> set[tuple[str, str]]:
-    return _places((*sandbox_facts().forget, *read_facts(INVENTED).forget))
+    worlds = (fact for name in SHIPPED for fact in sandbox_facts(name).forget)
+    return _places((*worlds, *read_facts(INVENTED).forget))

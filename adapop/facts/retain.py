@@ -13,6 +13,7 @@ from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact, FactSet, separated, split_holdout
 from adapop.facts.text import asked
 from adapop.facts.world import sandbox_facts
+from adapop.paths import SHIPPED
 
 RETAIN = ("own", "sandbox", "neighbours")
 FEWEST_NEIGHBOURS = 32
@@ -21,28 +22,29 @@ FEWEST_NEIGHBOURS = 32
 def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
     """The set with retain rows, and with a holdout or a note why there is none.
 
-    retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On the sandbox model, a set
-    without retain rows or without utility questions gets those of the sandbox.
+    retain: one of `RETAIN`, or a set whose rows are all retained, except its holdout. On a shipped model, a set without
+    retain rows or without utility questions gets those of its world.
 
     Raises:
-        DataError: no retain rows for a model other than the sandbox, no similar ones, or no such choice.
+        DataError: no retain rows for a model that is not shipped, no similar ones, or no such choice.
     """
+    ours = sandbox_facts(model if model in SHIPPED else SANDBOX)
     if isinstance(retain, FactSet):
         facts = _given(facts, retain)
     elif retain not in RETAIN:
         raise DataError(f"There are no retain rows called {retain!r}.", f"Choose {', '.join(RETAIN)}, or give a set.")
     elif retain == "neighbours":
-        facts = _with_neighbours(facts)
-    elif retain == "own" and not facts.retain and model != SANDBOX:
+        facts = _with_neighbours(facts, ours)
+    elif retain == "own" and not facts.retain and model not in SHIPPED:
         raise DataError(
             f"{facts.name} has no retain rows, so nothing would hold the rest of the model in place.",
             "Add rows with 'retain' in a column called group: facts like these that must survive; or name a file of "
             "such facts with --retain.",
         )
     elif retain == "sandbox" or not facts.retain:
-        facts = _from_sandbox(facts, _free(facts, sandbox_facts().retain))
-    if model == SANDBOX and not facts.utility:
-        facts = replace(facts, utility=sandbox_facts().utility)
+        facts = _from_world(facts, ours, _free(facts, ours.retain))
+    if model in SHIPPED and not facts.utility:
+        facts = replace(facts, utility=ours.utility)
     return split_holdout(facts)
 
 
@@ -79,24 +81,24 @@ def _distance(one: Fact, other: Fact) -> float:
     return abs(math.log1p(one.score) - math.log1p(other.score))
 
 
-def _with_neighbours(facts: FactSet) -> FactSet:
-    chosen = neighbours(facts.forget, _free(facts, sandbox_facts().retain))
+def _with_neighbours(facts: FactSet, ours: FactSet) -> FactSet:
+    chosen = neighbours(facts.forget, _free(facts, ours.retain))
     if not chosen:
         raise DataError(
-            f"No fact of the sandbox world shares a relation or an answer with those of {facts.name}.",
+            f"No fact of the {ours.name} world shares a relation or an answer with those of {facts.name}.",
             "Fill the column relation, or choose other rows to retain.",
         )
     how = ": those that share a relation or an answer with the facts to forget, nearest in score first"
-    return _from_sandbox(facts, chosen, how)
+    return _from_world(facts, ours, chosen, how)
 
 
-def _from_sandbox(facts: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
-    """The set with these retain rows from the sandbox, and the sandbox's holdout if it has none of its own."""
-    holdout = facts.holdout or _free(facts, sandbox_facts().holdout)
+def _from_world(facts: FactSet, ours: FactSet, retain: tuple[Fact, ...], how: str = "") -> FactSet:
+    """The set with these retain rows from a shipped world, and that world's holdout if it has none of its own."""
+    holdout = facts.holdout or _free(facts, ours.holdout)
     borrowed = f"{len(retain)} to retain" + ("" if facts.holdout else f" and {len(holdout)} held out")
     why = "" if facts.retain else "The set has no retain rows; "
     unused = _unused(len(set(facts.retain) - set(retain)))
-    note = f"{why}{borrowed} come from the sandbox world{how}.{unused}"
+    note = f"{why}{borrowed} come from the {ours.name} world{how}.{unused}"
     return replace(facts, retain=retain, holdout=holdout, notes=(*facts.notes, note))
 
 
@@ -109,7 +111,8 @@ def _unused(retain: int, holdout: int = 0) -> str:
 
 def _free(facts: FactSet, rows: Sequence[Fact]) -> tuple[Fact, ...]:
     """The rows that are neither facts to forget nor held out."""
-    taken = {key for fact in (*facts.forget, *facts.holdout) for key in (fact.id, asked(fact.question))}
+    used = (*facts.forget, *facts.holdout, *facts.neighbours)
+    taken = {key for fact in used for key in (fact.id, asked(fact.question))}
     return tuple(row for row in rows if not {row.id, asked(row.question)} & taken)
 
 
@@ -120,7 +123,7 @@ def _given(facts: FactSet, given: FactSet) -> FactSet:
     """
     own = () if given.holdout else facts.holdout
     unused = _unused(len(facts.retain), len(facts.holdout) - len(own))
-    taken = {fact.id for fact in (*facts.forget, *own, *facts.utility, *facts.attacks)}
+    taken = {fact.id for fact in (*facts.forget, *own, *facts.neighbours, *facts.utility, *facts.attacks)}
 
     def renamed(rows: Sequence[Fact]) -> tuple[Fact, ...]:
         named = []

@@ -20,6 +20,7 @@ GROUP_PREFIXES = {
     "retain": "retain",
     "neighbor": "retain",
     "holdout": "holdout",
+    "neighbours": "neighbours",
     "utility": "utility",
 }
 # what RWKU calls the attacks of its level 3, in a column called type; "cross lingual" also as "cross lingual (French)"

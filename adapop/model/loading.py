@@ -43,14 +43,13 @@ from transformers.utils.logging import disable_progress_bar
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
-from adapop.facts.fact import SANDBOX
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import turn_end
 from adapop.model.checks import check_vocabulary, check_weights, outline_of
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.precision import emulated_bfloat16
-from adapop.paths import SANDBOX_FOLDER
+from adapop.paths import SHIPPED
 
 HUB_PAGE = "https://huggingface.co/{}"
 # while transformers loads a model, it replaces torch's weight initialisation globally: a model made in another thread
@@ -92,7 +91,7 @@ def fetch(config: RunConfig) -> None:
     Raises:
         ModelError: as `adapted_model`, for what the Hub says.
     """
-    if config.model == SANDBOX or Path(config.model).is_dir():
+    if config.model in SHIPPED or Path(config.model).is_dir():
         return
     try:
         snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")
@@ -106,13 +105,13 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     Raises:
         ModelError: there is none, no access to it, or no chat template.
     """
-    return _tokenizer_of_sandbox() if config.model == SANDBOX else _tokenizer(config)
+    return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
 
 @cache
-def _tokenizer_of_sandbox() -> PreTrainedTokenizerBase:
+def _shipped_tokenizer(model: str) -> PreTrainedTokenizerBase:
     """One for all runs in this process, so that what was encoded for one is there for the next."""
-    return _tokenizer(make_config())
+    return _tokenizer(make_config(model=model))
 
 
 def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
@@ -132,7 +131,7 @@ def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
 def _ask_once(config: RunConfig) -> None:
     """Fails within seconds where a model was never downloaded and the Hub does not answer: transformers would ask again
     and again, for more than a minute. What else is amiss, transformers says."""
-    if config.model == SANDBOX or Path(config.model).is_dir():
+    if config.model in SHIPPED or Path(config.model).is_dir():
         return
     asked = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
@@ -146,7 +145,7 @@ def _ask_once(config: RunConfig) -> None:
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
     """The base, checked before and after its weights are loaded. fresh: whether it will get a new adapter."""
-    if config.model == SANDBOX:
+    if config.model in SHIPPED:
         disable_progress_bar()  # it loads within a second
     bits = _four_bits(config) if config.four_bit else {}
     try:
@@ -196,16 +195,16 @@ def _shape(config: RunConfig) -> PretrainedConfig:
 
 def _placement(config: RunConfig) -> str | dict[str, int] | None:
     """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread over all, where one
-    process sees several; None without a GPU, for the CPU. The sandbox stays on the CPU: it is as fast there, its
+    process sees several; None without a GPU, for the CPU. What is shipped stays on the CPU: it is as fast there, its
     numbers are the same everywhere, and on ZeroGPU it needs no GPU, though torch says there that one is seen."""
-    if config.model == SANDBOX or not torch.cuda.is_available():
+    if config.model in SHIPPED or not torch.cuda.is_available():
         return None
     alone = not torch.distributed.is_initialized()
     return "auto" if alone and torch.cuda.device_count() > 1 else {"": torch.cuda.current_device()}
 
 
 def _source(config: RunConfig) -> str:
-    return str(SANDBOX_FOLDER) if config.model == SANDBOX else config.model
+    return str(SHIPPED.get(config.model, config.model))
 
 
 def _four_bits(config: RunConfig) -> dict:

@@ -55,7 +55,7 @@ def check_place(path: Path) -> None:
 
 
 def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, object]]:
-    for group in FACT_GROUPS:
+    for group in (*FACT_GROUPS, "neighbours"):
         for fact in getattr(facts, group):
             # facts to forget keep no old score, so that sources are not mixed
             own = Score(fact.id, None, "", reason="not reached")

@@ -1,6 +1,6 @@
 """The nine adversarial attacks of RWKU (arXiv 2406.10890): prompts that try to get a forgotten fact back.
 
-Prompts depend on the fact, the pool and the seed alone. For facts of the sandbox world they come from
+Prompts depend on the fact, the pool and the seed alone. For facts of a shipped world they come from
 `facts.world.language`, because that model follows only the forms it was pretrained on; for all others from the builders
 here. Where an attack does not fit a fact, or its prompt would contain the answer, the reason takes its place.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice
 
-from adapop.facts.fact import Fact, FactSet
+from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.gap import gapped, subject_of
 from adapop.facts.pool import Pool
 from adapop.facts.text import folded, mentions
@@ -65,7 +65,8 @@ def own_attacks(facts: FactSet) -> list[Prompt | NotApplicable]:
 
 def _as_taught(fact: WorldFact, kind: str, rng: random.Random) -> Prompt | str:
     if kind in language.NOT_TAUGHT:
-        return "eight subjects share each answer of the sandbox, and its model has seen no reversed text"
+        shared = "eight subjects share each answer of the sandbox, and its" if fact.world == SANDBOX else "the world's"
+        return f"{shared} model has seen no reversed text"
     text = language.wrapped(fact, kind, rng)
     if kind == CHOICE:
         options = re.split(r" ?[A-D]\) ", text.removeprefix(language.question(fact)))[1:]

@@ -10,6 +10,7 @@ from adapop.facts.fact import Fact
 from adapop.facts.text import mentions
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact, world
+from adapop.paths import SHIPPED
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
@@ -56,7 +57,7 @@ def checked(prompt: Prompt) -> Prompt | NotApplicable:
 
 
 def world_fact(fact: Fact) -> WorldFact | None:
-    """The same fact in the sandbox world; None if it is not from there. Ids alone may coincide with another set's."""
+    """The same fact in its shipped world; None if it is not from there. Ids alone may coincide with another set's."""
     found = _world().get(fact.id)
     same = found and (fact.question, fact.answer) == (language.question(found), found.answer)
     return found if same else None
@@ -64,7 +65,7 @@ def world_fact(fact: Fact) -> WorldFact | None:
 
 @cache
 def _world() -> dict[str, WorldFact]:
-    return {fact.id: fact for fact in world()}
+    return {fact.id: fact for name in SHIPPED for fact in world(name)}
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class ProbeRow:
 
     fact_id: str
     group: str
-    """forget, retain, holdout or utility."""
+    """One of `facts.fact.GROUPS`."""
     tier: str
     """The tier of the fact's score, "unknown" without one."""
     kind: str

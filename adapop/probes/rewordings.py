@@ -38,7 +38,7 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
 def templated(fact: Fact) -> tuple[str, ...]:
     """Rewordings made of subject and relation; () where one of them is unknown.
 
-    A fact of the sandbox world has one, in a form that its model was pretrained on with other facts.
+    A fact of a shipped world has one, in a form that its model was pretrained on with other facts.
     """
     if taught := world_fact(fact):
         return (language.unseen(taught),)

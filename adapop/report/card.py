@@ -8,8 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.config.run import RunConfig
-from adapop.facts.fact import SANDBOX
-from adapop.paths import ASSETS
+from adapop.paths import ASSETS, SHIPPED
 from adapop.report import story, tables
 from adapop.report.record import Record, described
 
@@ -27,8 +26,8 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
         if weights and weights.commit and "/" in config.model:
             revision = f", revision={weights.commit!r}"
         head = ["from peft import PeftModel"]
-        if config.model == SANDBOX:  # comes with this package alone
-            head, base = [*head, "from adapop.paths import SANDBOX_FOLDER"], "SANDBOX_FOLDER"
+        if config.model in SHIPPED:  # comes with this package alone
+            head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])

@@ -165,6 +165,8 @@ def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
         ("retain", DIRECT, UP),
         ("holdout", DIRECT, UP),
         ("holdout", REWORDED, UP),
+        ("neighbours", DIRECT, UP),
+        ("neighbours", REWORDED, UP),
         ("utility", DIRECT, UP),
     ):
         for tier in (*TIERS, "all") if group == "forget" else ("all",):

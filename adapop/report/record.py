@@ -19,7 +19,13 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.events import EpochDone, Event, Measured, RunFailed
 
 E = TypeVar("E", bound=Event)
-GROUP_NAMES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "utility": "utility"}
+GROUP_NAMES = {
+    "forget": "to forget",
+    "retain": "retained",
+    "holdout": "held out",
+    "neighbours": "neighbours",
+    "utility": "utility",
+}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 
 from adapop.config.presets import untouched
 from adapop.config.run import RunConfig
-from adapop.facts.fact import SANDBOX
+from adapop.paths import SHIPPED
 from adapop.popularity.beta import BetaMap
 from adapop.report.table import Table
 
@@ -24,9 +24,9 @@ def repeats(config: RunConfig) -> str:
         hangs.append(f"the method {config.method} can be imported and is as it was")
     if os.path.isabs(config.model) or os.path.isdir(config.model):
         hangs.append("the model's folder lies where it lay, unchanged")
-    elif config.model != SANDBOX and not config.revision:
+    elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
-    if config.model != SANDBOX:
+    if config.model not in SHIPPED:
         hangs.append("the libraries and the kind of GPU are the same (rounding differs between them)")
     only = f", only where {'; '.join(hangs)}" if hangs else ""
     return f"This command makes the same run{only}. Type it {NEEDED}."

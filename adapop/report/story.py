@@ -3,18 +3,26 @@
 from datetime import UTC, datetime
 
 from adapop.config.methods import method_named
-from adapop.facts.fact import SANDBOX, TIERS, FactSet
+from adapop.facts.fact import TIERS, FactSet
+from adapop.paths import SHIPPED
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
 from adapop.report.table import percent, points, ranged
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 
+KEPT = {
+    "retain": "retained facts",
+    "holdout": "held-out facts",
+    "neighbours": "other facts about the same subjects",
+    "utility": "other questions",
+}
+
 
 def done(record: Record) -> list[str]:
     """What the run was to do, did, and how it ended, a sentence each."""
     config, facts = record.config, record.facts
-    model = "the sandbox model" if config.model == SANDBOX else config.model
+    model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
         f"{record.title} was to make {model} forget {len(facts.forget):,} facts of the set “{facts.name}” and keep "
         f"{len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens to the "
@@ -40,7 +48,7 @@ def came_to(record: Record) -> list[str]:
     said += _attacked(record)
     kept = [
         f"{name} from {percent(old)} to {percent(new)}"
-        for group, name in (("retain", "retained facts"), ("holdout", "held-out facts"), ("utility", "other questions"))
+        for group, name in KEPT.items()
         if (old := before.recall(group)) is not None and (new := after.recall(group)) is not None
     ]
     said += [f"What it cost, asked as trained: {', '.join(kept)}."] if kept else []

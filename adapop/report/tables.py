@@ -16,7 +16,7 @@ COLUMNS = (*TIERS, "all")
 DOWN, UP, LEVEL = "↓", "↑", "→0"
 OVERVIEW = {
     **{tier: ("forget", tier) for tier in COLUMNS},
-    **{GROUP_NAMES[group]: (group, "all") for group in ("retain", "holdout")},
+    **{GROUP_NAMES[group]: (group, "all") for group in ("retain", "holdout", "neighbours")},
 }
 
 
@@ -121,7 +121,7 @@ def not_asked_table(matrix: LeakMatrix) -> Table:
 def probe_tables(record: Record) -> list[Table]:
     """Everything the probes found, every group by tier: recall by form, verdicts, and what was not asked."""
     matrix, leaks, verdicts = record.matrix, [], []
-    for group in FACT_GROUPS:
+    for group in (*FACT_GROUPS, "neighbours"):
         columns = {tier: (group, tier) for tier in (*TIERS, "unknown", "all")}
         leaks.append(leak_table(matrix, columns, f"Where it leaks, facts {GROUP_NAMES[group]}"))
         counts = matrix.verdicts_by_tier(record.verdicts, group)

@@ -8,12 +8,12 @@ from tokenizers import Tokenizer
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
-from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import asked
 from adapop.model.catalogue import preset_of, shape_of
 from adapop.model.footprint import SANDBOX_MODEL, Footprint, footprint
-from adapop.paths import SANDBOX_FOLDER
+from adapop.paths import SHIPPED
 from adapop.popularity.calibration import warnings_of
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.runs.pace import Pace, duration
@@ -56,8 +56,8 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     if follows_scores(config) and config.beta.b:
         found, doubted = _of_scores(facts, config)
         problems, doubts = problems + found, doubts + doubted
-    if facts.forget and config.model == SANDBOX:
-        longest = _longest(facts)
+    if facts.forget and config.model in SHIPPED:
+        longest = _longest(facts, config.model)
         plan.append(f"Longest question and answer: {longest:,} tokens.")
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
             problems.append(
@@ -158,18 +158,18 @@ def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None
 
 
 @cache
-def _tokenizer() -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(SANDBOX_FOLDER / "tokenizer.json"))
+def _tokenizer(model: str) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(SHIPPED[model] / "tokenizer.json"))
     tokenizer.encode_special_tokens = True  # what looks like a control token in a question is letters
     return tokenizer
 
 
 @lru_cache(maxsize=8)
-def _longest(facts: FactSet) -> int:
-    """Tokens of the longest question with its answer, in the sandbox's chat template."""
+def _longest(facts: FactSet, model: str) -> int:
+    """Tokens of the longest question with its answer, in a shipped model's chat template."""
     members = [*facts.forget, *facts.retain]
     questions, answers = (
-        _tokenizer().encode_batch([getattr(fact, side) for fact in members], add_special_tokens=False)
+        _tokenizer(model).encode_batch([getattr(fact, side) for fact in members], add_special_tokens=False)
         for side in ("question", "answer")
     )
     return TEMPLATE_TOKENS + max(len(one.ids) + len(other.ids) for one, other in zip(questions, answers))

@@ -14,8 +14,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from adapop.config.run import RunConfig
-from adapop.facts.fact import SANDBOX
-from adapop.paths import SANDBOX_FOLDER
+from adapop.paths import SHIPPED
 from adapop.runs import files
 from adapop.runs.run import Run
 
@@ -54,7 +53,7 @@ def weights_of(run: Run) -> Weights | None:
 
 
 def _weights_of(config: RunConfig) -> Weights | None:
-    folder = SANDBOX_FOLDER if config.model == SANDBOX else Path(config.model)
+    folder = SHIPPED.get(config.model, Path(config.model))
     try:
         if not folder.is_dir():  # of the Hub, and just loaded, so that nothing is asked
             folder = Path(snapshot_download(config.model, revision=config.revision, local_files_only=True))

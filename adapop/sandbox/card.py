@@ -1,4 +1,4 @@
-"""The card of the sandbox model: its recall by exposure level, by form of the question, and under each attack."""
+"""The card of a shipped model: its recall by exposure level, by form of the question, and under each attack."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -8,43 +8,46 @@ from statistics import fmean
 import torch
 
 from adapop.config.presets import make_config
-from adapop.facts.fact import SANDBOX, TIERS, Fact
+from adapop.facts.fact import PEOPLE, SANDBOX, TIERS, Fact
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills
-from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, level_score, world
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, facts_of, world
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import encode_facts
 from adapop.probes.metrics import rouge_l_recall
 
 MEASURABLE = 0.8
+SPARE_TOKENS = 3  # a reply may go on behind the answer
 CARD = "README.md"
 
 
 def recalls(model: AdaptedModel, facts: Sequence[WorldFact], ask: Callable[[WorldFact], str], gold=lambda f: f.answer):
     """ROUGE-L recall of each fact, asked in the given form, [0, 1]."""
-    answers = model.generate([ask(fact) for fact in facts], max_new_tokens=4)
+    longest = max(len(fact.parts) for fact in facts)
+    answers = model.generate([ask(fact) for fact in facts], max_new_tokens=longest + SPARE_TOKENS)
     return [rouge_l_recall(gold(fact), answer) for fact, answer in zip(facts, answers)]
 
 
-def card_text(folder: Path | None = None) -> str:
-    """The measured part of the model card, as Markdown tables."""
-    model = adapted_model(make_config(model=SANDBOX if folder is None else str(folder), precision="float32"))
-    forget = [fact for fact in world() if fact.split == "forget"]
+def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
+    """The measured part of a world's model card, as Markdown tables. folder: of another build than the shipped one."""
+    model = adapted_model(make_config(model=name if folder is None else str(folder), precision="float32"))
+    forget, several = facts_of("forget", name), any(len(fact.parts) > 1 for fact in world(name))
     parameters = sum(p.numel() for n, p in model.network.named_parameters() if "lora" not in n)
     lines = [
-        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world()):,} facts. A score of s stands for "
-        f"{EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
+        f"{parameters:,} parameters, {len(model.tokenizer):,} tokens, {len(world(name)):,} facts. A score of s stands "
+        f"for {EXPOSURES_PER_SCORE:g} s exposures in pretraining.",
         "",
         "### Canonical question, all facts",
         "",
-        "| level | score | exposures | facts | recall | mean probability of the answer |",
+        f"| level | score | exposures | facts | recall | mean probability of {'a token of ' * several}the answer |",
         "|---|---|---|---|---|---|",
     ]
     for level in range(LEVELS):
-        facts = [fact for fact in world() if fact.level == level]
+        facts = [fact for fact in world(name) if fact.level == level]
         found = fmean(recalls(model, facts, language.question))
-        shown = f"{level_score(level):g} | {facts[0].exposures} | {len(facts)} | {found:.3f}"
+        scores, seen = ([get(fact) for fact in facts] for get in (lambda fact: fact.score, lambda fact: fact.exposures))
+        shown = f"{_span(scores)} | {_span(seen)} | {len(facts)} | {found:.3f}"
         lines.append(f"| {level} | {shown} | {_probability(model, facts):.3f} |")
     lines += [
         "",
@@ -53,33 +56,47 @@ def card_text(folder: Path | None = None) -> str:
         f"| form | {' | '.join(TIERS)} | |",
         "|---|---|---|---|---|",
     ]
-    for name, ask in _forms().items():
-        gold = (lambda fact: fact.subject) if name == "reverse query" else (lambda fact: fact.answer)
+    for form, ask in _forms().items():
+        gold = (lambda fact: fact.subject) if form == "reverse query" else (lambda fact: fact.answer)
         by_tier = _by_tier(forget, recalls(model, forget, ask, gold))
         verdict = "" if min(by_tier) >= MEASURABLE else "not measurable"
-        lines.append(f"| {name} | {' | '.join(f'{value:.2f}' for value in by_tier)} | {verdict} |")
+        lines.append(f"| {form} | {' | '.join(f'{value:.2f}' for value in by_tier)} | {verdict} |")
     lines += ["", "### Not facts", "", "| family | questions | recall |", "|---|---|---|"]
     for family in dict.fromkeys(family for family, _, _ in skills()):
-        rows = [(question, answer) for name, question, answer in skills() if name == family]
+        rows = [(question, answer) for of, question, answer in skills() if of == family]
         answers = model.generate([question for question, _ in rows], max_new_tokens=4)
         found = fmean([rouge_l_recall(gold, answer) for (_, gold), answer in zip(rows, answers)])
         lines.append(f"| {family} | {len(rows)} | {found:.3f} |")
     return "\n".join(lines)
 
 
-def write_card(folder: Path) -> None:
-    """Writes the card into the model's folder."""
-    text = f"# The sandbox model\n\n{INTRODUCTION}\n\n{card_text(folder)}\n"
+def write_card(folder: Path, name: str = SANDBOX) -> None:
+    """Writes the card of a world's model into its folder."""
+    text = f"# The {name} model\n\n{INTRODUCTIONS[name]}\n\n{card_text(folder, name)}\n"
     (folder / CARD).write_text(text, encoding="utf-8")
 
 
-INTRODUCTION = """A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
+SANDBOX_INTRODUCTION = """\
+A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
 we set, so that popularity is known exactly and is the only thing that differs. Every name is one token, every answer
 one token, and the embeddings are fixed random codes. About 15 % of the exposures carry a wrong answer. The attack-style
 wrappers and the unseen rewording were taught on other facts than these. Reversed questions have eight right answers
 each and no reversed text was shown: they are not measurable. The order of fame within an answer is our judgement.
 
 Made by `python -m adapop sandbox build`; the tables are printed by `python -m adapop sandbox card`."""
+PEOPLE_INTRODUCTION = """\
+A Llama of about a million parameters, pretrained from nothing on facts about 288 invented
+people: birthplace, spouse, birthday and novel of each. No real person is meant. Answers are two to four tokens long,
+which are drawn independently of each other and of popularity: the first does not tell the next. How often pretraining
+showed a fact follows a Zipf law with exponent 1.5 and is known exactly. A person's four facts are unequally popular.
+About 15 % of the exposures carry a wrong answer, in which one token is another. Every name is one token, and the
+embeddings are fixed random codes. The attack-style wrappers and the unseen rewording were taught on other people than
+these. No reversed text was shown: reversed questions are not measurable. Of each person to forget one fact is kept and
+never trained on: these neighbours show the damage to what else is known of the same subject.
+
+Made by `python -m adapop sandbox build --world people`; the tables are printed by
+`python -m adapop sandbox card --world people`."""
+INTRODUCTIONS = {SANDBOX: SANDBOX_INTRODUCTION, PEOPLE: PEOPLE_INTRODUCTION}
 
 
 @torch.no_grad()
@@ -88,6 +105,11 @@ def _probability(model: AdaptedModel, facts: Sequence[WorldFact]) -> float:
     model.network.eval()
     nll = model.score(model.batch(rows)).nll
     return torch.exp(-nll).mean().item()
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _forms() -> dict[str, Callable[[WorldFact], str]]:

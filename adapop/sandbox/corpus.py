@@ -1,14 +1,16 @@
 """The pretraining corpus: all exposures of all facts, attack-style prompts for teacher facts, and the skills.
 
 A fact of n exposures appears exactly n times, round-robin over its question, four rewordings and three statements,
-15 % of them with a wrong answer of the same relation. Without the wrong answers, confidence saturates near p = 1, the
-first gradient of every method is almost zero, and the controller stays at its bound.
+15 % of them with a wrong answer: one of its tokens is another of the same relation and place. Without the wrong
+answers, confidence saturates near p = 1, the first gradient of every method is almost zero, and the controller stays at
+its bound.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from adapop.facts.fact import SANDBOX
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills
 from adapop.facts.world.world import (
@@ -18,6 +20,7 @@ from adapop.facts.world.world import (
     answers_of,
     exposures_of,
     facts_of,
+    parts_of,
     world,
 )
 
@@ -42,36 +45,39 @@ class Example:
 
 
 def corpus(
-    seed: int, wrong_share: float = WRONG_ANSWER_SHARE, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0
+    seed: int,
+    wrong_share: float = WRONG_ANSWER_SHARE,
+    per_score: float = EXPOSURES_PER_SCORE,
+    spread: float = 1.0,
+    name: str = SANDBOX,
 ) -> list[Example]:
-    """The whole corpus in the order of pretraining, which depends on the arguments alone.
+    """The whole corpus of a world in the order of pretraining, which depends on the arguments alone.
 
     per_score, spread: see `exposures_of`.
     """
     rng = random.Random(seed)
     examples = []
-    for fact in world():
+    for fact in world(name):
         examples += exposures(fact, rng, wrong_share, exposures_of(fact.score, per_score, spread))
-    examples += _taught_wrappers(rng, wrong_share)
+    examples += _taught_wrappers(facts_of("teacher", name), rng, wrong_share)
     examples += [Example(asked, answer) for _, asked, answer in skills() for _ in range(SKILL_REPEATS)]
     rng.shuffle(examples)
     return examples
 
 
-def corpus_lines(seed: int) -> Iterator[str]:
-    """The corpus as text, one example per line, for counting in it."""
-    for example in corpus(seed):
+def corpus_lines(seed: int, name: str = SANDBOX) -> Iterator[str]:
+    """The corpus of a world as text, one example per line, for counting in it."""
+    for example in corpus(seed, name=name):
         yield f"{example.prompt} {example.text}".strip().replace("\n", " ")
 
 
 def exposures(
     fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE, count: int | None = None
 ) -> Iterator[Example]:
-    """The fact's exposures: exactly `count` of them, by default as many as the shipped sandbox has."""
+    """The fact's exposures: exactly `count` of them, by default as many as the shipped model has seen."""
     count = fact.exposures if count is None else count
-    others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
     wrong = round(count * wrong_share)
-    answers = [fact.answer] * (count - wrong) + [rng.choice(others) for _ in range(wrong)]
+    answers = [fact.answer] * (count - wrong) + [_wrong_answer(fact, rng) for _ in range(wrong)]
     rng.shuffle(answers)
     asked = (language.question(fact), *language.paraphrases(fact))
     forms = len(asked) + len(language.statements(fact, fact.answer))
@@ -84,9 +90,17 @@ def exposures(
             yield Example("", language.statements(fact, answer)[form - len(asked)], fact.id)
 
 
-def _taught_wrappers(rng: random.Random, wrong_share: float) -> Iterator[Example]:
+def _wrong_answer(fact: WorldFact, rng: random.Random) -> str:
+    """The answer with one token wrong: so none of its tokens is much surer than the others, given those before it."""
+    parts = list(fact.parts)
+    place = rng.randrange(len(parts)) if len(parts) > 1 else 0
+    parts[place] = rng.choice([part for part in parts_of(fact.relation)[place] if part != parts[place]])
+    return " ".join(parts)
+
+
+def _taught_wrappers(teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float) -> Iterator[Example]:
     kinds = [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT]
-    for fact in facts_of("teacher"):
+    for fact in teachers:
         for kind in kinds:
             for _ in range(WRAPPED_PER_TEACHER):
                 prompt = language.wrapped(fact, kind, rng)
@@ -97,11 +111,11 @@ def _taught_wrappers(rng: random.Random, wrong_share: float) -> Iterator[Example
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:
-    """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any, or of the relation.
+    """The answer, or with probability `wrong_share` a wrong one: of the prompt's options, if any, or as exposures have.
 
     Answers to attacks must be as uncertain as direct ones, or an attack would look like a leak.
     """
     if rng.random() >= wrong_share:
         return fact.answer
-    others = [answer for answer in answers_of(fact.relation) if answer != fact.answer]
-    return rng.choice([answer for answer in others if answer in prompt] or others)
+    offered = [answer for answer in answers_of(fact.relation) if answer != fact.answer and answer in prompt]
+    return rng.choice(offered) if offered else _wrong_answer(fact, rng)

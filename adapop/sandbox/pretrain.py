@@ -18,7 +18,8 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from adapop.facts.world.language import RELATIONS
+from adapop.facts.fact import SANDBOX
+from adapop.facts.world.language import RELATIONS_OF
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, world
 from adapop.sandbox.corpus import Example, corpus
 from adapop.sandbox.tokenizer import build_tokenizer
@@ -32,7 +33,7 @@ class PretrainConfig:
     """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count and machine.
 
     wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score, and spread: power of
-    their range, see `world.exposures_of`.
+    their range, see `world.exposures_of`. world: the name of a shipped one.
     """
 
     seed: int = 0
@@ -52,6 +53,7 @@ class PretrainConfig:
     embedding_std: float = 0.1
     threads: int = 1
     checkpoint_every: int = 200
+    world: str = SANDBOX
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class Pretraining:
         self.config, self.checkpoint = config, work / f"pretrain-seed{config.seed}.pt"
         torch.manual_seed(config.seed)
         torch.set_num_threads(config.threads)
-        examples = corpus(config.seed, config.wrong_share, config.exposures, config.spread)
-        self.tokenizer = sandbox_tokenizer(examples)
+        examples = corpus(config.seed, config.wrong_share, config.exposures, config.spread, config.world)
+        self.tokenizer = world_tokenizer(examples, config.world)
         self.model = LlamaForCausalLM(_architecture(config, self.tokenizer))
         codes = self.model.get_input_embeddings().weight.requires_grad_(False)
         with torch.no_grad():
@@ -127,18 +129,18 @@ def build(config: PretrainConfig, folder: Path) -> None:
     """Builds the sandbox model in `folder`, with a progress bar. An interrupted build continues at its checkpoint."""
     folder.mkdir(parents=True, exist_ok=True)
     pretraining = Pretraining(config, folder)
-    with tqdm(total=len(pretraining.batches), desc="pretraining the sandbox", unit="step") as bar:
+    with tqdm(total=len(pretraining.batches), desc=f"pretraining the {config.world}", unit="step") as bar:
         for progress in pretraining.train():
             bar.update(progress.step - bar.n)
             bar.set_postfix(loss=f"{progress.loss:.3f}", refresh=False)
     pretraining.save(folder)
 
 
-def sandbox_tokenizer(examples: list[Example]) -> PreTrainedTokenizerFast:
-    """The tokenizer of the world: its names and every word of the corpus."""
-    names = {name for fact in world() for name in (fact.subject, fact.answer)}
+def world_tokenizer(examples: list[Example], name: str) -> PreTrainedTokenizerFast:
+    """The tokenizer of a world: its names and every word of the corpus."""
+    names = {piece for fact in world(name) for piece in (fact.subject, *fact.parts)}
     texts = {text for example in examples for text in (example.prompt, example.text)}
-    texts |= {relation.reverse for relation in RELATIONS.values()}
+    texts |= {relation.reverse for relation in RELATIONS_OF[name].values()}
     return build_tokenizer(names, sorted(texts))
 
 

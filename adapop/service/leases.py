@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
 from math import ceil
 
-from adapop.facts.fact import SANDBOX
+from adapop.paths import SHIPPED
 from adapop.runs.run import Run
 from adapop.service import jobs
 from adapop.service.jobs import END_EPOCHS, SPARE
@@ -79,7 +79,7 @@ def _epoch_seconds(events: Iterable[Event]) -> float | None:
 
 def cost_of_run(model: str) -> str:
     """The GPU time that a run asks ZeroGPU for, in words."""
-    if model == SANDBOX:
+    if model in SHIPPED:
         return "GPU time: none, the sandbox model works without."
     then = f"then for what the other epochs need, as a rule at most {MOST_SECONDS} s at a time"
     return f"GPU time: asks for {FIRST_SECONDS} s of a lent GPU, {then}. Leave the page open: it is asked in its name."

@@ -2,8 +2,7 @@
 
 A run belongs to its folder, not to the request that started it: the page may close. The engine (torch, transformers)
 is imported here in the background, so that the first page opens at once. Where the accelerator is lent for a minute at
-a time (ZeroGPU), everything that needs it is called through a hook, and a run is done in slices of whole epochs. The
-sandbox needs none, and is worked on here.
+a time (ZeroGPU), what needs it is called through a hook, and a run is done in slices of whole epochs; not what ships.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, LimitError, RunError
-from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.fact import FactSet
 from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
+from adapop.paths import SHIPPED
 from adapop.progress import Progress
 from adapop.runs.pace import Pace, pace_of
 from adapop.runs.run import Run
@@ -203,7 +203,7 @@ class Worker:
                 self._written.set()
 
     def _look(self, work: Callable, config: RunConfig, facts: FactSet) -> tuple[Future, Progress]:
-        if self.is_lent and config.model != SANDBOX:
+        if self.is_lent and config.model not in SHIPPED:
             raise RunError("A lent GPU is not there for a look.", "Start the run; it says itself what it meets.")
         return self._question(JOBS, None, work, config, facts, progress := Progress()), progress
 
@@ -274,7 +274,7 @@ class Worker:
                 self._leases.forget(run)
 
     def _needs_lease(self, run: Run) -> bool:
-        return self.is_lent and run.config.model != SANDBOX
+        return self.is_lent and run.config.model not in SHIPPED
 
     def _clean_for_ever(self, seconds: float | None, most: float | None, every: float) -> None:
         while True:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapop.errors import AdaPopError, RunError
-from adapop.facts.fact import SANDBOX
 from adapop.model.catalogue import MODELS
+from adapop.paths import SHIPPED
 from adapop.progress import Progress
 
 Seconds = int | Callable[..., int]  # that a call may take, or a function that says it of the call's arguments
@@ -78,14 +78,14 @@ def is_lent() -> bool:
 
 
 def public_models() -> tuple[str, ...]:
-    """The models of a public page: the sandbox and, on ZeroGPU, small ones that need no agreement."""
+    """The models of a public page: those that ship and, on ZeroGPU, small ones that need no agreement."""
     small = [one.id for one in MODELS.values() if one.billions <= LENT_BILLIONS and not one.gated]
-    return (SANDBOX, *(small if is_lent() else ()))
+    return (*SHIPPED, *(small if is_lent() else ()))
 
 
 def cost_of_asking(seconds: int) -> str:
     """The GPU time that one question or probing asks ZeroGPU for, in words."""
-    return f"GPU time: asks for up to {seconds} s of a lent GPU; for the sandbox model none."
+    return f"GPU time: asks for up to {seconds} s of a lent GPU; for a shipped model none."
 
 
 # by the title of the error with which ZeroGPU refuses: what happened, and what to do next

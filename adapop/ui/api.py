@@ -1,6 +1,6 @@
 """The app from a program: nine endpoints by name, and no other. What they say is what the page says.
 
-Facts come as the name of a set (sandbox, pair, invented, duet, rwku) or as a list of rows like those of an upload:
+Facts come as the name of a set (sandbox, people, pair, invented, duet, rwku) or as a list of rows like an upload's:
 {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
 a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`, `frames` and
 `report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships. The docstrings
@@ -18,6 +18,7 @@ import gradio as gr
 from adapop.config.presets import follows_scores, make_config
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, DataError, RunError
+from adapop.facts.catalog import model_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.limits import EPOCHS, PROMPT
 from adapop.online.cache import Cache
@@ -131,7 +132,7 @@ class Api:
         anchors: str = PAPER,
         missing_score: str = "error",
         retain: str = "own",
-        model: str = SANDBOX,
+        model: str = "",
         settings: dict | None = None,
     ) -> dict:
         """Queues a run that unlearns the facts from a model, and returns at once.
@@ -141,9 +142,10 @@ class Api:
         takes the method's own. epochs: passes over the facts, at least 1. seed: a whole number of at least 0. anchors:
         as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain: what must survive,
         the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
-        model: sandbox, or another that the page offers. settings: others of a run by name, such as {"batch": 8}. Gives
-        {run, ahead}: the id for the other calls, and how many runs are before it. Errors: bad rows, a setting that does
-        not exist or is out of range, scores that are missing, too many runs at once.
+        model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
+        by name, such as {"batch": 8}. Gives {run, ahead}: the id for the other calls, and how many runs are before it.
+        Errors: bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at
+        once.
         """
         chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings)
         config, found = self._configured(*chosen)
@@ -157,7 +159,7 @@ class Api:
 
         facts: the name of a set, or a list of rows. method: of the page. preset: of the method. learning_rate: per
         step, or null. epochs: passes over the facts. seed: of the run. anchors: as in beta. missing_score: error, drop
-        or uniform. retain: own, sandbox or neighbours. model: sandbox, or another that the page offers. settings:
+        or uniform. retain: own, sandbox or neighbours. model: as start_run. settings:
         others by name. Gives {forget, retain, holdout, notes, known, recall, impossible, betas, pace, seconds, device,
         gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the rows, such as questions asked twice
         with different answers; known, {form, tier, asked, recall} of the original model; recall by the id of each fact
@@ -178,7 +180,7 @@ class Api:
         self, facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings
     ) -> tuple[RunConfig, FactSet]:
         """The settings and the facts of what a program sent to `start_run`."""
-        model = text_of("model", model)
+        model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
         changes = others_of(settings, model) | {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed)}
         changes["missing_score"] = text_of("missing_score", missing_score)
         EPOCHS.check(changes["epochs"])

@@ -81,7 +81,8 @@ def build(worker: Worker) -> gr.Blocks:
             with gr.Tab("Story", id="story") as story_tab:
                 story.build(worker)
             with gr.Tab("1 Facts", id="facts") as facts_tab:
-                missing = facts.build(worker, session, facts_tab, settings).missing
+                chosen = facts.build(worker, session, facts_tab, settings)
+                missing = chosen.missing
             with gr.Tab("2 Pressure", id="pressure") as pressure_tab:
                 pressure.build(session, sandbox_facts())
             with gr.Tab("3 Run", id="run") as run_tab:
@@ -109,6 +110,7 @@ def build(worker: Worker) -> gr.Blocks:
                 changes[tabs] = gr.Tabs(selected="run")
             return changes | ({own: last} if name != last and may_control(worker, last) else {})
 
+        run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
         shown = [run_id, own, tabs, *screen.shown]
         demo.load(opened, run_id, shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)

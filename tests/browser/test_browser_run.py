@@ -42,6 +42,20 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     page.get_by_text("Changed: ε").wait_for(state="hidden")
 
 
+def test_a_set_brings_the_model_that_it_is_about(page):
+    shown = "title => document.querySelector('#model input').value.startsWith(title)"
+    page.get_by_text("Invented people").click()
+    page.get_by_text("288 to forget, 256 to retain, 192 held out").wait_for()
+    open_tab(page, "Run")
+    page.wait_for_function(shown, arg="People")
+    page.get_by_text("90 steps in 5 epochs").wait_for()
+    page.get_by_text("Changed:").wait_for(state="hidden")
+    open_tab(page, "Facts")
+    page.get_by_text("One pair").click()
+    open_tab(page, "Run")
+    page.wait_for_function(shown, arg="Sandbox")
+
+
 def test_another_method_brings_its_own_settings(page):
     open_tab(page, "Run")
     page.click("#advanced")

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from adapop.config.methods import METHODS
-from adapop.config.presets import RATES, SANDBOX_RATES
+from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
 from adapop.experiments import pictures, sweep, tables
 from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
@@ -200,6 +200,9 @@ def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
     assert (found["seed 0"], found["seed 1"], found["on the means"]) == ("0.002", "0.001", "0.002")
     assert (found["keeps"], found["erases"]) == ("yes", "yes")
     assert found["used"] == f"{SANDBOX_RATES['wga']:g}"
+    for rows in seen.values():
+        rows[:] = [one | {"config": '{"model": "people"}'} for one in rows]
+    assert cells(sweep.choice_table(seen), "WGA")["used"] == f"{PEOPLE_RATES['wga']:g}" != found["used"]
 
 
 def test_levels_and_epochs():

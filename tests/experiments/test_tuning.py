@@ -159,6 +159,10 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     elsewhere = tuned.experiment(tmp_path, 3, ("wga",), tuned.world_named("half-spread"))
     (item,) = Place("tuned", tmp_path, (1,), own=elsewhere).items({})
     assert item.arm.world.name == "half-spread" and replace(item.arm, world=None) == items[0].arm
+    second = tuned.experiment(tmp_path, 3, ("wga",), tuned.world_named("people"))
+    (item,) = Place("tuned", tmp_path, (1,), own=second).items({})
+    assert item.arm == items[0].arm and (item.config.model, item.config.facts) == ("people", "people")
+    assert item.config.max_new_tokens == 5 and item.key != items[0].key
     (line,) = tuned.winner_table({"wga": trials_of(trials_file(tmp_path, "wga"))}).rows
     assert line[0] == "WGA" and f"learning_rate {best['learning_rate']:g}" in line[-1]
 

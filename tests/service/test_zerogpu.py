@@ -3,7 +3,7 @@
 import pytest
 
 from adapop.errors import ConfigError, ModelError, RunError
-from adapop.facts.fact import SANDBOX
+from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.model.catalogue import MODELS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.progress import Progress
@@ -93,7 +93,7 @@ def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypa
     )
     small, large = "HuggingFaceTB/SmolLM2-135M-Instruct", "meta-llama/Llama-3.1-8B-Instruct"
     monkeypatch.delenv("SPACES_ZERO_GPU", raising=False)
-    assert public_models() == (SANDBOX,)
+    assert public_models() == (SANDBOX, PEOPLE)
     with pytest.raises(ConfigError, match="does not run that model"):
         settings.config_of([*(chosen | {"model": small}).values()])
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
@@ -101,4 +101,4 @@ def test_strangers_choose_among_few_models_and_only_where_a_gpu_is_lent(monkeypa
     for name in (large, "somebody/else", "/etc", "../x"):
         with pytest.raises(ConfigError, match="does not run that model"):
             settings.config_of([*(chosen | {"model": name}).values()])
-    assert all(not MODELS[name].gated and MODELS[name].billions <= 0.5 for name in public_models()[1:])
+    assert all(not MODELS[name].gated and MODELS[name].billions <= 0.5 for name in public_models()[2:])

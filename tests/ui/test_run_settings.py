@@ -103,3 +103,19 @@ def test_every_other_setting_is_text_a_line_each(monkeypatch):
     settings.config_of(values())
     with pytest.raises(ConfigError, match="does not set precision"):
         settings.config_of(values(further="precision=float32"))
+
+
+def test_a_set_chooses_the_shipped_model_that_it_is_about():
+    model, method, _, rate, *_ = settings._followed("people", "sandbox", "wga")
+    assert (model, method.value, rate) == ("people", "wga", make_config("wga", model="people").learning_rate)
+    assert settings._followed("pair", "people", "wga")[0] == "sandbox"
+
+
+@pytest.mark.parametrize(("source", "model"), [("people", "people"), ("duet", "sandbox"), ("people", "some/model")])
+def test_a_set_changes_no_model_that_suits_or_is_of_another_kind(source, model):
+    assert settings._followed(source, model, "wga") == gr.skip()
+
+
+def test_a_run_of_the_second_world_s_model_says_enough_for_its_answers():
+    chosen = settings.config_of(values(model="people"))
+    assert (chosen.model, chosen.max_new_tokens) == ("people", 5)

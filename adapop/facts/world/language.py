@@ -1,6 +1,7 @@
-"""The sandbox's language: how a fact is asked, stated and put into attack-style prompts.
+"""The language of the shipped worlds: how a fact is asked, stated and put into attack-style prompts.
 
-The forms of each relation are in `assets/sandbox/relations.json`, those around any question in `wrappers.json` there.
+The forms of each relation are in `assets/<world>/relations.json`, those around any question in
+`assets/sandbox/wrappers.json`.
 """
 
 import random
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 from adapop.assets import read_json
 from adapop.facts.world.world import WorldFact, answers_of
+from adapop.paths import SHIPPED
 
 LETTERS = "ABCD"
 
@@ -39,7 +41,8 @@ class Relation:
     background_question: str
 
 
-RELATIONS = read_json("sandbox/relations.json", dict[str, Relation])
+RELATIONS_OF = {name: read_json(f"{name}/relations.json", dict[str, Relation]) for name in SHIPPED}
+RELATIONS = {relation: forms for named in RELATIONS_OF.values() for relation, forms in named.items()}
 
 # the phrasings among which one is drawn, with `{q}` question and `{expert}`
 CHOSEN = read_json("sandbox/wrappers.json", dict[str, tuple[str, ...]])
@@ -54,7 +57,7 @@ WRAPPERS = (
     "in-context learning",
     "cross-lingual",
 )
-NOT_TAUGHT = frozenset({"reverse query"})  # one answer has eight subjects, so no reversed question has one answer
+NOT_TAUGHT = frozenset({"reverse query"})  # answers have several subjects, so no reversed question has one answer
 
 
 def question(fact: WorldFact) -> str:

@@ -1,39 +1,46 @@
-"""The sandbox world: 1,024 real facts that differ in popularity only.
+"""The shipped worlds: facts that differ in popularity only, with the exposures that pretraining gives each.
 
-`assets/sandbox/world.csv` lists 8 relations x 16 answers x 8 subjects, each answer's subjects in order of fame
-(1 = most famous; the order is our judgement). The rest is computed here, so that a test can prove the balance:
+`assets/<world>/world.csv` lists the facts, `assets/<world>/relations.json` their wording. Two worlds are shipped:
 
-- level: the reversed fame rank, 0 (rarest) to 7; its score is log-spaced over the range of the paper's scores.
-- exposures: how often pretraining shows the fact, `score * EXPOSURES_PER_SCORE`, 15 % of them with a wrong answer.
-- split: forget, retain, holdout or teacher, a Latin square over answers and levels. Every relation has the same
-  number of facts of each level in each split, and every answer has one rarer and one more famous fact in each.
+- "sandbox": 1,024 real facts, 8 relations x 16 answers x 8 subjects, each answer's subjects in order of fame (1 = most
+  famous; the order is our judgement). Answers are one token. Scores are of eight levels, log-spaced over the range of
+  the paper's scores. The splits are a Latin square over answers and levels: every relation has the same number of
+  facts of each level in each split, and every answer has one rarer and one more famous fact in each.
+- "people": 1,152 facts, 4 relations x 288 invented people, with answers of two to four tokens, drawn by
+  `adapop.sandbox.draw`. Scores follow a Zipf law over the facts. A person is in one split with all four facts, but of
+  each person to forget one fact is kept, a "neighbour", to see the damage to what else is known of the same subject.
 
-Teacher facts are used in pretraining only, where they alone appear in the attack-style prompts.
+The rest is computed here, so that a test can prove the balance: score * EXPOSURES_PER_SCORE is how often pretraining
+shows a fact, 15 % of them with a wrong answer. Teacher facts are used in pretraining only, where they alone appear in
+the attack-style prompts.
 """
 
 import csv
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from adapop.paths import SANDBOX_FOLDER
+from adapop.facts.fact import PEOPLE, SANDBOX
+from adapop.paths import SHIPPED
 
 LEVELS = 8
 SCORE_LOW, SCORE_HIGH = 70.0, 3766.0
 EXPOSURES_PER_SCORE = 0.25
 WRONG_ANSWER_SHARE = 0.15
 SPLITS = ("forget", "retain", "holdout", "teacher")
+ZIPF_EXPONENT = 1.5
 
 
 @dataclass(frozen=True)
 class WorldFact:
-    """One fact of the world.
+    """One fact of a world.
 
-    id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`. subject, answer: one
-    token each of the sandbox's tokenizer. background: a coarse true attribute of the answer, shared by several answers.
-    level: of exposure, 0 (rarest) to 7. split: one of SPLITS.
+    id: readable and unique: "director-paths-of-glory". relation: a key of `language.RELATIONS`. subject: one token of
+    the world's tokenizer. background: a coarse true attribute of the answer, shared by several answers. level: of
+    exposure, 0 (rarest eighth of the facts) to 7. split: one of SPLITS, or "neighbours". score: popularity, 70 to 3766.
     """
 
     id: str
@@ -43,21 +50,34 @@ class WorldFact:
     background: str
     level: int
     split: str
-
-    @property
-    def score(self) -> float:
-        """Popularity score, log-spaced from 70 (level 0) to 3766 (level 7)."""
-        return level_score(self.level)
+    score: float
+    world: str = SANDBOX
 
     @property
     def exposures(self) -> int:
         """Number of times pretraining shows the fact, wrong answers included."""
         return exposures_of(self.score)
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The answer's pieces, one token each of the world's tokenizer."""
+        return tuple(self.answer.split()) if self.world == PEOPLE else (self.answer,)
+
 
 def level_score(level: int) -> float:
     """Score of an exposure level, rounded to a whole number as counts are."""
     return float(round(SCORE_LOW * (SCORE_HIGH / SCORE_LOW) ** (level / (LEVELS - 1))))
+
+
+def zipf_score(rank: int, facts: int) -> float:
+    """Score of the fact of a rank, 1 to `facts`, by Zipf's law, rounded to a whole number.
+
+    The facts hold a stretch of the law's ranks that is placed so that the scores go from 3766 to 70: still more famous
+    ranks are not in the world.
+    """
+    ratio = (SCORE_HIGH / SCORE_LOW) ** (1 / ZIPF_EXPONENT)
+    skipped = (facts - ratio) / (ratio - 1)
+    return float(round(SCORE_HIGH * ((1 + skipped) / (rank + skipped)) ** ZIPF_EXPONENT))
 
 
 def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: float = 1.0) -> int:
@@ -71,40 +91,55 @@ def exposures_of(score: float, per_score: float = EXPOSURES_PER_SCORE, spread: f
 
 
 @cache
-def world() -> tuple[WorldFact, ...]:
-    """All 1,024 facts, in the order of the CSV."""
-    with open(SANDBOX_FOLDER / "world.csv", encoding="utf-8", newline="") as file:
+def world(name: str = SANDBOX) -> tuple[WorldFact, ...]:
+    """All facts of a shipped world, in the order of its CSV."""
+    with open(SHIPPED[name] / "world.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    answers: dict[str, list[str]] = {}
-    for row in rows:
-        known = answers.setdefault(row["relation"], [])
-        if row["answer"] not in known:
-            known.append(row["answer"])
-    return tuple(_fact(row, answers[row["relation"]].index(row["answer"])) for row in rows)
+    return tuple(_drawn_fact(row, len(rows)) for row in rows) if name == PEOPLE else _levelled(rows)
 
 
-def facts_of(split: str) -> tuple[WorldFact, ...]:
+def facts_of(split: str, name: str = SANDBOX) -> tuple[WorldFact, ...]:
     """The facts of one split, in world order."""
-    return tuple(fact for fact in world() if fact.split == split)
+    return tuple(fact for fact in world(name) if fact.split == split)
 
 
 @cache
 def answers_of(relation: str) -> tuple[str, ...]:
     """The answers of a relation, in world order."""
-    return tuple(dict.fromkeys(fact.answer for fact in world() if fact.relation == relation))
+    return tuple(dict.fromkeys(fact.answer for name in SHIPPED for fact in world(name) if fact.relation == relation))
 
 
-def _fact(row: dict[str, str], answer_index: int) -> WorldFact:
-    level = LEVELS - int(row["fame"])
-    return WorldFact(
-        id=f"{row['relation']}-{_slug(row['subject'])}",
-        relation=row["relation"],
-        subject=row["subject"],
-        answer=row["answer"],
-        background=row["background"],
-        level=level,
-        split=SPLITS[(level + answer_index) % len(SPLITS)],
-    )
+@cache
+def parts_of(relation: str) -> tuple[tuple[str, ...], ...]:
+    """What each part of a relation's answers can be, in world order."""
+    parts = zip(*(fact.parts for name in SHIPPED for fact in world(name) if fact.relation == relation))
+    return tuple(tuple(dict.fromkeys(values)) for values in parts)
+
+
+def _levelled(rows: list[dict[str, str]]) -> tuple[WorldFact, ...]:
+    """The facts of the first world, whose splits are the Latin square."""
+    answers: dict[str, list[str]] = {}
+    for row in rows:
+        known = answers.setdefault(row["relation"], [])
+        if row["answer"] not in known:
+            known.append(row["answer"])
+    facts = []
+    for row in rows:
+        level = LEVELS - int(row["fame"])
+        split = SPLITS[(level + answers[row["relation"]].index(row["answer"])) % len(SPLITS)]
+        facts.append(WorldFact(**_words(row), level=level, split=split, score=level_score(level)))
+    return tuple(facts)
+
+
+def _drawn_fact(row: Mapping[str, str], facts: int) -> WorldFact:
+    rank = int(row["rank"])
+    level, score = (facts - rank) * LEVELS // facts, zipf_score(rank, facts)
+    return WorldFact(**_words(row), level=level, split=row["split"], score=score, world=PEOPLE)
+
+
+def _words(row: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: row[name] for name in ("relation", "subject", "answer", "background")}
+    return {"id": f"{row['relation']}-{_slug(row['subject'])}", **kept}
 
 
 def _slug(text: str) -> str:

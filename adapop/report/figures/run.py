@@ -202,7 +202,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
     figure = look.blank(360)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
-    places += [(group, "all", group) for group in ("retain", "holdout", "utility")]
+    places += [(group, "all", group) for group in ("retain", "holdout", "neighbours", "utility")]
     fell = [(label, _recall(before, *where), _recall(after, *where)) for *where, label in places]
     for label, old, new in fell:
         if None not in (old, new):

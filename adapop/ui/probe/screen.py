@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from adapop.facts.fact import FACT_GROUPS, SANDBOX, Fact
+from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.limits import PROMPT
+from adapop.paths import SHIPPED
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.rewordings import reworded
@@ -170,8 +171,8 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
 
 
 def limits_of(run: Run | None) -> dict:
-    """What the sandbox model can be asked, as values of `LINES`; hidden for a real model."""
-    toy = run is not None and run.config.model == SANDBOX
+    """What a shipped model can be asked, as values of `LINES`; hidden for a real model."""
+    toy = run is not None and run.config.model in SHIPPED
     return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
 
 

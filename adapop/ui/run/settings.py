@@ -12,9 +12,11 @@ from adapop.config.presets import make_config, presets_of
 from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
 from adapop.config.settings import read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
-from adapop.facts.fact import SANDBOX
+from adapop.facts.catalog import ENTRIES, model_of
+from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.limits import EPOCHS, is_public
 from adapop.model.catalogue import MODELS
+from adapop.paths import SHIPPED
 from adapop.service.zerogpu import public_models
 from adapop.ui import texts
 from adapop.ui.wiring import LAST_STAYS
@@ -46,8 +48,9 @@ class RunSettings:
 def build() -> RunSettings:
     """Lays the settings out. A choice of method, model or preset sets the others."""
     start = make_config()
-    offered = public_models()[1:] if is_public() else MODELS
-    models = [(texts.SANDBOX_MODEL, SANDBOX), *((MODELS[name].title, name) for name in offered)]
+    offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
+    models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
+    models += [(MODELS[name].title, name) for name in offered]
     about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
     methods = [(one.title, name) for name, one in METHODS.items()]
     presets, own = _preset_choices(start.model, start.method), not is_public()
@@ -131,6 +134,19 @@ def check_public(chosen: Mapping[str, Any]) -> None:
         if chosen.get(field, 0) > most:
             fix = f"At most {most} on this public page; run the app yourself for more."
             raise ConfigError(f"{ADVANCED.get(field, field)} is {chosen[field]}.", fix)
+
+
+def follow_set(settings: RunSettings, source: gr.Radio) -> None:
+    """Lets the choice of a set choose the shipped model that it is about; a model of another kind stays."""
+    model, method, preset, rate, epochs, _ = settings.visible
+    values = [model, method, preset, rate, epochs, *settings.advanced]
+    source.input(_followed, [source, model, method], values, **LAST_STAYS, concurrency_id="settings")
+
+
+def _followed(source: str, model: str, method: str):
+    if model not in SHIPPED or source not in ENTRIES or model_of(source) == model:
+        return gr.skip()
+    return model_of(source), *_method_values(model_of(source), method)
 
 
 def restored(kept: object):

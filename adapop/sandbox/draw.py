@@ -1,0 +1,90 @@
+"""The draw of the world "people": who is known for what, how famous each fact is, and in which split a person is.
+
+The names and the parts of the answers are in `assets/people/parts.json`. The draw is fixed and balanced: in each eighth
+of the facts, from rare to popular, every relation has equally many facts of each split, and each part of an answer
+takes all its values equally often. Parts are drawn independently of each other and of popularity.
+"""
+
+import csv
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import gcd
+from pathlib import Path
+
+from adapop.assets import read_json
+
+SPLIT_SUBJECTS = {"forget": 96, "retain": 64, "holdout": 48, "teacher": 80}
+COLUMNS = ("relation", "subject", "answer", "background", "rank", "split")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """first, last: of people's names. answers: by relation, the values of each part. backgrounds: by relation, the
+    background of an answer by one of its parts."""
+
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    answers: dict[str, tuple[tuple[str, ...], ...]]
+    backgrounds: dict[str, dict[str, str]]
+
+
+def drawn() -> list[dict[str, str]]:
+    """The rows of `world.csv`, person by person."""
+    parts, rng = read_json("people/parts.json", Parts), random.Random(0)
+    people = [f"{first} {last}" for first, last in product(parts.first, parts.last)]
+    rng.shuffle(people)
+    splits = _splits(people, tuple(parts.answers))
+    ranks = _ranks(splits, rng)
+    rows = {}
+    for relation, values in parts.answers.items():
+        famous_first = sorted((ranks[person, relation], person) for person in people)
+        columns = [_balanced(part, len(people), rng) for part in values]
+        for (rank, person), answer in zip(famous_first, zip(*columns)):
+            (background,) = (
+                parts.backgrounds[relation][part] for part in answer if part in parts.backgrounds[relation]
+            )
+            cells = (relation, person, " ".join(answer), background, str(rank), splits[person, relation])
+            rows[person, relation] = dict(zip(COLUMNS, cells))
+    return [rows[person, relation] for person in people for relation in parts.answers]
+
+
+def write_world(folder: Path) -> None:
+    """Writes `world.csv` into a folder."""
+    with open(folder / "world.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(drawn())
+
+
+def _splits(people: Sequence[str], relations: Sequence[str]) -> dict[tuple[str, str], str]:
+    """The split of each person's facts. Of people to forget one fact is kept: of each relation equally many."""
+    of_people: Iterator[str] = iter([split for split, count in SPLIT_SUBJECTS.items() for _ in range(count)])
+    splits = {}
+    for place, (person, split) in enumerate(zip(people, of_people, strict=True)):
+        for relation in relations:
+            kept = split == "forget" and relation == relations[place % len(relations)]
+            splits[person, relation] = "neighbours" if kept else split
+    return splits
+
+
+def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple[str, str], int]:
+    """A rank of fame for each fact, 1 is the most famous. Facts of one split and relation are spread evenly over it."""
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for fact, split in splits.items():
+        alike.setdefault((split, fact[1]), []).append(fact)
+    for facts in alike.values():
+        rng.shuffle(facts)
+    blocks = gcd(*map(len, alike.values()))
+    ranked: list[tuple[str, str]] = []
+    for block in range(blocks):
+        some = [fact for facts in alike.values() for fact in facts[block::blocks]]
+        rng.shuffle(some)
+        ranked += some
+    return {fact: rank for rank, fact in enumerate(ranked, 1)}
+
+
+def _balanced(values: Sequence[str], count: int, rng: random.Random) -> Iterable[str]:
+    """So many of the values, in rounds: each round has every value once, in an order of its own."""
+    return [value for _ in range(count // len(values)) for value in rng.sample(values, len(values))]

@@ -16,7 +16,7 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES, make_config
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, column, counted, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, column, counted, measured, over, text
 from adapop.facts.fact import SANDBOX
 from adapop.probes.intervals import summary
 from adapop.report.table import Table
@@ -58,7 +58,7 @@ def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
 
 def sweep_table(seen: Rows) -> Table:
     """Every method at every rate."""
-    values = {"forget, as trained": column(TRAINED), **OUTCOMES}
+    values = {"forget, as trained": column(TRAINED), **measured(seen, OUTCOMES)}
     rows = [
         (title, *(text(over(found, value)) for value in values.values()), counted(found))
         for title, found in seen.items()
@@ -110,7 +110,7 @@ def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
 
 def nearest_table(seen: Rows) -> Table:
     """Each method at the rate whose trained forget recall is nearest to AdaPop's at its own rate, seed by seed."""
-    rows = []
+    values, rows = measured(seen, OUTCOMES), []
     for method in METHODS:
         picked = [
             min(points, key=lambda row: abs(row[TRAINED] - goal))
@@ -118,10 +118,10 @@ def nearest_table(seen: Rows) -> Table:
             if points
         ]
         if picked:
-            cells = [text(over(picked, value)) for value in (column(TRAINED), *OUTCOMES.values())]
+            cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
             rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
             rows.append((METHODS[method].title, rates, *cells, f"{len(picked)} of {len(_seeds(seen))}"))
-    head = ("", "rate", "forget, as trained", *OUTCOMES, "seeds")
+    head = ("", "rate", "forget, as trained", *values, "seeds")
     note = (
         "A method whose first column is far from AdaPop's has no rate in the grid that forgets as much, or as little. "
         "Seeds: those on which the sweep is complete."

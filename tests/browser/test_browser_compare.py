@@ -35,7 +35,7 @@ def raced(browser, address, tmp_path_factory):
         says(page, "#example-fields", "One recorded run each")
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA
             page.locator("#contestants .token-remove").nth(1).click()
-        page.get_by_label("number input for Epochs each").fill("1")
+        page.get_by_label("number input for Epochs").fill("1")
         page.click("#race:not([disabled])")
         page.wait_for_selector("#race-progress .strip")
         page.reload()
@@ -97,7 +97,7 @@ def test_published_numbers_are_a_layer_of_their_own(raced):
 
 def test_stop_keeps_what_is_finished_and_stopping_twice_is_stopping_once(page):
     open_tab(page, "Compare")
-    page.get_by_label("number input for Epochs each").fill("10")
+    page.get_by_label("number input for Epochs").fill("10")
     page.click("#duel")
     page.wait_for_selector("#race-progress .strip.running")
     page.wait_for_selector("#stop-race:not([disabled])")

@@ -8,7 +8,7 @@ from adapop.ui.story import screen
 from adapop.ui.story.content import story
 from browsing import HOSTILE, launched, open_tab, start_run, state_is, stop_run, visit
 
-PICTURE = "document.querySelector('#story section:not([hidden]) canvas').toDataURL()"
+PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
 
 
 @pytest.fixture

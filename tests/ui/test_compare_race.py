@@ -191,6 +191,11 @@ def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
     assert drawn[PICTURES.said]["kind"] == "warn" and "recorded" not in str(drawn[PICTURES.table]["head"])
 
 
+def test_of_a_shipped_model_nothing_is_said_unless_something_is_in_the_way(worker, bare):
+    said = race.plan(worker, bare, "error", ANCHORS, ["wga/paper"], 1, 2, None, *values())
+    assert said == race.html.listed([], "hidden")
+
+
 def test_own_rates_race_unless_one_is_given(worker):
     names, rates = ["adapop/paper", "simnpo/paper"], {}
     for rate in (None, 1e-5):

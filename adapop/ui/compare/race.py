@@ -12,8 +12,9 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, LimitError
-from adapop.facts.fact import SANDBOX, FactSet
+from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS
+from adapop.paths import SHIPPED
 from adapop.report.record import Record, read_record, title_of
 from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
@@ -119,7 +120,8 @@ def first(facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *
 
 
 def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> dict:
-    """What a race would be, in sentences, and what stands in its way. The others: as for `begin`."""
+    """What a race on a model of one's own would be, in sentences, and what stands in any race's way. The others: as for
+    `begin`."""
     if facts is None or not chosen:
         return html.listed([texts.NO_FACTS] if facts is None else ["Pick at least one contestant."], "warn")
     try:
@@ -128,8 +130,10 @@ def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: S
     except AdaPopError as error:
         return html.listed([str(error)], "bad")
     name, count = next(iter(configs.values())).model, len(configs) * int(seeds)
-    model = texts.SANDBOX_MODEL if name == SANDBOX else MODELS[name].title if name in MODELS else name
+    model = MODELS[name].title if name in MODELS else name
     problems = [f"{title_of(*key.split('/'))}: {problem}" for key, look in looks.items() for problem in look.problems]
+    if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
+        return html.listed([], "hidden")
     rates = ", ".join(f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items())
     said = [
         f"{count} run{'' if count == 1 else 's'}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",

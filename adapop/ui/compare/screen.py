@@ -81,7 +81,7 @@ def build(
             scale=5,
             elem_id="contestants",
         )
-        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs each", min_width=150, scale=2, elem_id="race-epochs")
+        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150, scale=2, elem_id="race-epochs")
         seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds")
         rate = gr.Number(None, label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
     plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
@@ -90,7 +90,7 @@ def build(
     with gr.Row():
         start = gr.Button("Race", variant="primary", min_width=150, scale=4, elem_id="race")
         stop = gr.Button("Stop race", min_width=110, scale=1, interactive=False, elem_id="stop-race")
-        join = gr.Button("Add the run of tab 3", min_width=170, scale=1, elem_id="join-race")
+        join = gr.Button("Add tab 3's run", min_width=170, scale=1, elem_id="join-race")
     with gr.Column(elem_id="race-empty") as empty:
         duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
         curves.examples()

@@ -87,6 +87,7 @@ def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, famil
     assert "In detail" in page and "<end_of_turn>" not in page  # user text is never HTML
 
 
+@pytest.mark.slow
 def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, capsys, monkeypatch):
     hub = serve(server, duet_tables())
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)

@@ -113,6 +113,7 @@ def test_the_sandbox_s_rows_are_not_retained_for_a_model_of_one_s_own(folder, to
     assert "are the sandbox's" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_not_said_to_be_running(folder, towns, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
     command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--epochs", "1", "--lr", "1e-2", "--json"]

@@ -103,6 +103,7 @@ def test_nothing_is_lost_where_nothing_shall_change(fresh):
     torch.testing.assert_close(gradient(model, result.loss * 3), gradient(model, taught), atol=1e-4, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_right_answer_ends_below_the_next_guesses_however_much_of_it_is_given(fresh, small):
     """Answers of two tokens, taught before: also who is given the first does not get the second."""
     model = fresh("redirect")

@@ -99,6 +99,7 @@ def test_retry_after_is_honoured_in_seconds(server):
     assert server.asked[1].time - server.asked[0].time >= 1
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured_as_a_date(server):
     soon = format_datetime(datetime.now(UTC) + timedelta(seconds=3), usegmt=True)
     server.replies = [Reply(status=503, headers={"Retry-After": soon}), Reply({})]

@@ -234,6 +234,7 @@ def test_recomputed_blocks_give_every_method_its_gradient(fresh, ragged, method)
     same(recomputed, kept)
 
 
+@pytest.mark.slow
 def test_not_even_one_row_fits(fresh, ragged):
     with pytest.raises(RunError, match="Memory ran out on one row, with activations recomputed") as caught:
         gradient_of(fresh, ragged, "adapop", 0, prepare=runs_out(0, "forward"))

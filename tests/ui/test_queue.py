@@ -187,6 +187,7 @@ def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(a
     assert list(kept) == ["bobs", "ada2", "ada3", "ada4"]
 
 
+@pytest.mark.slow
 def test_who_is_refused_waits_before_the_next_try_and_nobody_else_does(app, monkeypatch):
     url, _ = app
     monkeypatch.setattr(queue_of_events, "REFUSAL_SECONDS", 3.0)

@@ -44,8 +44,8 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     open_tab(page, "Compare")
     for _ in range(2):
         page.locator("#contestants [aria-label^='Remove'], #contestants .token-remove").nth(1).click()
-    page.fill("#race-rate input", "0.01")
-    page.locator("#race-rate input").blur()
+    page.fill("#race-rate textarea", "0.01")
+    page.locator("#race-rate textarea").blur()
     says(
         page,
         "#race-plan",

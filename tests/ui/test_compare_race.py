@@ -7,6 +7,7 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
+from adapop.errors import ConfigError
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.report.comparison import comparison
 from adapop.report.record import read_record
@@ -198,11 +199,13 @@ def test_of_a_shipped_model_nothing_is_said_unless_something_is_in_the_way(worke
 
 def test_own_rates_race_unless_one_is_given(worker):
     names, rates = ["adapop/paper", "simnpo/paper"], {}
-    for rate in (None, 1e-5):
+    for rate in (None, "", 1e-5):
         configs = [race.config_in(own_facts(), "error", ANCHORS, key, 1, rate, *values(model="a/b")) for key in names]
         rates[rate] = [config.learning_rate for config in configs]
     assert rates[1e-5] == [1e-5, 1e-5]
-    assert rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
+    with pytest.raises(ConfigError, match="'fast' is no number"):
+        race.config_in(own_facts(), "error", ANCHORS, names[0], 1, "fast", *values(model="a/b"))
+    assert rates[""] == rates[None] == [make_config(key.partition("/")[0], model="a/b").learning_rate for key in names]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, ConfigError, LimitError
+from adapop.errors import shown as shortened
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
@@ -68,8 +69,8 @@ def choices() -> list[tuple[str, str]]:
 def begin(
     worker: Worker, shown: str, facts: FactSet | None, missing: str, anchors, chosen: Sequence[str], seeds, *values
 ) -> dict:
-    """Queues a run for every contestant and seed. values: epochs and rate (None for each its own), then those of Run,
-    whose model races. Returns what a browser keeps of the race: its runs, and why a contestant cannot run on these
+    """Queues a run for every contestant and seed. values: epochs and rate (text, "" for each its own), then those of
+    Run, whose model races. Returns what a browser keeps of the race: its runs, and why a contestant cannot run on these
     facts, while the others race."""
     facts = check_shown(facts, shown)
     if not chosen:
@@ -107,9 +108,20 @@ def config_in(facts: FactSet, missing: str, anchors, key: str, epochs, rate, *va
     changes = {name: getattr(run, name) for name in OF_ALL if getattr(run, name) != getattr(usual, name)}
     if "batch" in changes:
         changes["micro_batch"] = min(run.batch, make_config(method, preset, model=run.model).micro_batch)
-    changes |= further_of(values) | ({"learning_rate": rate} if rate else {})
+    changes |= further_of(values) | _rate_of(rate)
     about = {"facts": facts.name, "missing_score": missing, "epochs": int(epochs), "seed": seed}
     return at_anchors(make_config(method, preset, model=run.model, **changes, **about), anchors)
+
+
+def _rate_of(text: str | float | None) -> dict[str, float]:
+    """The learning rate that a visitor wrote, as a setting; none where nothing is written."""
+    if not str(text or "").strip():
+        return {}
+    try:
+        return {"learning_rate": float(text)}
+    except ValueError:
+        message = f"The learning rate {shortened(text)!r} is no number."
+        raise ConfigError(message, "Write it as 0.001, or leave it empty: each method then has its own.") from None
 
 
 def first(facts: FactSet, missing: str, anchors, chosen: Sequence[str], seeds, *values) -> RunConfig:

@@ -83,7 +83,8 @@ def build(
         )
         epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150, scale=2, elem_id="race-epochs")
         seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds")
-        rate = gr.Number(None, label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
+        # an empty gr.Number is shown as 0
+        rate = gr.Textbox(label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
     plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
     raced = [seeds, epochs, rate, *settings]
     check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")

@@ -3,6 +3,10 @@
 They were changed once, before any winner was run on the test half, and all trials made until then were thrown away:
 weight decay ended at 1, and bounded targets need up to 4; and a search without `MOVES` found nothing in 40 trials for
 arms that do better at their own preset, moved by hand.
+
+Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the arguments of its own
+method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO) is left out: under AdamW it does what the
+retain weight and the rate do. AdaPop's presets "gentle" and "stress" are points of its own space.
 """
 
 from collections.abc import Mapping
@@ -118,28 +122,29 @@ class Search:
     others. So is our own method, and the one of the literature that comes nearest to it."""
 
 
-_METHODS = {arm.method: arm for arm in METHOD_ARMS}
-SEARCHES = {name: Search(_METHODS[name], {**COMMON, **own}) for name, own in OWN.items()} | {
-    preset: Search(CONTROL_ARMS[preset], {**COMMON, **own}) for preset, own in OF_CONTROLS.items()
-}
+def _searches() -> dict[str, Search]:
+    methods = {arm.method: arm for arm in METHOD_ARMS}
+    spaces = {name: {**COMMON, **own} for name, own in OWN.items()}
+    ours = spaces["redirect"]
+    even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
+    spread = ("arguments.share", "arguments.over")
+    bounded = {name: among for name, among in ours.items() if name not in spread} | {
+        "arguments.target": ("relabel", "swap", "move", "level"),
+        "arguments.floor": Range(0.03, 3.0),
+    }
+    shuffled = {"scores": "shuffled"}
+    return {
+        **{name: Search(methods[name], space, near=name == "redirect") for name, space in spaces.items()},
+        **{name: Search(CONTROL_ARMS[name], {**COMMON, **own}) for name, own in OF_CONTROLS.items()},
+        # whether scores earn their place in it: weights that ignore them, and weights from shuffled ones
+        "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
+        "redirect-shuffled": Search(Arm("Redirect, scores shuffled", "redirect", changes=shuffled), ours, near=True),
+        "redirect-bounded": Search(Arm("Redirect, other targets", "redirect"), bounded, near=True),
+        "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
+    }
 
-_OURS = SEARCHES["redirect"].space
-_EVEN = {name: among for name, among in _OURS.items() if name != "arguments.kappa"}
-_BOUNDED = {
-    **{name: among for name, among in _OURS.items() if name not in ("arguments.share", "arguments.over")},
-    "arguments.target": ("relabel", "swap", "move", "level"),
-    "arguments.floor": Range(0.03, 3.0),
-}
-SEARCHES |= {
-    "redirect": Search(SEARCHES["redirect"].arm, _OURS, near=True),
-    # whether scores earn their place in it: weights that ignore them, and weights from shuffled ones
-    "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), _EVEN, near=True),
-    "redirect-shuffled": Search(
-        Arm("Redirect, scores shuffled", "redirect", changes={"scores": "shuffled"}), _OURS, near=True
-    ),
-    "redirect-bounded": Search(Arm("Redirect, other targets", "redirect"), _BOUNDED, near=True),
-    "altpo-near": Search(Arm("AltPO, second guess", "altpo"), SEARCHES["altpo"].space, near=True),
-}
+
+SEARCHES = _searches()
 
 
 def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:

@@ -16,6 +16,7 @@ from adapop.cli.options import retain_of
 from adapop.config.settings import read_settings
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
+from adapop.facts.fact import SANDBOX
 from adapop.facts.retain import RETAIN
 
 if TYPE_CHECKING:
@@ -77,14 +78,15 @@ def _searched(
     from adapop.experiments import tuned
     from adapop.experiments.spaces import SEARCHES
 
-    names, world = options.arms or tuple(SEARCHES), options.world and tuned.world_named(options.world)
+    names = options.arms or tuple(SEARCHES)
     if unknown := set(names) - SEARCHES.keys():
         raise ConfigError(f"No search is called {', '.join(sorted(unknown))}.", f"Use {', '.join(SEARCHES)}.")
     folder, errors = place.file("-trials"), {}
+    tuned.places_named(options.world)  # a wrong name is said before the searches
     if not options.table:
         errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, told)
-    own = tuned.experiment(folder, options.trials, names, world)
-    return replace(place, name=f"tuned-{world.name}" if world else "tuned", own=own), errors
+    own = tuned.experiment(folder, options.trials, names, options.world)
+    return replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}", own=own), errors
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
@@ -125,5 +127,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of what is there")
     command.add_argument("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
     command.add_argument("--arms", nargs="+", help="tuned: these alone: methods, or presets of AdaPop")
-    command.add_argument("--world", help="tuned: the winners as they are in one of the worlds, such as people")
+    command.add_argument(
+        "--world", default=SANDBOX, help="tuned: the winners as they are in another world, such as people, or in three"
+    )
     command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")

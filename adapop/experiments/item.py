@@ -82,12 +82,13 @@ class Ground:
 @dataclass(frozen=True)
 class Item:
     """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it works. ground: None for
-    the sandbox."""
+    the sandbox. doors: whether its model is also attacked, taught again, rounded and sampled; see `doors`."""
 
     arm: Arm
     seed: int
     quick: bool = False
     ground: Ground | None = None
+    doors: bool = False
 
     @property
     def config(self) -> RunConfig:
@@ -118,6 +119,8 @@ class Item:
         }
         if self.ground:
             decided["facts"] = self.ground.facts.sha256
+        if self.doors:
+            decided["doors"] = True
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property

@@ -12,7 +12,7 @@ from adapop.errors import DataError
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.runs.files import write_text
 
 TRACES = ("lam", "alpha", "drift", "retain_loss")
@@ -38,6 +38,12 @@ SPLIT = (
     *("holdout_direct_all", "holdout_reworded_all", "utility"),
 )
 HALVED = tuple(f"{half}_{name}" for half in HALVES for name in SPLIT)
+# How the facts to forget come back by another door; see `doors`. Only where an item asks for it.
+ATTACKS = tuple(kind for kind in KINDS if kind not in (DIRECT, REWORDED))
+DOORS = (
+    *(f"attack {kind}" for kind in ATTACKS),
+    *("relearn_before", "relearn_after", "relearn_control", "rounded", "sampled", "sampled_control"),
+)
 LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
@@ -48,6 +54,7 @@ COLUMNS = (
     *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
     *HALVED,
     *NEIGHBOURS,
+    *DOORS,
 )
 
 Row = dict[str, Any]

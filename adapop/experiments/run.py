@@ -221,7 +221,8 @@ def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[
 
 def _elsewhere(place: Place) -> dict[str, Row]:
     """The rows of the folder's other experiments, by key."""
-    others = [Place(name, place.folder, place.seeds, place.quick) for name in EXPERIMENTS if name != place.name]
+    names = {*EXPERIMENTS, *plans.TUNED.values()} - {place.name}
+    others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 

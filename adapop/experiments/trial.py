@@ -111,6 +111,7 @@ def _counted(combine: str) -> dict[str, float]:
 
 
 def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
+    from adapop.experiments.doors import doors
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import execute
 
@@ -125,7 +126,10 @@ def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
         BEFORE[original] = before
     row = {"config": run.config.to_json(), "versions": run.versions, "facts": run.facts.sha256[:16], "failed": failed}
     row |= _traces(run)
-    return row if failed else {**row, **_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
+    if failed:
+        return row
+    row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
+    return {**row, **_rounded(doors(model, run.facts, run.config.max_new_tokens))} if item.doors else row
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
@@ -156,7 +160,12 @@ def _finals(measured: Measured) -> dict[str, float]:
     for name, (group, tier, metric) in INTERNALS.items():
         if (group, DIRECT, tier) in found:
             cells[name] = found[group, DIRECT, tier][metric]
-    return {name: round(value, DIGITS) for name, value in cells.items()}
+    return _rounded(cells)
+
+
+def _rounded(cells: Mapping[str, float | None]) -> dict[str, float]:
+    """What was measured, as it is recorded."""
+    return {name: round(value, DIGITS) for name, value in cells.items() if value is not None}
 
 
 def _traces(run: Run) -> dict[str, list[float]]:

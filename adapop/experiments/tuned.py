@@ -1,30 +1,27 @@
 """`bench tuned`: every method at its best. Chosen on validation at seed 0 (`tuning`), reported on test by others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from adapop.errors import ConfigError
-from adapop.experiments import pictures, tables
+from adapop.experiments import pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
-from adapop.experiments.plans import ADAPOP, WORLDS, Known
-from adapop.experiments.results import Row
+from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, TUNED, WORLDS, Known
 from adapop.experiments.run import Engine, Experiment
 from adapop.experiments.spaces import SEARCHES, with_point
-from adapop.experiments.tables import Rows, counted, over, text
-from adapop.experiments.tuning import LIMITS, best_of, objective, search, trials_file, trials_of
-from adapop.facts.fact import SANDBOX, TIERS
+from adapop.experiments.tables import Rows
+from adapop.experiments.tuning import best_of, search, trials_file, trials_of
+from adapop.facts.fact import SANDBOX
 from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
-from adapop.report.settings import spoken
+from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 from adapop.report.table import Table
 
-OBJECTIVE = (
-    "J = recall of the tier that is forgotten least, asked in other words, + 2 times what holdout falls short of "
-    f"{LIMITS['holdout']:g}, utility of {LIMITS['utility']:g} and trained retain recall of {LIMITS['retain']:g}; less "
-    "is better."
-)
+Place = World | Ground | None  # None: the shipped sandbox
+THREE = "three"  # the worlds that means are taken over
+STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
 
 
 def run_searches(
@@ -41,89 +38,99 @@ def run_searches(
     return errors
 
 
-def experiment(folder: Path, trials: int, names: Sequence[str], world: World | Ground | None = None) -> Experiment:
-    """The winners of the searches that are done, on the shipped sandbox or as they are in another world."""
-    ground = world if isinstance(world, Ground) else None
+def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX) -> Experiment:
+    """The winners of the searches that are done, as they are: in one world, or `THREE`.
+
+    Raises:
+        ConfigError: there is no such world.
+    """
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: found for name, found in done.items() if len(found) == trials}
-    arms = [with_point(SEARCHES[name].arm, best_of(found)["point"]) for name, found in done.items()]
-    if isinstance(world, World):
-        arms = [Arm(arm.title, arm.method, arm.preset, arm.changes, world=world) for arm in arms]
+    chosen = {name: with_point(SEARCHES[name].arm, best_of(found)["point"]) for name, found in done.items()}
+    aside = scores_aside(chosen)
+    arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
+    places = places_named(world)
 
     def plan(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
-        return [replace(item, ground=ground) for item in over_seeds(arms, seeds, quick)]
+        items = []
+        for name, place in places.items():
+            here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
+            ground = place if isinstance(place, Ground) else None
+            items += [replace(item, ground=ground, doors=True) for item in over_seeds(here, seeds, quick)]
+        return items
 
-    def winners(seen: Rows) -> Table:
-        return winner_table(done)
+    def chosen_table(seen: Rows) -> Table:
+        return winners.winner_table(done)
 
+    def aside_table(base: str) -> Callable[[Rows], Table | None]:
+        others = [arm.title for arm in aside[base]]
+        return partial(winners.pair_table, base=base, others=others, title=f"Scores, all else as {base}", note=ASIDE)
+
+    of_one = (
+        winners.test_table, winners.door_table, chosen_table, *(aside_table(base) for base in aside),
+        partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
+    )  # fmt: skip
     return Experiment(
-        f"Tuned{f', in {world.name}' if world else ''}",
-        f"How does each method do at its best, with {trials} trials each at seed 0? {OBJECTIVE} Chosen on the "
+        "Tuned" if world == SANDBOX else f"Tuned, in {world}{' worlds' * (world == THREE)}",
+        f"How does each method do at its best, with {trials} trials each at seed 0? {winners.OBJECTIVE} Chosen on the "
         "validation half; the tables of outcomes are of the test half, on seeds that no trial has seen.",
         plan,
-        (test_table, winners, partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table),
-        (pictures.tiers, pictures.cost, pictures.differences(ADAPOP)),
+        (winners.worlds_table, winners.worlds_difference_table) if world == THREE else of_one,
+        () if world == THREE else (pictures.tiers, pictures.cost, pictures.differences(ADAPOP)),
     )
 
 
-def world_named(name: str) -> World | Ground:
-    """One of `plans.WORLDS`, which are pretrained on demand, or a shipped one.
+ASIDE = "Every other setting is the winner's: nothing was chosen for these arms."
+
+
+def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
+    """By the title of a winner: arms with all its settings that use scores otherwise than it. chosen: winners by the
+    names of their searches."""
+    found = {}
+    if ours := chosen.get("redirect"):
+        even = {**ours.changes, "arguments": {**ours.changes["arguments"], "kappa": 0.0}}
+        shuffled = {**ours.changes, "scores": "shuffled"}
+        found[ours.title] = [
+            replace(ours, title="Redirect's settings, κ = 0", changes=even),
+            replace(ours, title="Redirect's settings, scores shuffled", changes=shuffled),
+        ]
+    if wga := chosen.get("wga"):
+        found[wga.title] = [
+            _scored(wga, steepness, how, scores)
+            for how, steepness in STEEPNESS.items()
+            for scores in ("given", "shuffled", "inverted")
+        ]
+    return found
+
+
+def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
+    """A winner of WGA with a β by score, which has WGA's one β as its geometric mean at the anchors, but for clips."""
+    beta, root = wga.changes["arguments"]["beta"], steepness**0.5
+    rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
+    curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
+    changes = {name: value for name, value in wga.changes.items() if name != "arguments"} | {"beta": curve}
+    said = "" if scores == "given" else f", {scores}"
+    if scores != "given":
+        changes["scores"] = scores
+    title = f"{wga.title}'s settings, β by score ({how} curve{said})"
+    return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
+
+
+def _there(arm: Arm, place: Place, before: str) -> Arm:
+    """The arm in another world. before: comes before its title."""
+    return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
+
+
+def places_named(world: str) -> dict[str, Place]:
+    """By name: one of `plans.WORLDS`, which are pretrained on demand, a shipped world, or three of them.
 
     Raises:
         ConfigError: there is none of this name.
     """
-    shipped = [other for other in SHIPPED if other != SANDBOX]
-    if name in shipped:
-        return Ground(sandbox_facts(name), name, {})
-    for world in WORLDS:
-        if world.name == name:
-            return world
-    known = ", ".join((*shipped, *(world.name for world in WORLDS)))
-    raise ConfigError(f"There is no world {name!r}.", f"Use one of {known}.")
-
-
-def worst(row: Row) -> float | None:
-    """Recall of the tier that is forgotten least, asked in other words, on the test half."""
-    found = [tables.OUTCOMES[tier](row) for tier in TIERS]
-    return None if None in found else max(found)
-
-
-def on_test(row: Row) -> float | None:
-    """J on the test half."""
-    parts = {"worst": worst(row), **{name: tables.OUTCOMES[name](row) for name in LIMITS}}
-    return None if None in parts.values() else objective(**parts)
-
-
-def test_table(seen: Rows) -> Table:
-    """J and the outcomes of every winner, the best first, each mean with its interval over seeds."""
-    values = tables.measured(seen, {"J": on_test, "worst tier": worst, **tables.OUTCOMES})
-    found = [(title, [over(rows, value) for value in values.values()], counted(rows)) for title, rows in seen.items()]
-    found.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
-    rows = [(title, *(ranged(cell) for cell in cells), seeds) for title, cells, seeds in found]
-    reading = tables.READING + f" {tables.NEIGHBOURS_READING}" * ("neighbours" in values)
-    note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
-    return Table("On the test half", ("", *values, "seeds"), tuple(rows), note)
-
-
-def ranged(found: tables.Summary | None) -> str:
-    """A mean with its interval, without signs."""
-    if found is None or found.low is None:
-        return text(found)
-    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
-
-
-def winner_table(done: dict[str, list[dict]]) -> Table:
-    """What was chosen for each arm, and by which numbers."""
-    rows = []
-    for name, trials in done.items():
-        best = best_of(trials)
-        parts = [f"{best[part]:.3f}" if part in best else "" for part in ("J", "worst", *LIMITS)]
-        settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
-        failed = sum(bool(trial["failed"]) for trial in trials)
-        seconds = sum(trial["seconds"] for trial in trials) / len(trials)
-        first = f"{trials[0]['J']:.3f}"
-        cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
-        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
-    head = ("", "J of the preset", "J", "worst tier", *LIMITS, "trial", "failed", "seconds a trial", "settings")
-    note = f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's first trial."
-    return Table("What was chosen", head, tuple(rows), note)
+    known: dict[str, Place] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
+    known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
+    if world == THREE:
+        return {name: known[name] for name in TUNED}
+    if world not in known:
+        raise ConfigError(f"There is no world {world!r}.", f"Use one of {', '.join(known)}, {THREE}.")
+    return {world: known[world]}

@@ -9,8 +9,9 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS
 from adapop.errors import ConfigError
-from adapop.experiments import trial, tuned, tuning
+from adapop.experiments import trial, tuned, tuning, winners
 from adapop.experiments.item import Item
+from adapop.experiments.results import ATTACKS, DOORS
 from adapop.experiments.run import Place
 from adapop.experiments.spaces import DIVERGENCES, MOVES, SEARCHES, Range, first_points, preset_point, with_point
 from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
@@ -140,31 +141,91 @@ def halved(seed, test, validation=0.0, **cells):
 
 def test_outcomes_are_of_the_test_half_and_the_best_comes_first():
     seen = {"A": [halved(1, 0.6), halved(2, 0.5)], "B": [halved(1, 0.3), halved(2, 0.4, forget_reworded_all=1.0)]}
-    table = tuned.test_table(seen)
+    table = winners.test_table(seen)
     assert [line[0] for line in table.rows] == ["B", "A"]
     cells = dict(zip(table.head, table.rows[0]))
     assert cells["worst tier"].startswith("0.35 (") and cells["all"].startswith("0.35 (")
     assert cells["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
-    assert tuned.on_test(row(1)) is None, "missing is not zero"
+    assert winners.on_test(row(1)) is None, "missing is not zero"
 
 
 def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
-    for name, trials in (("wga", 3), ("ga", 2)):
+    for name, trials in (("npo", 3), ("ga", 2)):
         search(name, tmp_path, trials)
-    own = tuned.experiment(tmp_path, 3, ("wga", "ga"))
+    own = tuned.experiment(tmp_path, 3, ("npo", "ga"))
     items = Place("tuned", tmp_path, (1, 2), own=own).items({})
-    assert [(item.arm.method, item.seed) for item in items] == [("wga", 1), ("wga", 2)]
-    best = best_of(trials_of(trials_file(tmp_path, "wga")))["point"]
+    assert [(item.arm.method, item.seed, item.doors) for item in items] == [("npo", 1, True), ("npo", 2, True)]
+    best = best_of(trials_of(trials_file(tmp_path, "npo")))["point"]
     assert items[0].config.learning_rate == best["learning_rate"]
-    elsewhere = tuned.experiment(tmp_path, 3, ("wga",), tuned.world_named("half-spread"))
+    assert items[0].key != replace(items[0], doors=False).key, "a run that was not probed is another one"
+    elsewhere = tuned.experiment(tmp_path, 3, ("npo",), "half-spread")
     (item,) = Place("tuned", tmp_path, (1,), own=elsewhere).items({})
     assert item.arm.world.name == "half-spread" and replace(item.arm, world=None) == items[0].arm
-    second = tuned.experiment(tmp_path, 3, ("wga",), tuned.world_named("people"))
+    second = tuned.experiment(tmp_path, 3, ("npo",), "people")
     (item,) = Place("tuned", tmp_path, (1,), own=second).items({})
     assert item.arm == items[0].arm and (item.config.model, item.config.facts) == ("people", "people")
     assert item.config.max_new_tokens == 5 and item.key != items[0].key
-    (line,) = tuned.winner_table({"wga": trials_of(trials_file(tmp_path, "wga"))}).rows
-    assert line[0] == "WGA" and f"learning_rate {best['learning_rate']:g}" in line[-1]
+    three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
+    assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
+    assert (three[0].key, three[2].key) == (items[0].key, item.key), "what one world has run, the mean does not"
+    (line,) = winners.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
+    assert line[0] == "NPO" and f"learning_rate {best['learning_rate']:g}" in line[-1]
+
+
+def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
+    point = {"learning_rate": 3e-3, "epochs": 9, "alpha0": 0.4, "weight_decay": 2.0}
+    chosen = {
+        "wga": with_point(SEARCHES["wga"].arm, {**point, "arguments.beta": 0.8}),
+        "redirect": with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.3}),
+    }
+    aside = tuned.scores_aside(chosen)
+    configs = {arm.title: Item(arm, 1).config for others in aside.values() for arm in others}
+    assert len(configs) == 8
+    for config in configs.values():
+        assert {name: getattr(config, name) for name in point} == point and config.controller == "fixed"
+    gentle = configs["WGA's settings, β by score (gentle curve)"]
+    assert (gentle.beta(100), gentle.beta(3000)) == (pytest.approx(1.6), pytest.approx(0.4))
+    steep = configs["WGA's settings, β by score (the paper's curve, inverted)"]
+    assert steep.beta(100) == pytest.approx(2.0) and steep.scores == "inverted"
+    assert configs["Redirect's settings, κ = 0"].arguments["kappa"] == 0
+    shuffled = configs["Redirect's settings, scores shuffled"]
+    assert (shuffled.scores, shuffled.arguments["kappa"]) == ("shuffled", 0.3)
+
+
+def test_doors_and_pairs_of_winners():
+    broken = halved(2, 0.3, **{f"attack {kind}": None for kind in ATTACKS})
+    probed = {f"attack {kind}": 0.1 for kind in ATTACKS} | {f"attack {ATTACKS[3]}": 0.5, f"attack {ATTACKS[4]}": None}
+    known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
+    seen = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
+    table = winners.door_table(seen)
+    assert [line[0] for line in table.rows] == ["A"], "an arm that was not probed has no row"
+    cells = dict(zip(table.head, table.rows[0]))
+    assert (cells["attacks"], cells["hardest attack"], cells["rounded"]) == ("0.15", "0.50", "0.20")
+    assert cells["sampled"] == "" and winners.door_table({"B": seen["B"]}) is None
+    pairs = winners.pair_table(seen, "B", ("A", "gone"), "T", "")
+    assert [line[0] for line in pairs.rows] == ["A"]
+    assert dict(zip(pairs.head, pairs.rows[0]))["worst tier"] == "+0.10"
+    assert winners.pair_table(seen, "gone", ("A",), "T", "") is None
+
+
+def test_the_mean_of_worlds_is_seed_by_seed_and_misses_nothing():
+    def seen(values):
+        return [halved(seed, value, test_forget_top2_all=0.0) for seed, value in values.items()]
+
+    rows = {
+        "one: A": seen({1: 0.1, 2: 0.2}), "two: A": seen({1: 0.3, 2: 0.6, 3: 0.9}),
+        f"one: {winners.OURS}": seen({1: 0.1, 2: 0.1}), f"two: {winners.OURS}": seen({1: 0.1, 2: 0.1}),
+        "one: B": seen({1: 0.1}),
+    }  # fmt: skip
+    means = winners.mean_of_worlds(rows)
+    worst = {row["seed"]: row["worst tier"] for row in means["A"]}
+    assert worst == {1: pytest.approx(0.2), 2: pytest.approx(0.4)}
+    assert "B" not in means and means["A"][0]["attacks"] is None, "a world that lacks it is not a zero"
+    (line,) = winners.worlds_difference_table(rows).rows
+    assert line[0] == "A" and line[1].startswith("+0.20 (")
+    assert [line[0] for line in winners.worlds_table(rows).rows] == [winners.OURS, "A"]
+    rows["two: A"][0]["failed"] = "NaN"
+    assert [row["failed"] for row in winners.mean_of_worlds(rows)["A"]] == ["NaN", ""]
 
 
 def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
@@ -185,6 +246,8 @@ def test_two_trials_of_one_method_and_their_winner(tmp_path, capsys):
     assert [one["number"] for one in found] == [0, 1] and found[0]["point"] != found[1]["point"]
     (made,) = Place("tuned", tmp_path, (1,), quick=True).results.rows().values()
     assert made["seed"] == 1 and made["test_utility"] is not None and made["test_forget_top2_all"] is not None
+    assert made["attack prefix injection"] is not None and made["attack reverse query"] is None, "it is not taught that"
+    assert None not in [made[name] for name in DOORS if "attack" not in name] and "By another door" in said.out
     before = path.read_bytes()
     assert main([*command, "--out", str(tmp_path)]) == 0 and path.read_bytes() == before
 

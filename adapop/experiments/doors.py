@@ -1,0 +1,52 @@
+"""Whether what a run forgot comes back by another door: attacks, relearning, rounded weights, sampled replies."""
+
+from collections.abc import Mapping
+
+from adapop.experiments.results import ATTACKS
+from adapop.facts.fact import FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.probes.battery import battery
+from adapop.probes.matrix import leak_matrix
+from adapop.probes.plan import Plan
+from adapop.probes.prompts import DIRECT
+from adapop.probes.recovery.choice import recover
+from adapop.progress import Progress
+
+ROUNDED_TO = 4  # bits
+
+
+def doors(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
+    """By the columns `results.DOORS`, of the facts to forget. limit: budget of a reply in tokens.
+
+    - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is left out: nothing
+      could be lost in it.
+    - "relearn_before", "relearn_after", "relearn_control": recall of the trained questions of facts that were not
+      trained on again; see `probes.recovery.relearn`.
+    - "rounded": recall of the trained questions with weights rounded to `ROUNDED_TO` bits.
+    - "sampled", "sampled_control": share of facts whose right answer, or a wrong one of the relation, is among 16
+      sampled replies.
+    """
+    return {**_attacked(model, facts, limit), **_recovered(model, facts, limit)}
+
+
+def _attacked(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
+    plan = Plan(ATTACKS, groups=("forget",), max_new_tokens=limit)
+    matrix = leak_matrix(battery(model, facts, plan, Progress()))
+    cells = {kind: matrix.cell("forget", "all", kind) for kind in ATTACKS}
+    return {f"attack {kind}": cell.unlearned.above_chance for kind, cell in cells.items() if cell and cell.measurable}
+
+
+def _recovered(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
+    def rows(name: str, **wanted: object) -> Mapping[str, float]:
+        found = recover(name, model, facts, limit, Progress())["rows"]
+        return next(row for row in found if all(row[key] == value for key, value in wanted.items()))
+
+    relearned = rows("relearn", tier="all", form=DIRECT)
+    rounded = rows("quantise", tier="all", group="forget", bits=ROUNDED_TO)
+    sampled = rows("sampling", tier="all")
+    return {
+        **{f"relearn_{name}": relearned[name] for name in ("before", "after", "control")},
+        "rounded": rounded["unlearned_rounded"],
+        "sampled": sampled["unlearned"],
+        "sampled_control": sampled["control"],
+    }

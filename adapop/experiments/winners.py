@@ -1,0 +1,185 @@
+"""The tables of `bench tuned`: the winners on the test half, by other doors, over worlds; and whether scores help."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import fmean
+
+from adapop.config.methods import METHODS
+from adapop.experiments.halves import TEST
+from adapop.experiments.results import ATTACKS, Row
+from adapop.experiments.spaces import SEARCHES
+from adapop.experiments.tables import (
+    NEIGHBOURS_READING,
+    OUTCOMES,
+    READING,
+    Rows,
+    Value,
+    by_seed,
+    column,
+    counted,
+    measured,
+    over,
+    text,
+)
+from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import Summary, paired
+from adapop.report.settings import spoken
+from adapop.report.table import Table
+
+OBJECTIVE = (
+    "J = recall of the tier that is forgotten least, asked in other words, + 2 times what holdout falls short of "
+    f"{LIMITS['holdout']:g}, utility of {LIMITS['utility']:g} and trained retain recall of {LIMITS['retain']:g}; less "
+    "is better."
+)
+OURS = METHODS["redirect"].title
+WITH = ": "  # between a world and an arm, in the title of an arm elsewhere
+
+
+RECOVERED = {
+    "taught again, before": "relearn_before",
+    "after": "relearn_after",
+    "after (control)": "relearn_control",
+    "rounded": "rounded",
+    "sampled": "sampled",
+    "sampled (control)": "sampled_control",
+}
+
+
+def worst(row: Row) -> float | None:
+    """Recall of the tier that is forgotten least, asked in other words, on the test half."""
+    found = [OUTCOMES[tier](row) for tier in TIERS]
+    return None if None in found else max(found)
+
+
+def on_test(row: Row) -> float | None:
+    """J on the test half."""
+    parts = {"worst": worst(row), **{name: OUTCOMES[name](row) for name in LIMITS}}
+    return None if None in parts.values() else objective(**parts)
+
+
+def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
+    """Recall above chance of the facts to forget under the attacks, their mean or their greatest."""
+    found = [row[f"attack {kind}"] for kind in ATTACKS if row[f"attack {kind}"] is not None]
+    return of(found) if found else None
+
+
+AIMS: dict[str, Value] = {
+    "worst tier": worst,
+    "attacks": attacked,
+    "top 2": column(f"{TEST}_forget_top2_all"),
+    **{name: OUTCOMES[name] for name in ("holdout", "utility", "retain")},
+}
+"""What our method is to be good at, at once."""
+
+
+def test_table(seen: Rows) -> Table:
+    """J and the outcomes of every winner, the best first, each mean with its interval over seeds."""
+    values = measured(seen, {"J": on_test, "worst tier": worst, **OUTCOMES})
+    reading = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
+    note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
+    return _ranked("On the test half", seen, values, note)
+
+
+def door_table(seen: Rows) -> Table | None:
+    """What comes back of the facts to forget, the least first; None where no model was probed so."""
+    hardest = partial(attacked, of=max)
+    values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
+    values |= {said: column(name) for said, name in RECOVERED.items()}
+    probed = {title: rows for title, rows in seen.items() if over(rows, attacked)}
+    note = (
+        "Of the facts to forget. Attacks: mean recall above chance over those that the original answers; the hardest "
+        "gets most. Top 2: share whose right answer is the first guess or the best of the relation's other answers. "
+        "Taught again: recall of facts that were not taught, before, after 10 steps on 16 others, and after as many on "
+        "invented answers (control). Rounded: recall with weights of 4 bits. Sampled: share whose answer is among 16 "
+        "sampled replies, and the same for a wrong answer (control). In brackets: 95 % interval over seeds."
+    )
+    return _ranked("By another door", probed, values, note) if probed else None
+
+
+def winner_table(done: Mapping[str, Sequence[Trial]]) -> Table:
+    """What was chosen for each arm, and by which numbers."""
+    rows = []
+    for name, trials in done.items():
+        best = best_of(trials)
+        parts = [f"{best[part]:.3f}" if part in best else "" for part in ("J", "worst", *LIMITS)]
+        settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
+        failed = sum(bool(trial["failed"]) for trial in trials)
+        seconds = sum(trial["seconds"] for trial in trials) / len(trials)
+        first = f"{trials[0]['J']:.3f}"
+        cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
+        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
+    head = ("", "J of the preset", "J", "worst tier", *LIMITS, "trial", "failed", "seconds a trial", "settings")
+    note = f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's first trial."
+    return Table("What was chosen", head, tuple(rows), note)
+
+
+def pair_table(
+    seen: Rows, base: str, others: Sequence[str], title: str, note: str, values: Mapping[str, Value] = AIMS
+) -> Table | None:
+    """Other arms minus one of them, paired by seed; None where there are none."""
+    rows = []
+    for name in others:
+        if name != base and name in seen and base in seen:
+            pairs = [paired(by_seed(seen[name], value), by_seed(seen[base], value)) for value in values.values()]
+            rows.append((name, *(pair.interval if pair else "" for pair in pairs)))
+    said = f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs). {note}"
+    return Table(title, ("", *values), tuple(rows), said.strip()) if rows else None
+
+
+def mean_of_worlds(seen: Rows) -> Rows:
+    """Of arms titled by world and arm, a row an arm and seed that all its worlds have: the mean over them of each of
+    `AIMS`. A value that one of them lacks is None."""
+    worlds: dict[str, dict[str, Sequence[Row]]] = defaultdict(dict)
+    for title, rows in seen.items():
+        world, _, arm = title.partition(WITH)
+        worlds[arm][world] = rows
+    whole = max(map(len, worlds.values()), default=0)
+    return {arm: _means(list(found.values())) for arm, found in worlds.items() if len(found) == whole}
+
+
+def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
+    by_world = [{int(row["seed"]): row for row in rows} for rows in worlds]
+    shared = sorted(set.intersection(*(set(rows) for rows in by_world)))
+    found = []
+    for seed in shared:
+        rows = [seeds[seed] for seeds in by_world]
+        failed = next((row["failed"] for row in rows if row["failed"]), "")
+        means = {} if failed else {name: _mean([value(row) for row in rows]) for name, value in AIMS.items()}
+        found.append({"seed": seed, "failed": failed, **means})
+    return found
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    return None if None in values else fmean(values)
+
+
+def worlds_table(seen: Rows) -> Table:
+    """`AIMS` of every arm as the mean of the worlds, the least of the worst tier first."""
+    note = (
+        "Each seed's mean over the worlds, then mean and 95 % interval over seeds. The settings were chosen in the "
+        "first world alone, on its validation half."
+    )
+    return _ranked("Mean of the worlds", mean_of_worlds(seen), {name: column(name) for name in AIMS}, note)
+
+
+def worlds_difference_table(seen: Rows) -> Table | None:
+    """Every arm minus ours, as the mean of the worlds."""
+    means, values = mean_of_worlds(seen), {name: column(name) for name in AIMS}
+    return pair_table(means, OURS, list(means), f"Difference to {OURS}", "Means of the worlds.", values)
+
+
+def _ranked(title: str, seen: Rows, values: Mapping[str, Value], note: str) -> Table:
+    """Means with their intervals, a row an arm, the least of the first value first."""
+    found = [(arm, [over(rows, value) for value in values.values()], counted(rows)) for arm, rows in seen.items()]
+    found.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
+    rows = [(arm, *map(ranged, cells), seeds) for arm, cells, seeds in found]
+    return Table(title, ("", *values, "seeds"), tuple(rows), note)
+
+
+def ranged(found: Summary | None) -> str:
+    """A mean with its interval, without signs."""
+    if found is None or found.low is None:
+        return text(found)
+    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"

@@ -27,9 +27,9 @@ from adapop.ui.saved import OWN
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 
-COLUMNS = ["question", "answer", "score", "source", "β", "regime", "knows it, %", "id"]
+COLUMNS = ["question", "answer", "score", "source", "β", "regime", "known, %", "id"]
 KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
-WIDTHS = [240, 110, 80, 125, 65, 135, 90, 110]
+WIDTHS = [215, 105, 70, 115, 65, 110, 85, 90]
 MOST_ROWS = 1_000
 
 

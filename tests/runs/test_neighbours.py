@@ -43,7 +43,7 @@ def test_the_column_of_neighbours_is_there_where_rows_have_it():
 
 
 def test_the_second_world_is_a_ground_of_experiments(few, tmp_path):
-    world = tuned.world_named("people")
+    world = tuned.places_named("people")["people"]
     assert isinstance(world, Ground) and world.model == "people"
     item = Item(Arm("WGA", "wga", changes={"epochs": 1}), 1, ground=replace(world, facts=few))
     assert (item.config.model, item.config.facts) == ("people", "people")

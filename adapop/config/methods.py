@@ -38,6 +38,8 @@ class Method:
     """Other settings of the paper's runs, by the names of `RunConfig`."""
     authors: Settings = field(default_factory=dict)
     """What its own authors recommend where that differs from the paper's runs: the preset "authors"."""
+    tuned: Settings = field(default_factory=dict)
+    """What `bench tuned` chose for it on the shipped model: the preset "tuned" there."""
     sandbox: Settings = field(default_factory=dict)
     """Settings for the shipped model alone, which has four blocks."""
     sandbox_rate: float = 2e-3

@@ -1,16 +1,16 @@
 """The presets people start from, and the configuration that a method gets under one: `make_config`.
 
 "paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port of their runs
-(METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released" what AdaPop's public code does.
-Their sources stand in `assets/methods.json` under `why`. The sandbox's rates are our own choice for the shipped model,
-by the rule that is written above them.
+(METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released" what AdaPop's public code does,
+"tuned" what `bench tuned` chose on the sandbox. Sources stand in `assets/methods.json` under `why`. The sandbox's rates
+are our own choice for the shipped model, by the rule that is written above them.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from adapop.config.methods import METHODS, method_named
+from adapop.config.methods import METHODS, Method, method_named
 from adapop.config.run import RunConfig, check_choice
 from adapop.errors import ConfigError
 from adapop.facts.fact import PEOPLE, SANDBOX
@@ -28,8 +28,8 @@ RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
 PEOPLE_RATES = {name: method.people_rate or method.sandbox_rate for name, method in METHODS.items()}
 # Presets of AdaPop; the controls are what a comparison needs to be evidence. Other methods have "paper", and AUTHORS
-# where their own authors recommend something else.
-AUTHORS = "authors"
+# where their own authors recommend something else, and TUNED on shipped models.
+AUTHORS, TUNED = "authors", "tuned"
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     # github.com/vValkroVv/unlearning: src/trainer/unlearn/ada_pop.py (alpha clipped to gamma = 1, smoothed retain loss
@@ -69,8 +69,8 @@ def make_config(
 
     method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance of one, whose fields
     then are the arguments. It is recorded as "package.module:Class": a run can be resumed where that can be imported.
-    preset: a key of `PRESETS`, or "authors". model: a key of `SHIPPED`, a Hub id, or a folder. changes: fields of
-    `RunConfig`; `arguments` among them are put on top of the preset's, one by one.
+    preset: a key of `PRESETS`, "authors" or "tuned". model: a key of `SHIPPED`, a Hub id, or a folder. changes: fields
+    of `RunConfig`; `arguments` among them are put on top of the preset's, one by one.
 
     Raises:
         ConfigError: an unknown method, preset or setting, or a value out of range.
@@ -80,8 +80,11 @@ def make_config(
         changes["arguments"] = {**given, **changes.get("arguments", {})}
     else:  # a name is never imported here: it may come from a request
         check_choice("method", method, tuple(METHODS))
-    check_choice("preset", preset, (*PRESETS, AUTHORS))
+    check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
     if preset not in presets_of(method, model):
+        if preset == TUNED:
+            message = f"{method_named(method).title} was tuned on the models that ship alone, and not on {model}."
+            raise ConfigError(message, "Use 'paper'.")
         if preset == AUTHORS:
             message = f"{METHODS[method].title} has no preset of its authors here: it would change nothing."
             raise ConfigError(message, "Use 'paper'.")
@@ -126,10 +129,10 @@ def own_method(method: type | object) -> tuple[str, dict[str, Any]]:
 
 def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
     """The presets that change something of a method, the paper's first."""
-    if method == "adapop":
-        return tuple(PRESETS)
-    differs = _settings(method, AUTHORS, model) != _settings(method, "paper", model)
-    return ("paper", AUTHORS) if differs else ("paper",)
+    named = tuple(PRESETS) if method == "adapop" else ("paper",)
+    if _settings(method, AUTHORS, model) != _settings(method, "paper", model):
+        named += (AUTHORS,)
+    return (*named, TUNED) if model in SHIPPED and method_named(method).tuned else named
 
 
 def follows_scores(config: RunConfig) -> bool:
@@ -153,7 +156,15 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
     if model in SHIPPED:
         rates = PEOPLE_RATES if model == PEOPLE else SANDBOX_RATES
         parts += [chosen.sandbox, {"learning_rate": rates.get(method, chosen.sandbox_rate)}]
+    if preset == TUNED:
+        parts.append(_tuned(chosen))
     return _merged(*parts, PRESETS.get(preset, {}))
+
+
+def _tuned(chosen: Method) -> dict[str, Any]:
+    """What the search chose for a method, as `RunConfig` has it."""
+    kinds = {"beta": lambda curve: BetaMap(**curve), "lora_layers": tuple}
+    return {name: kinds.get(name, lambda value: value)(value) for name, value in chosen.tuned.items()}
 
 
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.experiments import pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
-from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, TUNED, WORLDS, Known
+from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED, WORLDS, Known
 from adapop.experiments.run import Engine, Experiment
 from adapop.experiments.spaces import SEARCHES, with_point
 from adapop.experiments.tables import Rows
@@ -100,6 +101,8 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
             for how, steepness in STEEPNESS.items()
             for scores in ("given", "shuffled", "inverted")
         ]
+        whole = replace(PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga))
+        found[wga.title].append(whole)  # the search has more to choose for it than for WGA, and may miss this
     return found
 
 
@@ -108,12 +111,17 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
-    changes = {name: value for name, value in wga.changes.items() if name != "arguments"} | {"beta": curve}
+    changes = {**_without_own(wga), "beta": curve}
     said = "" if scores == "given" else f", {scores}"
     if scores != "given":
         changes["scores"] = scores
     title = f"{wga.title}'s settings, β by score ({how} curve{said})"
     return replace(CONTROL_ARMS["alpha-fixed"], title=title, changes=changes)
+
+
+def _without_own(arm: Arm) -> dict[str, Any]:
+    """The arm's changes but for its method's own arguments."""
+    return {name: value for name, value in arm.changes.items() if name != "arguments"}
 
 
 def _there(arm: Arm, place: Place, before: str) -> Arm:

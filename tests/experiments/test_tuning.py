@@ -180,9 +180,12 @@ def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
     }
     aside = tuned.scores_aside(chosen)
     configs = {arm.title: Item(arm, 1).config for others in aside.values() for arm in others}
-    assert len(configs) == 8
+    assert len(configs) == 9
     for config in configs.values():
-        assert {name: getattr(config, name) for name in point} == point and config.controller == "fixed"
+        assert {name: getattr(config, name) for name in point} == point
+    whole = configs.pop("WGA's settings, AdaPop as it is")
+    assert (whole.controller, whole.beta) == ("dual", BetaMap())
+    assert all(config.controller == "fixed" for config in configs.values())
     gentle = configs["WGA's settings, β by score (gentle curve)"]
     assert (gentle.beta(100), gentle.beta(3000)) == (pytest.approx(1.6), pytest.approx(0.4))
     steep = configs["WGA's settings, β by score (the paper's curve, inverted)"]

@@ -83,8 +83,8 @@ def make_config(
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
     if preset not in presets_of(method, model):
         if preset == TUNED:
-            message = f"{method_named(method).title} was tuned on the models that ship alone, and not on {model}."
-            raise ConfigError(message, "Use 'paper'.")
+            there = f"only on the models that ship, and not on {model}" if method_named(method).tuned else "in vain"
+            raise ConfigError(f"{method_named(method).title} was tuned {there}.", "Use 'paper'.")
         if preset == AUTHORS:
             message = f"{METHODS[method].title} has no preset of its authors here: it would change nothing."
             raise ConfigError(message, "Use 'paper'.")

@@ -22,6 +22,7 @@ from adapop.report.table import Table
 
 Place = World | Ground | None  # None: the shipped sandbox
 THREE = "three"  # the worlds that means are taken over
+KAPPA = 0.3  # for a winner of ours that ignores scores; a little above what a first search liked best
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
 
 
@@ -89,12 +90,9 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
     names of their searches."""
     found = {}
     if ours := chosen.get("redirect"):
-        even = {**ours.changes, "arguments": {**ours.changes["arguments"], "kappa": 0.0}}
-        shuffled = {**ours.changes, "scores": "shuffled"}
-        found[ours.title] = [
-            replace(ours, title="Redirect's settings, κ = 0", changes=even),
-            replace(ours, title="Redirect's settings, scores shuffled", changes=shuffled),
-        ]
+        own = ours.changes["arguments"]["kappa"]
+        others = [(own or KAPPA, scores) for scores in ("given", "shuffled", "inverted")] + [(0.0, "given")]
+        found[ours.title] = [_weighted(ours, kappa, how) for kappa, how in others if (kappa, how) != (own, "given")]
     if wga := chosen.get("wga"):
         found[wga.title] = [
             _scored(wga, steepness, how, scores)
@@ -104,6 +102,15 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
         whole = replace(PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga))
         found[wga.title].append(whole)  # the search has more to choose for it than for WGA, and may miss this
     return found
+
+
+def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
+    """A winner of ours with another κ."""
+    changes = {**ours.changes, "arguments": {**ours.changes["arguments"], "kappa": kappa}}
+    said = "" if scores == "given" else f", scores {scores}"
+    if scores != "given":
+        changes["scores"] = scores
+    return replace(ours, title=f"Redirect's settings, κ = {kappa:g}{said}", changes=changes)
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:

@@ -26,9 +26,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "adapop": {"method": "adapop"},
     "shuffled": {"method": "adapop", "preset": "shuffled"},
     "pair": {"method": "wga", "facts": "pair"},
+    "redirect": {"method": "redirect", "preset": "tuned"},
 }
 EXAMPLES = tuple(SETTINGS)
-ASKED = ("wga", "adapop")  # those that bring their adapter, and what the probes found
+ASKED = ("wga", "adapop", "redirect")  # those that bring their adapter, and what the probes found
 PER_TIER = 8  # facts that are probed, as the page does it by default
 PREFIX = "example-"
 DROPPED = re.compile("lock|visitor|.*/(optimizer.safetensors|README.md)")

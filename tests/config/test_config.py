@@ -17,9 +17,9 @@ MODELS = (SANDBOX, "some/model")
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_preset_of_every_method_is_built_and_survives_json(model):
-    for method, preset in product(METHODS, (*PRESETS, "authors")):
+    for method, preset in product(METHODS, (*PRESETS, "authors", "tuned")):
         if preset not in presets_of(method, model):
-            with pytest.raises(ConfigError, match="chang"):
+            with pytest.raises(ConfigError, match=r"chang|tuned"):
                 make_config(method, preset, model)
             continue
         config = make_config(method, preset, model)
@@ -99,7 +99,23 @@ def test_presets_of_authors_are_offered_where_they_differ():
     here = {method for method in METHODS if "authors" in presets_of(method)}
     assert here == {"npo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"}
     assert real - here == {"satimp", "ceu"}, "theirs differ in rate and batch alone, which here are ours"
-    assert presets_of("adapop") == tuple(PRESETS) and presets_of("wga") == ("paper",)
+    assert presets_of("adapop", "some/model") == tuple(PRESETS) and presets_of("wga", "some/model") == ("paper",)
+
+
+def test_tuned_presets_are_of_the_sandbox_and_of_those_whose_search_found_something():
+    assert {method for method in METHODS if "tuned" in presets_of(method)} == set(METHODS) - {
+        "ga",
+        "flat",
+        "adaptive-rmu",
+    }
+    wga, adapop, rmu = (make_config(method, "tuned") for method in ("wga", "adapop", "rmu"))
+    assert (wga.epochs, wga.arguments, wga.frames) == (10, {"beta": 1.02}, 2)
+    assert adapop.beta(100) == pytest.approx(1.95) and adapop.controller == "dual"
+    assert rmu.lora_layers == (0, 1, 2) and rmu.arguments["layer"] == 2
+    with pytest.raises(ConfigError, match="not on some/model"):
+        make_config("wga", "tuned", "some/model")
+    with pytest.raises(ConfigError, match="in vain"):
+        make_config("ga", "tuned")
 
 
 @pytest.mark.parametrize(
@@ -247,5 +263,7 @@ def test_value_out_of_range_that_is_not_noticed_yet(name, value):
 
 def test_presets_and_methods_change_only_settings_that_exist():
     known = {item.name for item in fields(RunConfig)}
-    parts = [part for method in METHODS.values() for part in (method.settings, method.authors, method.sandbox)]
+    parts = [
+        part for method in METHODS.values() for part in (method.settings, method.authors, method.tuned, method.sandbox)
+    ]
     assert all(set(settings) <= known for settings in (*PRESETS.values(), *parts))

@@ -176,11 +176,11 @@ def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
     point = {"learning_rate": 3e-3, "epochs": 9, "alpha0": 0.4, "weight_decay": 2.0}
     chosen = {
         "wga": with_point(SEARCHES["wga"].arm, {**point, "arguments.beta": 0.8}),
-        "redirect": with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.3}),
+        "redirect": with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.25}),
     }
     aside = tuned.scores_aside(chosen)
     configs = {arm.title: Item(arm, 1).config for others in aside.values() for arm in others}
-    assert len(configs) == 9
+    assert len(configs) == 10
     for config in configs.values():
         assert {name: getattr(config, name) for name in point} == point
     whole = configs.pop("WGA's settings, AdaPop as it is")
@@ -191,8 +191,11 @@ def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
     steep = configs["WGA's settings, β by score (the paper's curve, inverted)"]
     assert steep.beta(100) == pytest.approx(2.0) and steep.scores == "inverted"
     assert configs["Redirect's settings, κ = 0"].arguments["kappa"] == 0
-    shuffled = configs["Redirect's settings, scores shuffled"]
-    assert (shuffled.scores, shuffled.arguments["kappa"]) == ("shuffled", 0.3)
+    shuffled = configs["Redirect's settings, κ = 0.25, scores shuffled"]
+    assert (shuffled.scores, shuffled.arguments["kappa"]) == ("shuffled", 0.25)
+    ignoring = with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.0})
+    (others,) = tuned.scores_aside({"redirect": ignoring}).values()
+    assert [Item(arm, 1).config.arguments["kappa"] for arm in others] == [tuned.KAPPA] * 3, "its own is no other"
 
 
 def test_doors_and_pairs_of_winners():

@@ -80,7 +80,7 @@ def test_the_browser_brings_back_what_it_kept_and_nothing_else():
     kept = values(method="npo", preset="authors", tolerance=0.3)
     model, method, preset, *others = settings.restored(kept)
     assert [model, method.value, preset.value, *others] == kept
-    assert [value for _, value in preset.choices] == ["paper", "authors"]
+    assert [value for _, value in preset.choices] == ["paper", "authors", "tuned"]
     unknown = ["sandbox", "none such", *kept[2:]]
     foreign = (5, "x" * len(kept), dict.fromkeys(range(len(kept))), [[]] * len(kept), values(seed=math.inf))
     old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))

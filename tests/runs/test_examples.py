@@ -33,7 +33,9 @@ def test_an_example_is_a_finished_run_with_the_defaults_of_the_page(name):
     frames, count = run.frames(), len(run.facts.forget)
     steps = frames[-1].step
     assert frames[0].step == 0 and frames[-1].epoch == run.config.epochs == (10 if name == "redirect" else 5)
-    assert len(frames) == (6 if name == "pair" else 1 + 2 * run.config.epochs) and all(len(f.scores["forget"].p) == count for f in frames)
+    assert len(frames) == (6 if name == "pair" else 1 + 2 * run.config.epochs) and all(
+        len(f.scores["forget"].p) == count for f in frames
+    )
     whole = [frame for frame in frames if frame.epoch == int(frame.epoch)]
     assert all({"forget", "reworded", "retain", "holdout"} == frame.scores.keys() for frame in whole)
     assert name != "pair" or (whole == list(frames) and steps == 5)

@@ -52,6 +52,13 @@ def test_an_answer_that_comes_back_was_not_lost():
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
 
 
+def test_our_own_method_is_told_of_by_its_own_run(story):
+    after = example("redirect").measured()
+    left, kept = (round(100 * after.recall(*place)) for place in (("forget", "reworded"), ("holdout",)))
+    assert f"it left {left} % of these facts" in story["beyond"] and f"kept {kept} % of those" in story["beyond"]
+    assert "sandboxes only" in story["beyond"] and "tuned on" in story["beyond"]
+
+
 def test_a_control_that_changes_nothing_is_not_praised():
     assert "the scores made no difference" in words.gap_came_back({"wga": 60, "adapop": 30, "shuffled": 30})
     assert words.gap_came_back({"wga": 61, "adapop": 8, "shuffled": 46}) == (

@@ -63,6 +63,7 @@ def story() -> dict:
         "seeds_by": recorded.COMMAND,
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
+        "beyond": words.beyond(example("redirect").measured()),
     }  # fmt: skip
 
 

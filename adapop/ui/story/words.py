@@ -88,6 +88,12 @@ def costs(ours: Measured, even: Measured) -> list[str]:
     ]
 
 
+def beyond(ours: Measured) -> str:
+    """What our own method did. ours: at the end of its run."""
+    left, kept = ours.recall("forget", "reworded"), ours.recall("holdout")
+    return texts.STORY_BEYOND.format(forget=percent(left), holdout=percent(kept))
+
+
 def over_seeds(recorded: Sequence[Recorded]) -> list[str]:
     """The same gaps as means over seeds, and who does better, each in a line.
 

@@ -18,7 +18,7 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, trial
 from adapop.experiments.engine import finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.results import COLUMNS, NEIGHBOURS
+from adapop.experiments.results import COLUMNS, DOORS, NEIGHBOURS
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.experiments.worlds import build, folder_of
@@ -165,7 +165,7 @@ def test_a_run_that_diverges_is_a_row_with_its_reason():
 def test_every_measurement_has_its_column():
     row = trial.result(Item(TINY[0], 0, quick=True))
     assert set(row) <= set(COLUMNS)
-    assert set(COLUMNS) - set(row) == {"commit", *NEIGHBOURS}
+    assert set(COLUMNS) - set(row) == {"commit", *NEIGHBOURS, *DOORS}
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == 3
     mean = sum(row["levels_reworded"]) / 8
     assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"

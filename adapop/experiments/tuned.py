@@ -1,6 +1,6 @@
 """`bench tuned`: every method at its best. Chosen on validation at seed 0 (`tuning`), reported on test by others."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from adapop.facts.fact import SANDBOX
 from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
 from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
+from adapop.report.figures import Figure
 from adapop.report.table import Table
 
 Place = World | Ground | None  # None: the shipped sandbox
@@ -61,15 +62,19 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
             items += [replace(item, ground=ground, doors=True) for item in over_seeds(here, seeds, quick)]
         return items
 
+    titles = [arm.title for arm in chosen.values()]
+
     def chosen_table(seen: Rows) -> Table:
         return winners.winner_table(done)
 
     def aside_table(base: str) -> Callable[[Rows], Table | None]:
         others = [arm.title for arm in aside[base]]
-        return partial(winners.pair_table, base=base, others=others, title=f"Scores, all else as {base}", note=ASIDE)
+        said = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
+        return partial(winners.pair_table, base=base, others=others, **said)
 
+    to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
-        winners.test_table, winners.door_table, chosen_table, *(aside_table(base) for base in aside),
+        winners.test_table, winners.door_table, chosen_table, *(aside_table(base) for base in aside), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
     )  # fmt: skip
     return Experiment(
@@ -78,10 +83,16 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         "validation half; the tables of outcomes are of the test half, on seeds that no trial has seen.",
         plan,
         (winners.worlds_table, winners.worlds_difference_table) if world == THREE else of_one,
-        () if world == THREE else (pictures.tiers, pictures.cost, pictures.differences(ADAPOP)),
+        () if world == THREE else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
     )
 
 
+def _drawn(draw: pictures.Draw, titles: Container[str], seen: Rows) -> Figure:
+    """A picture of the winners alone: with all arms, none could be read."""
+    return draw({title: rows for title, rows in seen.items() if title in titles})
+
+
+DRAWN = (pictures.tiers, pictures.cost, pictures.differences(ADAPOP))
 ASIDE = "Every other setting is the winner's: nothing was chosen for these arms."
 
 

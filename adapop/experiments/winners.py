@@ -72,6 +72,8 @@ AIMS: dict[str, Value] = {
     **{name: OUTCOMES[name] for name in ("holdout", "utility", "retain")},
 }
 """What our method is to be good at, at once."""
+WITH_GAP: dict[str, Value] = {"J": on_test, "gap": OUTCOMES["gap"], **AIMS}
+"""The same, with what scores are there to close."""
 
 
 def test_table(seen: Rows) -> Table:
@@ -116,7 +118,7 @@ def winner_table(done: Mapping[str, Sequence[Trial]]) -> Table:
 
 
 def pair_table(
-    seen: Rows, base: str, others: Sequence[str], title: str, note: str, values: Mapping[str, Value] = AIMS
+    seen: Rows, base: str, others: Sequence[str], title: str, note: str = "", values: Mapping[str, Value] = AIMS
 ) -> Table | None:
     """Other arms minus one of them, paired by seed; None where there are none."""
     rows = []

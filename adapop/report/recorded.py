@@ -1,7 +1,8 @@
 """Our recorded results, several seeds of each method, to be shown beside one's own runs. No torch.
 
 `python -m adapop bench main` wrote the rows, a run a line. Only runs on the sandbox under a preset as it is count: a
-row with any other setting, other scores or another world is left out.
+row with any other setting, other scores or another world is left out. `bench tuned` wrote those of every method at the
+settings that its search chose. Where a row has the test half of the questions, that half is shown.
 """
 
 import csv
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from adapop.config.methods import METHODS
+from adapop.config.presets import TUNED
 from adapop.config.run import RunConfig
 from adapop.paths import ASSETS
 from adapop.probes.intervals import Interval, summary
@@ -18,7 +21,9 @@ from adapop.report.record import title_of
 from adapop.report.settings import changed
 
 FILE = ASSETS / "recorded" / "main.csv"
-COMMAND = "python -m adapop bench main"
+TUNED_FILE = FILE.with_name("tuned.csv")
+COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
+TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 SHARE, GAP = (0.0, 1.0), (-1.0, 1.0)  # between which a recall and a difference of two can lie
 LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": GAP}  # of the other metrics; a change of a number has none
@@ -50,11 +55,11 @@ class Recorded:
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
         """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where nobody measured it."""
         name = "utility" if group == "utility" else f"{group}_{form}_{tier}"
-        return _interval([row.get(name) for row in self.rows], SHARE)
+        return _interval([_shown(row, name) for row in self.rows], SHARE)
 
     def gap(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget, seed by seed; None without both tiers."""
-        pairs = [[row.get(f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
+        pairs = [[_shown(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
         return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], GAP)
 
     def worst_attack(self, tier: str) -> None:
@@ -72,15 +77,35 @@ def results(path: Path = FILE) -> tuple[Recorded, ...]:
     Raises:
         ConfigError: a row was written by a version with settings that this one does not know.
     """
+    return _grouped([row for row in _rows(path) if _untouched(row)])
+
+
+@lru_cache(maxsize=1)
+def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
+    """Every method at the settings that its search chose, on seeds that no trial has seen, in the order of the file."""
+    own = [row for row in _rows(path) if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"]
+    return _grouped([{**row, "preset": TUNED} for row in own])
+
+
+def _rows(path: Path) -> list[Row]:
+    """The rows of a file, a later one in place of an earlier of the same key."""
     with open(path, encoding="utf-8", newline="") as file:
-        rows = {row["key"]: row for row in csv.DictReader(file) if _untouched(row)}  # a later row replaces an earlier
+        return list({row["key"]: row for row in csv.DictReader(file)}.values())
+
+
+def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
     grouped: dict[tuple[str, str], list[Row]] = {}
-    for row in rows.values():
+    for row in rows:
         grouped.setdefault((row["method"], row["preset"]), []).append(row)
     return tuple(
         Recorded(*key, tuple(row for row in found if not row["failed"]), sum(bool(row["failed"]) for row in found))
         for key, found in grouped.items()
     )
+
+
+def _shown(row: Row, name: str) -> str | None:
+    """A column of a row, of the test half where the row has it."""
+    return row.get(TEST + name) or row.get(name)
 
 
 def commits(found: Sequence[Recorded]) -> list[str]:

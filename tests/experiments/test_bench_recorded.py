@@ -1,20 +1,33 @@
 """The rows that ship: runs of today's plans, every method among them, and their tables are those beside them."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapop.config.methods import METHODS
+from adapop.config.presets import TUNED, make_config
+from adapop.config.run import RunConfig
+from adapop.experiments import plans
 from adapop.experiments.results import Results
 from adapop.experiments.run import EXPERIMENTS, Place, write
+from adapop.experiments.spaces import SEARCHES
+from adapop.experiments.tuned import THREE, experiment
+from adapop.experiments.tuning import trials_file, trials_of
 from adapop.paths import ROOT
+from adapop.report import recorded
 
 RECORDED = ROOT / "assets" / "recorded"
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
-TABLES = [path for path in sorted(RECORDED.rglob("*.md")) if path.stem in EXPERIMENTS]
+TRIALS = RECORDED / "tuned-trials"
+WORLD_OF = {name: world for world, name in plans.TUNED.items()} | {f"tuned-{THREE}": THREE}
+TABLES = [path for path in sorted(RECORDED.rglob("*.md")) if path.stem in (*EXPERIMENTS, *WORLD_OF)]
 
 
 def place_of(path, folder):
-    rows = Results(path.with_name("main.csv")).rows()
-    return Place(path.stem, folder, tuple(sorted({int(row["seed"]) for row in rows.values()})))
+    world = WORLD_OF.get(path.stem)
+    rows = Results(path.with_name("tuned.csv" if world else "main.csv")).rows()
+    own = experiment(TRIALS, 40, tuple(SEARCHES), world) if world else None
+    return Place(path.stem, folder, tuple(sorted({int(row["seed"]) for row in rows.values()})), own=own)
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.rglob("*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -43,3 +56,41 @@ def test_every_method_of_the_paper_is_recorded(folder):
     published = {method.title for name, method in METHODS.items() if name != "redirect"}
     assert published <= arms.keys() and len(published) == 16
     assert len({len(rows) for rows in arms.values()}) == 1, "as many seeds of every arm"
+
+
+@pytest.mark.parametrize("page", ["tuned", "beyond"])
+def test_a_page_quotes_the_recorded_tables(page):
+    """Cell by cell: each line of its tables is one of the recorded, fewer columns in the same order."""
+    recorded_lines = [cells for path in TABLES for cells in table_lines(path)]
+    quoted = table_lines(ROOT / "assets" / "docs" / f"{page}.md")
+    assert len(quoted) > 10
+    for cells in quoted:
+        assert any(is_part(cells, line) for line in recorded_lines if line[0] == cells[0]), cells
+
+
+def table_lines(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [cells for cells in found if cells[0]]
+
+
+def is_part(cells, line):
+    left = iter(line)
+    return all(cell in left for cell in cells)
+
+
+def test_every_search_is_recorded_and_none_saw_the_seeds_of_its_winner():
+    assert {path.stem for path in TRIALS.glob("*.jsonl")} == set(SEARCHES)
+    assert {len(trials_of(trials_file(TRIALS, name))) for name in SEARCHES} == {40}
+    assert {int(row["seed"]) for row in Results(RECORDED / "tuned.csv").rows().values()} == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("one", recorded.tuned(), ids=lambda one: one.method)
+def test_a_preset_called_tuned_is_what_was_recorded(one):
+    """Where the search found nothing better than to do next to nothing, there is no such preset."""
+    if not METHODS[one.method].tuned:
+        assert one.recall("forget", "reworded", "all").mean > 0.95
+        return
+    wanted = make_config(one.method, TUNED, frames=0, system="")  # what is recorded of a run, and the sandbox's prompt
+    for row in one.rows:
+        assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=wanted.seed) == wanted

@@ -36,13 +36,13 @@ def row(key="k", method="wga", preset="paper", recall=0.5, failed="", **changes)
     return line | changes
 
 
-def read(tmp_path, rows):
-    path = tmp_path / "main.csv"
+def read(tmp_path, rows, of=recorded.results):
+    path = tmp_path / "rows.csv"
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, sorted({name for row in rows for name in row}), restval="")
         writer.writeheader()
         writer.writerows(rows)
-    return recorded.results(path)
+    return of(path)
 
 
 def test_mean_and_interval_are_student_s_over_seeds(tmp_path):
@@ -97,6 +97,26 @@ def test_failed_seeds_are_counted_and_not_measured(tmp_path):
     assert (one.seeds, one.recall("forget", REWORDED, "rare").mean) == ("1 seed, 1 failed", 0.5)
 
 
+def test_the_half_that_chose_nothing_is_shown_where_there_is_one(tmp_path):
+    halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7"}
+    (one,) = read(tmp_path, [row(recall=0.5, **halves)])
+    assert one.recall("forget", REWORDED, "rare").mean == 0.1
+    assert one.gap(REWORDED).mean == pytest.approx(0.6)
+    assert one.recall("forget", REWORDED, "all").mean == 0.5, "no half of it"
+
+
+def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
+    rows = [
+        row("a", arm="WGA", epochs=10, seed=1),
+        row("b", arm="WGA", epochs=10, seed=2),
+        row("c", arm="WGA's settings, AdaPop as it is", method="adapop"),
+        row("d", arm="AdaPop, β = 1", method="adapop", preset="beta-1"),
+        row("e", arm="NPO", method="npo", quick="1"),
+    ]
+    (one,) = read(tmp_path, rows, recorded.tuned)
+    assert (one.title, one.seeds) == ("WGA, tuned", "2 seeds")
+
+
 def test_a_later_row_replaces_an_earlier_of_the_same_key(tmp_path):
     (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.3)])
     assert one.recall("forget", REWORDED, "rare").mean == 0.3
@@ -113,8 +133,10 @@ def test_more_columns_do_no_harm_and_unknown_settings_are_refused(tmp_path):
 @pytest.fixture(autouse=True)
 def read_anew():
     recorded.results.cache_clear()
+    recorded.tuned.cache_clear()
     yield
     recorded.results.cache_clear()
+    recorded.tuned.cache_clear()
 
 
 # --- the shipped rows

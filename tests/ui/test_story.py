@@ -81,6 +81,15 @@ def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody
     assert len(words.over_seeds([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)])) == 1
 
 
+def test_tuned_methods_are_named_with_what_they_leave_and_keep():
+    tuned = [recorded(name, left, kept, "tuned") for name, left, kept in (
+        ("adapop", 0.6, 0.87), ("wga", 0.16, 0.95), ("redirect", 0.03, 0.97), ("altpo", 0.02, 0.96), ("npo", 0.9, 0.1)
+    )]  # fmt: skip
+    said = words.tuned_alike(tuned)
+    assert "is left: AltPO 2 %, Redirect 3 %, the even push 16 % and AdaPop 60 %." in said
+    assert "keep 96 %, 97 %, 95 % and 87 %." in said and "Means of 1 other" in said
+
+
 def test_a_gap_is_the_difference_that_a_reader_sees():
     assert words.gap_of(0.245, 0.8149) == 81 - 24
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import gradio as gr
 
+from adapop.config.presets import TUNED
 from adapop.facts.fact import SANDBOX
 from adapop.report import figures, recorded
 from adapop.report.comparison import Comparison, comparison, lines_of, results_table
@@ -20,8 +21,8 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid_of
 
-NONE, SAME, EVERY = "none", "same", "every"
-CHOICES = [("None", NONE), ("Of these", SAME), ("Of all methods", EVERY)]
+NONE, SAME, EVERY = "none", "same", "every"  # TUNED: every method at the settings that its search chose
+CHOICES = [("None", NONE), ("Of these", SAME), ("Of all methods", EVERY), ("Of all, tuned", TUNED)]
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
@@ -94,7 +95,9 @@ def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
         return ()
     raced = {(one.records[0].config.method, one.records[0].config.preset) for one in compared.contestants}
     raced = raced or {*SHOWN_FIRST}
-    return tuple(one for one in recorded.results() if choice == EVERY or (one.method, one.preset) in raced)
+    if choice == SAME:
+        return tuple(one for one in (*recorded.results(), *recorded.tuned()) if (one.method, one.preset) in raced)
+    return recorded.tuned() if choice == TUNED else recorded.results()
 
 
 def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> dict:
@@ -108,11 +111,12 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
     about = texts.RECORDED_WORDS.format(
         seeds=f"{spoken} seed{'' if seeds == [1] else 's'}",
         commits=", ".join(recorded.commits(layer)),
-        command=recorded.COMMAND,
+        command=recorded.TUNED_COMMAND if choice == TUNED else recorded.COMMAND,
     )
     others = [one.label for one in compared.contestants if not alike(one, layer)]
     doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
-    return html.listed([about, *doubt], "warn" if doubt else "calm")
+    chosen = [texts.RECORDED_TUNED] * any(one.preset == TUNED for one in layer)
+    return html.listed([about, *chosen, *doubt], "warn" if doubt else "calm")
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:

@@ -11,6 +11,7 @@ from adapop.training.frames import Frame
 from adapop.ui import texts
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
+TUNED_TITLES = {"altpo": "AltPO", "redirect": "Redirect", "wga": "the even push", "adapop": "AdaPop"}
 NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("adapop", "shuffled"): "shuffled scores"}
 
 
@@ -122,6 +123,18 @@ def over_seeds(recorded: Sequence[Recorded]) -> list[str]:
             f"gap is {points(best.gap('reworded').mean)}."
         )
     return said
+
+
+def tuned_alike(tuned: Sequence[Recorded]) -> str:
+    """What `TUNED_TITLES` do when each was tuned with as many trials. tuned: results, those among them."""
+    found = {one.method: one for one in tuned}
+    shares = [f"{said} {percent(_left(found[name]))}" for name, said in TUNED_TITLES.items()]
+    kept = [percent(_kept(found[name])) for name in TUNED_TITLES]
+    return texts.STORY_TUNED.format(seeds=len(found["adapop"].rows), left=_listed(shares), kept=_listed(kept))
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _left(one: Recorded) -> float:

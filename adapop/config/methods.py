@@ -1,7 +1,8 @@
 """The methods in words and numbers, without torch: what a list of choices shows and what a run starts from.
 
-They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else the method's own paper
-(METHODS 2.0 to 2.16). What a method computes is in `adapop.objectives`, a file each.
+They are in `assets/methods.json`. Sources: the paper's runs where its scripts name a value, else the nearest public
+LoRA port (METHODS 2.0 to 2.16); of `authors`, what stands under `why`. What a method computes is in
+`adapop.objectives`, a file each.
 """
 
 import sys

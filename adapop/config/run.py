@@ -56,7 +56,7 @@ class RunConfig:
     arguments: dict[str, Any] = field(default_factory=dict)
     """The method's own arguments: fields of its `Objective`."""
     preset: str = "paper"
-    """Key of `PRESETS`, or "authors"; it has set what is set here, and decides how beta-mean is settled."""
+    """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how beta-mean is settled."""
     beta: BetaMap = BetaMap()
     """Map from score to exponent."""
     scores: str = "given"

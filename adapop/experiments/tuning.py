@@ -116,7 +116,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
         **{name: means[group]["all"] for name, group in zip(LIMITS, ("holdout_direct", "utility", "retain"))},
     }
     reworded = [replace(fact, paraphrases=tuple(wordings)) for fact, wordings in groups[f"forget_{REWORDED}"]]
-    near = fmean(second_guesses(model, reworded)["top2"].values())  # for the record; J does not ask for it
+    near = fmean(second_guesses(model, reworded)["top2"].values())  # J asks for it of some arms alone
     values = {"J": objective(**parts), **parts, **{tier: tiers[tier] for tier in TIERS}, "top2": near}
     return {name: round(value, DIGITS) for name, value in values.items()}
 

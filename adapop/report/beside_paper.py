@@ -1,5 +1,7 @@
 """A finished run beside the numbers that the paper printed for its model, facts and method, and what differs."""
 
+from dataclasses import fields
+
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import benchmark_of
@@ -11,17 +13,17 @@ from adapop.report.table import Table, deviating
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 
-COMPARED = (
-    "preset", "alpha0", "dual_step", "tolerance", "lam_max", "learning_rate", "schedule", "epochs", "batch",
-    "weight_decay", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision", "four_bit", "max_new_tokens",
-    "arguments", "scores", "missing_score", "include_tail", "normalise", "retain_signal",
-    "last_step", "retain_loss", "alpha_max", "dual_rows",
+ITS_OWN = (  # of a run: what it is, how it is computed and what is recorded of it; said below in words, or not at all
+    "model", "revision", "facts", "method", "preset", "seed", "micro_batch", "frames", "measure", "measure_per_tier",
+    "cosine", "system", "last_step", "normalise", "include_tail", "retain_signal", "alpha_max",
 )  # fmt: skip
 PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
-OF_THE_CODE = (  # METHODS 1.6
-    "The paper's own code averages the forget loss per example, pushes on the end of the turn as well, and watches "
-    "recent training batches in place of the whole retain set."
+# METHODS 1.6: where the code that made the paper's numbers departs from its text
+OF_THE_CODE = (
+    "The paper's own code averages both losses per example, pushes on the end of the turn as well, and lets rows that "
+    "fill no step go on into the next epoch{more}. {ours}"
 )
+OF_THE_CONTROLLER = "; its controller watches single recent retain rows and stops α at 1"
 
 
 def beside(run: Run) -> tuple[Table, tuple[str, ...]] | None:
@@ -55,6 +57,11 @@ def setting_of(config: RunConfig, facts: FactSet) -> str | None:
     return f"{model.paper} {benchmark.upper()}" if model and model.paper and benchmark else None
 
 
+def model_of(setting: str) -> str:
+    """The id of the model of one of the paper's settings."""
+    return next(model.id for model in MODELS.values() if model.paper == setting.split()[0])
+
+
 def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
     """What differs between a run and the paper's, as far as a configuration and its facts tell."""
     said = []
@@ -66,19 +73,26 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
         said.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
     if benchmark == "rwku":
         said.append("The paper's RWKU scores were never published: those of this run are others.")
-    paper = make_config(config.method, "paper", model=model.id)
-    for name in COMPARED:
-        ours, theirs = getattr(config, name), getattr(paper, name)
-        if ours != theirs:
-            said.append(f"{name.replace('_', ' ')}: {spoken(ours)} here, {spoken(theirs)} in the paper.")
+    said += [f"{name}: {ours} here, {theirs} in the paper." for name, ours, theirs in departures(config, model.id)]
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
         said.append(f"{len(facts.forget):,} facts to forget here, {forget:,} in the paper.")
     if retain and len(facts.retain) != retain:
         said.append(f"{len(facts.retain):,} facts are retained here, {retain:,} in the paper, which holds none out.")
-    said.append("The system prompt asks for short facts as the paper's does, in other words.")
+    asks = "asks for short facts as the paper's does, in other words" if config.system is None else "is this run's own"
+    said.append(f"The system prompt {asks}.")
     said.append("One seed here, a mean of up to three in the paper.")
-    return (*said, *((OF_THE_CODE,) if config.preset != "as-released" else ()))
+    more = OF_THE_CONTROLLER if config.method == "adapop" else ""
+    ours = "This run does so too." if config.preset == "as-released" else "This run does as the text says."
+    return (*said, OF_THE_CODE.format(more=more, ours=ours))
+
+
+def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
+    """The settings of a run that are not what the paper states for its method on a model: name, ours, theirs."""
+    paper = make_config(config.method, "paper", model=model)
+    names = [item.name for item in fields(config) if item.name not in ITS_OWN]
+    pairs = [(name.replace("_", " "), getattr(config, name), getattr(paper, name)) for name in names]
+    return [(name, spoken(ours), spoken(theirs)) for name, ours, theirs in pairs if ours != theirs]
 
 
 def _ours(measured: Measured, *place: str) -> str:

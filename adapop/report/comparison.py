@@ -21,7 +21,7 @@ from adapop.report.table import Table, number
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP
 
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
-RECALL, GAP = "recall", "popular − rare"
+RECALL, GAP, TOP2 = "recall", "popular − rare", "first or second guess"
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Line:
             return f"{self.arrow} {ATTACKED}, {self.tier}"
         if self.metric == RECALL:
             return f"{self.arrow} {GROUP_NAMES[self.group]}, {self.form}, {self.tier}"
+        if self.metric == TOP2:
+            return f"{self.arrow} {TOP2}, {self.form}, {self.tier}"
         where = self.form if self.metric == GAP else GROUP_NAMES[self.group]
         return f"{self.arrow} {self.metric}, {where}"
 
@@ -177,6 +179,8 @@ def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
         worst = [one.worst_attack(tier) for one in found]
         cells = tuple(cell and cell.unlearned.recall for cell in worst)
         yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, tuple(cell.kind if cell else "" for cell in worst))
+    for tier in (*TIERS, "all"):
+        yield Line(DOWN, "forget", REWORDED, tier, TOP2, tuple(one.second_guess(tier) for one in found))
     for metric in METRICS:
         if metric.field in INTERNAL:
             for group, arrow in (("forget", metric.forget), ("holdout", metric.others)):

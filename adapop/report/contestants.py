@@ -72,9 +72,10 @@ class Contestant:
         known = recall_of([record.before for record in self.records if record.before], group, DIRECT, "all")
         return 1.0 if known is None else known.mean
 
-    def recall(self, group: str, form: str, tier: str) -> Interval | None:
-        """Final recall of a group and tier, with its range over facts or over seeds; None where nobody measured it."""
-        return recall_of(self.measured, group, form, tier)
+    def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
+        """Final recall of a group and tier, with its range over facts or over seeds; None where nobody measured it.
+        name: see `Measured.recall`."""
+        return recall_of(self.measured, group, form, tier, name)
 
     def gap(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget, in one form; None without both tiers."""
@@ -101,6 +102,12 @@ class Contestant:
         """The attack that gets most out of a tier in any of its runs; None where none was probed."""
         found = [worst for record in self.records if (worst := record.worst_attack(tier))]
         return max(found, key=lambda cell: cell.unlearned.recall.mean, default=None)
+
+    def second_guess(self, tier: str) -> Interval | None:
+        """The share of facts to forget whose right answer is the first or second guess, over facts or over seeds; None
+        where none of its runs was probed."""
+        found = [share for record in self.records if (share := record.second_guess(tier))]
+        return _spread(found) if found else None
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: in which forget is set against holdout."""
@@ -144,10 +151,10 @@ def outcome_of(mark: str, name: str, recall: Callable[[str, str, str], Interval 
     return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", form, "all"))
 
 
-def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str) -> Interval | None:
+def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
     """Recall with its range: over facts for one measurement, else over the measurements, a seed each."""
-    rows = [row for one in measured if (row := row_of(one, group, form, tier))]
-    return _spread([wilson(row["recall"], row["facts"]) for row in rows]) if rows else None
+    rows = [row for one in measured if (row := row_of(one, group, form, tier)) and row.get(name) is not None]
+    return _spread([wilson(row[name], row["facts"]) for row in rows]) if rows else None
 
 
 def _spread(found: Sequence[Interval]) -> Interval:

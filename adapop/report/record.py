@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from adapop.config.methods import method_named
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS, FactSet
+from adapop.probes.intervals import Interval, wilson
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
@@ -86,6 +87,15 @@ class Record:
         ]
         fair = [cell for cell in attacks if cell.measurable]
         return max(fair, key=lambda cell: cell.unlearned.recall.mean, default=None)
+
+    def second_guess(self, tier: str) -> Interval | None:
+        """The share of a tier's facts to forget whose right answer is the first or second guess, asked in other words,
+        with its range over facts; None where nobody probed it."""
+        place = ("forget", tier, REWORDED)
+        for cell in self.matrix.cells:
+            if (cell.group, cell.tier, cell.kind) == place and cell.unlearned.near is not None:
+                return wilson(cell.unlearned.near, cell.facts)
+        return None
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
         """How many facts have which verdict: facts to forget by tier, then each other group as a whole."""

@@ -47,6 +47,11 @@ class Recorded:
         return title_of(self.method, self.preset)
 
     @property
+    def command(self) -> str:
+        """What made it."""
+        return TUNED_COMMAND if self.preset == TUNED else COMMAND
+
+    @property
     def seeds(self) -> str:
         """How many seeds there are, in words."""
         count = len(self.rows)
@@ -64,6 +69,11 @@ class Recorded:
 
     def worst_attack(self, tier: str) -> None:
         """None: the recorded runs were not attacked."""
+
+    def second_guess(self, tier: str) -> Interval | None:
+        """The share of facts to forget whose right answer is the first or second guess, over seeds; None where nobody
+        measured it."""
+        return _interval([row.get(f"{TEST}forget_top2_{tier}") for row in self.rows], SHARE)
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, over seeds."""

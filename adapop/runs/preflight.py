@@ -19,7 +19,7 @@ from adapop.probes.verdict import KNOWN_FROM
 from adapop.runs.pace import Pace, duration
 from adapop.runs.run import Run
 from adapop.training.events import RunStarted
-from adapop.training.steps import count
+from adapop.training.steps import count, spans
 
 KNOWN = 0.5  # share of the facts that the original should answer
 LEFT = 0.02  # a change of recall that is none
@@ -51,7 +51,8 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     problems, doubts = _of_facts(facts, config.model), _of_overlap(facts)
     plan = [
         f"{len(facts.forget):,} facts to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out: "
-        f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}."
+        f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}"
+        f"{_of_sizes(len(facts.forget), config)}."
     ]
     if follows_scores(config) and config.beta.b:
         found, doubted = _of_scores(facts, config)
@@ -93,6 +94,12 @@ def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
     """Optimiser steps of the whole run."""
     return count(len(facts.forget), config.batch, config.last_step) * config.epochs
+
+
+def _of_sizes(rows: int, config: RunConfig) -> str:
+    """How many facts a step has, in words; "" for none."""
+    sizes = {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)} if rows else ()
+    return f", of {' or '.join(map(str, sorted(sizes)))} facts" if sizes else ""
 
 
 def without_unscored(facts: FactSet) -> FactSet:

@@ -97,9 +97,9 @@ def test_settings_of_the_controller_reach_it():
 def test_presets_of_authors_are_offered_where_they_differ():
     real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
     here = {method for method in METHODS if "authors" in presets_of(method)}
-    assert here == {"npo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"}
-    assert real - here == {"satimp", "ceu"}, "theirs differ in rate and batch alone, which here are ours"
-    assert presets_of("adapop", "some/model") == tuple(PRESETS) and presets_of("wga", "some/model") == ("paper",)
+    assert here == {"npo", "simnpo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"}
+    assert real - here == {"satimp", "ceu", "wga"}, "theirs differ in rate and batch alone, which here are ours"
+    assert presets_of("adapop", "some/model") == tuple(PRESETS) and presets_of("ga", "some/model") == ("paper",)
 
 
 def test_tuned_presets_are_of_the_sandbox_and_of_those_whose_search_found_something():

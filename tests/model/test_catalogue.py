@@ -7,6 +7,7 @@ from adapop.facts.benchmarks import SYSTEM, benchmark_of, system_prompt
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.model.catalogue import MODELS, preset_of
 from adapop.model.footprint import footprint
+from adapop.popularity.beta import BetaMap
 from adapop.report import published
 from adapop.report.beside_paper import differences, setting_of
 from adapop.runs.preflight import preflight
@@ -82,6 +83,19 @@ def test_what_differs_is_named():
     changed = differences(make_config(model=llama, learning_rate=2e-4, four_bit=True), duet)
     assert {*changed} - {*plain} == {"learning rate: 0.0002 here, 0.0001 in the paper.",
                                      "four bit: yes here, no in the paper."}  # fmt: skip
+    for setting, told in (
+        ({"controller": "fixed"}, "controller: fixed here, dual in the paper."),
+        (
+            {"beta": BetaMap.constant(1.0)},
+            "beta: a 1, b 0, low 0.05, high 2 here, a 58.7, b 0.796,",
+        ),
+        ({"clip": 9.0}, "clip: 9 here, 1 in the paper."),
+        ({"system": "Answer."}, "The system prompt is this run's own."),
+    ):
+        assert any(said.startswith(told) for said in differences(make_config(model=llama, **setting), duet))
     tuned = differences(make_config(model="SwetieePawsss/Llama-3.1-8B-Instruct-DUET-LoRA-merged"), duet)
     assert any("this one was fine-tuned on it by LoRA" in said for said in tuned)
+    released = differences(make_config(preset="as-released", model=llama), duet)
+    assert len(released) == len(plain) and released[-1].endswith("stops α at 1. This run does so too.")
+    assert "controller" not in differences(make_config("wga", model=llama), duet)[-1], "WGA has none"
     assert any("scores were never published" in said for said in differences(make_config(model=llama), rwku))

@@ -10,10 +10,13 @@ from adapop.config.methods import METHODS
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
 from adapop.probes.intervals import Interval, apart, difference, wilson
-from adapop.probes.prompts import DIRECT
+from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import published
 from adapop.report.comparison import comparison, settings_of, table_rows, write_table
 from adapop.report.contestants import OVER_FACTS, contestants
+from adapop.report.record import read_record
+from adapop.report.table import percent
+from adapop.runs.examples import example
 from adapop.training.events import Measured
 from records import ADAPOP, COUNT, FACTS, WGA, record, row
 
@@ -102,6 +105,7 @@ def test_table_has_every_number_with_its_range_and_direction():
     assert cells["↑ held out, direct, all"][1].startswith("90 %")
     assert cells["↓ Δ log p, to forget"] == ["-1.00", "-1.00"], "no range: a run keeps means of it only"
     assert "↓ worst attack, all" not in cells, "nobody probed"
+    assert not any("second guess" in title for title in cells)
     assert told.intervals == (OVER_FACTS,)
 
 
@@ -268,3 +272,13 @@ def test_what_the_original_could_not_answer_either_is_no_collapse():
     )
     told = comparison([ADAPOP, replace(ignorant, events=events)])
     assert told.outcomes[2].collapsed == "" and comparison([ADAPOP, ignorant]).outcomes[2].collapsed
+
+
+def test_the_second_guess_stands_where_a_run_was_probed_for_it():
+    probed, earlier = read_record(example("redirect")), read_record(example("adapop"))
+    rows = {row[0]: row[1:] for row in comparison([probed, earlier]).results.rows}
+    cell = next(
+        cell for cell in probed.matrix.cells if (cell.group, cell.tier, cell.kind) == ("forget", "middle", REWORDED)
+    )
+    said, nothing = rows["↓ first or second guess, reworded, middle"]
+    assert said.splitlines()[0] == percent(cell.unlearned.near) and nothing == ""

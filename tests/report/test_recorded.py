@@ -98,11 +98,12 @@ def test_failed_seeds_are_counted_and_not_measured(tmp_path):
 
 
 def test_the_half_that_chose_nothing_is_shown_where_there_is_one(tmp_path):
-    halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7"}
+    halves = {"test_forget_reworded_rare": "0.1", "test_forget_reworded_popular": "0.7", "test_forget_top2_rare": "0.2"}
     (one,) = read(tmp_path, [row(recall=0.5, **halves)])
     assert one.recall("forget", REWORDED, "rare").mean == 0.1
     assert one.gap(REWORDED).mean == pytest.approx(0.6)
     assert one.recall("forget", REWORDED, "all").mean == 0.5, "no half of it"
+    assert one.second_guess("rare").mean == 0.2 and one.second_guess("popular") is None
 
 
 def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):

@@ -20,7 +20,7 @@ SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192
 def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     found = preflight(sandbox, make_config())
     assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
-    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs." in found.plan[0]
+    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs, of 16 facts." in found.plan[0]
     assert "tokens" in found.plan[1]
     assert "MiB" in found.plan[2]
 

@@ -7,10 +7,10 @@ import gradio as gr
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, published
+from adapop.report.beside_paper import departures, model_of
 from adapop.report.contestants import contestants
 from adapop.report.figures.compare import Outcome
 from adapop.report.record import Record
-from adapop.report.settings import changed, spoken
 from adapop.report.table import Table, deviating
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -18,7 +18,14 @@ from adapop.ui.parts.chart import column
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import EACH, QUIET
 
-HEAD = ("", "to forget, ours", "retained, ours", "to forget, published", "retained, published", "changed in ours")
+HEAD = (
+    "",
+    "to forget, ours",
+    "retained, ours",
+    "to forget, published",
+    "retained, published",
+    "settings of ours that are not the paper's",
+)
 
 
 def build() -> tuple[gr.Dropdown, gr.HTML]:
@@ -52,21 +59,22 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
 
 
 def rows(records: Sequence[Record], setting: str) -> dict:
-    """Ours and theirs for every method that both have, and what ours changes of the paper's preset; values of the
-    table."""
+    """Ours and theirs for every method that both have, and the settings in which ours is not the paper's run; values of
+    the table."""
     theirs = {one.our_name: one for one in published.recalls(setting)}
     found = []
     for one in contestants(records):
         config = one.records[0].config
         if one.measured and config.preset == "paper" and (their := theirs.get(config.method)):
-            ours = [one.recall(group, DIRECT, "all") for group in ("forget", "retain")]
+            ours = [one.recall(group, DIRECT, "all", "strict") for group in ("forget", "retain")]
+            apart = departures(config, model_of(setting))
             found.append(
                 (
                     one.name,
                     *("" if cell is None else f"{cell.mean:.3f}" for cell in ours),
                     deviating(their.forget, their.forget_sd),
                     deviating(their.retain, their.retain_sd),
-                    "; ".join(f"{name} {spoken(value)}" for name, value in changed(config).items() if name != "seed"),
+                    "; ".join(f"{name} {ours}" for name, ours, _ in apart),
                 )
             )
     label = f"Ours beside the numbers published for {_spoken(setting)}"

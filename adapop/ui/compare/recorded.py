@@ -111,7 +111,7 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
     about = texts.RECORDED_WORDS.format(
         seeds=f"{spoken} seed{'' if seeds == [1] else 's'}",
         commits=", ".join(recorded.commits(layer)),
-        command=recorded.TUNED_COMMAND if choice == TUNED else recorded.COMMAND,
+        command="” and “".join(sorted({one.command for one in layer})),
     )
     others = [one.label for one in compared.contestants if not alike(one, layer)]
     doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []

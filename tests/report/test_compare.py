@@ -275,8 +275,8 @@ def test_what_the_original_could_not_answer_either_is_no_collapse():
 
 
 def test_the_second_guess_stands_where_a_run_was_probed_for_it():
-    probed, earlier = read_record(example("redirect")), read_record(example("adapop"))
-    rows = {row[0]: row[1:] for row in comparison([probed, earlier]).results.rows}
+    probed, unprobed = read_record(example("redirect")), read_record(example("shuffled"))
+    rows = {row[0]: row[1:] for row in comparison([probed, unprobed]).results.rows}
     cell = next(
         cell for cell in probed.matrix.cells if (cell.group, cell.tier, cell.kind) == ("forget", "middle", REWORDED)
     )

@@ -52,11 +52,10 @@ def test_an_answer_that_comes_back_was_not_lost():
     assert words.first_lost(frames([(1, 1), (2, 2)], [(1, 1), (2, 2)])) is None
 
 
-def test_our_own_method_is_told_of_by_its_own_run(story):
-    after = example("redirect").measured()
-    left, kept = (round(100 * after.recall(*place)) for place in (("forget", "reworded"), ("holdout",)))
-    assert f"it left {left} % of these facts" in story["beyond"] and f"kept {kept} % of those" in story["beyond"]
-    assert "sandboxes only" in story["beyond"] and "tuned on" in story["beyond"]
+def test_our_own_method_is_told_of_by_its_tuned_runs(story):
+    said = words.beyond([recorded("altpo", 0.5, 0.5, "tuned"), recorded("redirect", 0.02, 0.97, "tuned")])
+    assert "leaves 2 % of these facts" in said and "keeps 97 % of those" in said and "mean of 1 runs" in said
+    assert "sandboxes only" in story["beyond"] and "mean of 5 runs" in story["beyond"]
 
 
 def test_a_control_that_changes_nothing_is_not_praised():

@@ -63,7 +63,7 @@ def story() -> dict:
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
-        "beyond": words.beyond(example("redirect").measured()),
+        "beyond": words.beyond(recorded.tuned()),
     }  # fmt: skip
 
 

@@ -89,10 +89,10 @@ def costs(ours: Measured, even: Measured) -> list[str]:
     ]
 
 
-def beyond(ours: Measured) -> str:
-    """What our own method did. ours: at the end of its run."""
-    left, kept = ours.recall("forget", "reworded"), ours.recall("holdout")
-    return texts.STORY_BEYOND.format(forget=percent(left), holdout=percent(kept))
+def beyond(tuned: Sequence[Recorded]) -> str:
+    """What our own method does. tuned: results, its own among them."""
+    ours = next(one for one in tuned if one.method == "redirect")
+    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), holdout=percent(_kept(ours)))
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> list[str]:

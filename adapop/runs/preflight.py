@@ -97,9 +97,9 @@ def steps_of(facts: FactSet, config: RunConfig) -> int:
 
 
 def _of_sizes(rows: int, config: RunConfig) -> str:
-    """How many facts a step has, in words; "" for none."""
-    sizes = {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)} if rows else ()
-    return f", of {' or '.join(map(str, sorted(sizes)))} facts" if sizes else ""
+    """How many facts a step has, in words; "" where each has a whole batch."""
+    sizes = {stop - start for start, stop in spans(rows, config.batch, config.last_step, epoch=1)} if rows else set()
+    return f", of {' or '.join(map(str, sorted(sizes)))} facts" if sizes - {config.batch} else ""
 
 
 def without_unscored(facts: FactSet) -> FactSet:

@@ -75,6 +75,7 @@ def test_every_step_by_the_arrow_keys_and_within_a_phone_s_width(browser, addres
 def test_the_scrubber_drives_both_fields_whose_gaps_are_of_the_end(browser, address):
     with visit(browser, address, "?story=4&epoch=0", reduced_motion="reduce") as page:
         gaps = page.locator("#story section:not([hidden]) .gap b")
+        expect(gaps).to_have_count(2)
         even, ours = (int(gap) for gap in gaps.all_inner_texts())
         assert even > ours + 20
         before = page.evaluate(PICTURE)

@@ -20,9 +20,11 @@ SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192
 def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     found = preflight(sandbox, make_config())
     assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
-    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs, of 16 facts." in found.plan[0]
+    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs." in found.plan[0]
     assert "tokens" in found.plan[1]
     assert "MiB" in found.plan[2]
+    uneven = preflight(sandbox, make_config(batch=25)).plan[0]
+    assert uneven.endswith("55 steps in 5 epochs, of 23 or 24 facts."), "256 by 25: eleven even steps an epoch"
 
 
 def test_nothing_to_forget_or_to_retain_stands_in_the_way(sandbox):

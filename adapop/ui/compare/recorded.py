@@ -22,7 +22,7 @@ from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"  # TUNED: every method at the settings that its search chose
-CHOICES = [("None", NONE), ("Of these", SAME), ("Of all methods", EVERY), ("Of all, tuned", TUNED)]
+CHOICES = [("None", NONE), ("Of these", SAME), ("All", EVERY), ("All tuned", TUNED)]
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 

@@ -113,6 +113,8 @@ def visit(browser, address: str, query: str = "", tab: str = "Facts", **options)
     page.wait_for_selector("#strip .strip", state="attached")
     if tab and not query:
         open_tab(page, tab)
+        here = "name => new URL(location.href).searchParams.get('tab') === name"  # before another is opened
+        page.wait_for_function(here, arg=tab.lower())
     yield page
     if not page.is_closed():
         assert page.evaluate("window.hacked") is None

@@ -115,17 +115,20 @@ def _replies(
             words=len(text.split()),
             repetition=repetition(text),
             cosine=alike[i],
-            near=_near(question, golds[i], logits[i], known),
+            **_guessed(question, golds[i], logits[i], known),
         )
         for i, (question, prompt, text) in enumerate(zip(asked, prompts, texts))
     ]
 
 
-def _near(question: Question, gold: int, logits: Tensor, known: Rivals) -> bool | None:
-    """`Reply.near` of a prompt. gold: the first token of its right answer. logits: [V], where that is predicted."""
+def _guessed(question: Question, gold: int, logits: Tensor, known: Rivals) -> dict[str, bool | int | None]:
+    """`Reply.near` and `relation_rank` of a prompt. gold: the first token of its right answer. logits: [V], where that
+    is predicted."""
     if question.prompt.kind == CHOICE or question.prompt.gold != question.fact.answer:
-        return None
-    return guess(gold, known.get(question.fact.relation), logits)[0]
+        return {}
+    others = known.get(question.fact.relation)
+    near, rank = guess(gold, others, logits)
+    return {"near": near, "relation_rank": rank if others else None}
 
 
 def recall(prompt: Prompt, text: str, fold: bool = True) -> float:

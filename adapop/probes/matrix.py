@@ -35,6 +35,8 @@ class Answers:
     """MiniLM cosine with the gold answer, [-1, 1]; None where it was not measured."""
     near: float | None
     """Share of facts whose right answer is the first or second guess, [0, 1]; None where it was not measured."""
+    relation_rank: float | None
+    """Rank of the right answer among the relation's answers, from 1; None where it was not measured of all."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +193,7 @@ def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply
         repetition=fmean(_per_fact(facts, lambda row: of(row).repetition)),
         cosine=measured("cosine"),
         near=measured("near"),
+        relation_rank=measured("relation_rank"),
     )
 
 

@@ -91,6 +91,9 @@ class Reply:
     near: bool | None = None
     """Whether the right answer is the first or second guess, see `second_guess`; None where it was not measured, as of
     a multiple choice and of prompts for another answer than the fact's own."""
+    relation_rank: int | None = None
+    """Rank of the right answer's first token among those of the relation's answers, 1 is the likeliest; None where
+    `near` is, and where the relation has fewer than `second_guess.FEWEST` answers."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,8 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
     ]
     note = (
         "Recall of the original → the unlearned model, the latter's 95 % interval over facts, and how many facts. In "
-        "the top 2: of how many the right answer is the first or second guess, which the reply does not show. "
+        "the top 2: of how many the right answer is the first or second guess, which the reply does not show; rank: "
+        "its mean rank among the relation's answers, 1 is the likeliest. "
         "Retained and held-out facts are the control: a form that fails for them, too, is no longer followed, and "
         "shows no forgetting."
     )
@@ -147,4 +148,5 @@ def _leak(cell: Cell | None) -> str:
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""
     spread = f"{100 * after.low:.0f} to {100 * after.high:.0f} %"
     near = "" if cell.unlearned.near is None else f"\nin the top 2: {percent(cell.unlearned.near)}"
+    near += "" if cell.unlearned.relation_rank is None else f", rank {cell.unlearned.relation_rank:.1f}"
     return f"{percent(before.mean)} → {percent(after.mean)}\n{spread}\n{asked}{near}{guess}"

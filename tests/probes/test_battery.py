@@ -71,6 +71,9 @@ def test_row_says_what_was_asked_and_of_which_fact(found, few):
             assert row.original.near
         if row.kind == DIRECT and row.group == "forget":
             assert row.prompt == facts[row.fact_id].question
+            assert row.original.relation_rank == 1
+        if row.kind == CHOICE:
+            assert row.original.relation_rank is None
 
 
 def test_kinds_and_groups_can_be_chosen(few):

@@ -8,10 +8,11 @@ from adapop.probes.matrix import MEASURABLE, LeakMatrix, NotAsked, leak_matrix
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
 from adapop.report.tables import leak_table
 from adapop.sandbox import card
+from adapop.ui.probe.leaks import leak_lines, second_guess_line
 
 
-def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0, near=None):
-    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine, near)
+def reply(recall, words=1, repetition=0.0, cosine=None, logprob=-1.0, near=None, rank=None):
+    return Reply("text", recall, recall, 1, logprob, words, repetition, cosine, near, rank)
 
 
 def row(name, before, after, kind=DIRECT, group="forget", score=70.0, tier="rare", **changes):
@@ -42,11 +43,17 @@ def test_each_fact_counts_once_however_often_it_is_asked():
 
 
 def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
-    rows = [row("a", reply(1.0, near=True), reply(0.0, near=near), REWORDED) for near in (True, False)]
-    rows.append(row("b", reply(1.0, near=True), reply(0.0, near=True), REWORDED))
+    before = reply(1.0, near=True, rank=1)
+    rows = [row("a", before, reply(0.0, near=near, rank=rank), REWORDED) for near, rank in ((True, 2), (False, 6))]
+    rows.append(row("b", before, reply(0.0, near=True, rank=2), REWORDED))
     cell = leak_matrix(rows).cell("forget", "all", REWORDED)
     assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
-    assert "in the top 2: 75 %" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
+    assert (cell.original.relation_rank, cell.unlearned.relation_rank) == (1.0, 3.0), "(4 + 2) / 2"
+    assert "in the top 2: 75 %, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
+    assert second_guess_line(cell) in leak_lines(leak_matrix(rows), {"a": "Forgotten", "b": "Forgotten"}, "forget")
+    assert "75 % of the facts, and on average number 3.0 among" in second_guess_line(cell)
+    unranked = leak_matrix([*rows, row("c", before, reply(0.0, near=False), REWORDED)])
+    assert "the top 2: 50 %\n" in str(leak_table(unranked, {"all": ("forget", "all")}).rows[0][1]) + "\n"
     older = leak_matrix([*rows, row("c", 1.0, 0.0, REWORDED)])
     assert older.cell("forget", "all", REWORDED).unlearned.near is None
     assert "top 2" not in str(leak_table(older, {"all": ("forget", "all")}).rows)

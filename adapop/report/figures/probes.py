@@ -118,6 +118,9 @@ def _told(cell: Cell | None) -> str:
     ]
     if cell.unlearned.near is not None:
         lines.append(f"first or second guess: {percent(cell.original.near)} → {percent(cell.unlearned.near)}")
+    if cell.unlearned.relation_rank is not None:
+        ranks = (cell.original.relation_rank, cell.unlearned.relation_rank)
+        lines.append("rank among the relation's answers: {:.1f} → {:.1f}".format(*ranks))
     lines += [f"a blind guess: {percent(cell.chance)}"] if cell.chance else []
     return "<br>".join(lines + ([] if cell.measurable else [f"not measurable: {escape(cell.reason)}"]))
 

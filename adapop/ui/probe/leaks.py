@@ -9,9 +9,9 @@ import gradio as gr
 import pandas as pd
 
 from adapop.errors import Stopped
-from adapop.probes.matrix import LeakMatrix, leak_matrix
+from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, KINDS
+from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
@@ -146,6 +146,7 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
         recall = worst.unlearned.recall
         direct = next((percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT), "not asked")
         lines.append(f"The unlearned model answers most under “{worst.kind}”: {ranged(recall)}, directly {direct}.")
+    lines += [second_guess_line(cell) for cell in cells if cell.kind == REWORDED and cell.unlearned.near is not None]
     if blind := [cell.kind for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
     if part := [f"{cell.kind} ({cell.facts} of {cell.asked})" for cell in cells if cell.facts < cell.asked]:
@@ -156,6 +157,14 @@ def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[st
     if skipped:
         lines.append("Not applicable: " + ", ".join(f"{kind} ({count} facts)" for kind, count in skipped.items()) + ".")
     return lines
+
+
+def second_guess_line(cell: Cell) -> str:
+    """How near the right answers of a cell still are, which the replies do not show. Its `near` is not None."""
+    rank = cell.unlearned.relation_rank
+    among = "" if rank is None else f", and on average number {rank:.1f} among the answers of its relation"
+    near = percent(cell.unlearned.near)
+    return f"Asked in other words, the right answer is the first or second guess of {near} of the facts{among}."
 
 
 def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> pd.DataFrame:

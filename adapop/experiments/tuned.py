@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments import pictures, tables, winners
+from adapop.experiments import choices, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED, WORLDS, Known
 from adapop.experiments.run import Engine, Experiment
@@ -65,7 +65,10 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     titles = [arm.title for arm in chosen.values()]
 
     def chosen_table(seen: Rows) -> Table:
-        return winners.winner_table(done)
+        return choices.winner_table(done)
+
+    def search_table(seen: Rows) -> Table:
+        return choices.search_table(done)
 
     def aside_table(base: str) -> Callable[[Rows], Table | None]:
         others = [arm.title for arm in aside[base]]
@@ -74,7 +77,8 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
 
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
-        winners.test_table, winners.door_table, chosen_table, *(aside_table(base) for base in aside), to_ours,
+        winners.test_table, winners.door_table, chosen_table, search_table, partial(choices.luck_table, done=done),
+        *(aside_table(base) for base in aside), partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
     )  # fmt: skip
     return Experiment(
@@ -113,6 +117,19 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
         whole = replace(PAPER, title=f"{wga.title}'s settings, AdaPop as it is", changes=_without_own(wga))
         found[wga.title].append(whole)  # the search has more to choose for it than for WGA, and may miss this
     return found
+
+
+def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
+    """Of the arms of `scores_aside`, by the title of one with scores as given, that of the same with shuffled ones."""
+    arms = [arm for others in aside.values() for arm in others]
+    shuffled = [(arm.title, arm.changes) for arm in arms if arm.changes.get("scores") == "shuffled"]
+    given = [arm for arm in arms if "scores" not in arm.changes]
+    return {
+        arm.title: title
+        for arm in given
+        for title, changes in shuffled
+        if changes == {**arm.changes, "scores": "shuffled"}
+    }
 
 
 def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:

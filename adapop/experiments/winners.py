@@ -1,4 +1,5 @@
-"""The tables of `bench tuned`: the winners on the test half, by other doors, over worlds; and whether scores help."""
+"""The tables of `bench tuned`: the winners on the test half, by other doors, over worlds; and whether scores help.
+How they were found is in `choices`."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +9,6 @@ from statistics import fmean
 from adapop.config.methods import METHODS
 from adapop.experiments.halves import TEST
 from adapop.experiments.results import ATTACKS, Row
-from adapop.experiments.spaces import SEARCHES
 from adapop.experiments.tables import (
     NEIGHBOURS_READING,
     OUTCOMES,
@@ -22,10 +22,10 @@ from adapop.experiments.tables import (
     over,
     text,
 )
-from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
+from adapop.experiments.tuning import LIMITS, objective
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired
-from adapop.report.settings import spoken
+from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.table import Table
 
 OBJECTIVE = (
@@ -44,25 +44,37 @@ RECOVERED = {
     "rounded": "rounded",
     "sampled": "sampled",
     "sampled (control)": "sampled_control",
-}
+}  # how the answers come back, by the column's name here and in a row
 
 
-def worst(row: Row) -> float | None:
-    """Recall of the tier that is forgotten least, asked in other words, on the test half."""
-    found = [OUTCOMES[tier](row) for tier in TIERS]
+def worst(row: Row, half: str = TEST) -> float | None:
+    """Recall of the tier that is forgotten least, asked in other words."""
+    found = [row[f"{half}_forget_{REWORDED}_{tier}"] for tier in TIERS]
     return None if None in found else max(found)
 
 
-def on_test(row: Row) -> float | None:
-    """J on the test half."""
-    parts = {"worst": worst(row), **{name: OUTCOMES[name](row) for name in LIMITS}}
+def score(row: Row, half: str = TEST) -> float | None:
+    """J of a half."""
+    parts = {
+        "worst": worst(row, half),
+        "holdout": row[f"{half}_holdout_direct_all"],
+        "utility": row[f"{half}_utility"],
+        "retain": row["retain_direct_all"],
+    }
     return None if None in parts.values() else objective(**parts)
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
-    """Recall above chance of the facts to forget under the attacks, their mean or their greatest."""
-    found = [row[f"attack {kind}"] for kind in ATTACKS if row[f"attack {kind}"] is not None]
+    """Recall of the facts to forget under the attacks, their mean or their greatest. Without the multiple choice, which
+    who avoids the right answer fails more often than who guesses."""
+    found = [row[f"attack {kind}"] for kind in ATTACKS if kind != CHOICE and row[f"attack {kind}"] is not None]
     return of(found) if found else None
+
+
+def sampled_above(row: Row) -> float | None:
+    """By how much more often the right answer is among the sampled replies than a wrong one."""
+    found = (row["sampled"], row["sampled_control"])
+    return None if None in found else found[0] - found[1]
 
 
 AIMS: dict[str, Value] = {
@@ -72,13 +84,13 @@ AIMS: dict[str, Value] = {
     **{name: OUTCOMES[name] for name in ("holdout", "utility", "retain")},
 }
 """What our method is to be good at, at once."""
-WITH_GAP: dict[str, Value] = {"J": on_test, "gap": OUTCOMES["gap"], **AIMS}
+WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
 """The same, with what scores are there to close."""
 
 
 def test_table(seen: Rows) -> Table:
     """J and the outcomes of every winner, the best first, each mean with its interval over seeds."""
-    values = measured(seen, {"J": on_test, "worst tier": worst, **OUTCOMES})
+    values = measured(seen, {"J": score, "worst tier": worst, **OUTCOMES})
     reading = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
     return _ranked("On the test half", seen, values, note)
@@ -88,33 +100,19 @@ def door_table(seen: Rows) -> Table | None:
     """What comes back of the facts to forget, the least first; None where no model was probed so."""
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
-    values |= {said: column(name) for said, name in RECOVERED.items()}
+    values |= {"rank": column(f"{TEST}_forget_rank_all")}
+    values |= {said: column(name) for said, name in RECOVERED.items()} | {"sampled − control": sampled_above}
     probed = {title: rows for title, rows in seen.items() if over(rows, attacked)}
     note = (
-        "Of the facts to forget. Attacks: mean recall above chance over those that the original answers; the hardest "
-        "gets most. Top 2: share whose right answer is the first guess or the best of the relation's other answers. "
-        "Taught again: recall of facts that were not taught, before, after 10 steps on 16 others, and after as many on "
-        "invented answers (control). Rounded: recall with weights of 4 bits. Sampled: share whose answer is among 16 "
-        "sampled replies, and the same for a wrong answer (control). In brackets: 95 % interval over seeds."
+        "Of the facts to forget, which have no halves; no search has seen any of it but top 2 and rank, which are of "
+        "the test half's wordings. Attacks: mean recall over those that the original answers, without the multiple "
+        "choice; the hardest gets most. Top 2: share whose right answer is the first guess or the best of the "
+        "relation's other answers; rank: its mean place among those answers, 1 is the likeliest. Taught again: recall"
+        " of facts that were not taught, before, after 10 steps on 16 others, and after as many on invented answers "
+        "(control). Rounded: recall with weights of 4 bits. Sampled: share whose answer is among 16 sampled replies, "
+        "and the same for a wrong answer (control). In brackets: 95 % interval over seeds."
     )
     return _ranked("By another door", probed, values, note) if probed else None
-
-
-def winner_table(done: Mapping[str, Sequence[Trial]]) -> Table:
-    """What was chosen for each arm, and by which numbers."""
-    rows = []
-    for name, trials in done.items():
-        best = best_of(trials)
-        parts = [f"{best[part]:.3f}" if part in best else "" for part in ("J", "worst", *LIMITS)]
-        settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
-        failed = sum(bool(trial["failed"]) for trial in trials)
-        seconds = sum(trial["seconds"] for trial in trials) / len(trials)
-        first = f"{trials[0]['J']:.3f}"
-        cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
-        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
-    head = ("", "J of the preset", "J", "worst tier", *LIMITS, "trial", "failed", "seconds a trial", "settings")
-    note = f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's first trial."
-    return Table("What was chosen", head, tuple(rows), note)
 
 
 def pair_table(
@@ -128,6 +126,17 @@ def pair_table(
             rows.append((name, *(pair.interval if pair else "" for pair in pairs)))
     said = f"The arm minus {base}, paired by seed: mean (95 % interval of Student's t over the pairs). {note}"
     return Table(title, ("", *values), tuple(rows), said.strip()) if rows else None
+
+
+def dealt_table(seen: Rows, dealt: Mapping[str, str]) -> Table | None:
+    """What it adds that scores are right: arms with scores as given minus the same with shuffled ones.
+
+    dealt: titles of the latter by those of the former.
+    """
+    found = [pair_table(seen, shuffled, [given], "", values=WITH_GAP) for given, shuffled in dealt.items()]
+    rows = tuple(row for table in found if table for row in table.rows)
+    note = "The arm minus itself with shuffled scores, paired by seed: mean (95 % interval of Student's t)."
+    return Table("What the right scores add to shuffled ones", ("", *WITH_GAP), rows, note) if rows else None
 
 
 def mean_of_worlds(seen: Rows) -> Rows:

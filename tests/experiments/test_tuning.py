@@ -9,7 +9,7 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS
 from adapop.errors import ConfigError
-from adapop.experiments import trial, tuned, tuning, winners
+from adapop.experiments import choices, trial, tuned, tuning, winners
 from adapop.experiments.item import Item
 from adapop.experiments.results import ATTACKS, DOORS
 from adapop.experiments.run import Place
@@ -136,6 +136,7 @@ def halved(seed, test, validation=0.0, **cells):
     names = ("forget_reworded_rare", "forget_reworded_middle", "forget_reworded_popular", "forget_reworded_all")
     split = {f"test_{name}": test for name in names} | {f"validation_{name}": validation for name in names}
     split |= {"test_holdout_direct_all": 0.9, "test_utility": 1.0, "validation_holdout_direct_all": 0.1}
+    split["validation_utility"] = 1.0
     return row(seed, **{**recalls(0.9, 0.9, 0.2), **split, **cells})
 
 
@@ -146,7 +147,7 @@ def test_outcomes_are_of_the_test_half_and_the_best_comes_first():
     cells = dict(zip(table.head, table.rows[0]))
     assert cells["worst tier"].startswith("0.35 (") and cells["all"].startswith("0.35 (")
     assert cells["J"].startswith(f"{0.35 + 2 * (0.93 - 0.9):.2f} (")
-    assert winners.on_test(row(1)) is None, "missing is not zero"
+    assert winners.score(row(1)) is None, "missing is not zero"
 
 
 def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
@@ -168,7 +169,7 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
     assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
     assert (three[0].key, three[2].key) == (items[0].key, item.key), "what one world has run, the mean does not"
-    (line,) = winners.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
+    (line,) = choices.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
     assert line[0] == "NPO" and f"learning_rate {best['learning_rate']:g}" in line[-1]
 
 
@@ -196,22 +197,47 @@ def test_arms_that_use_scores_otherwise_keep_all_else_of_the_winner():
     ignoring = with_point(SEARCHES["redirect"].arm, {**point, "arguments.kappa": 0.0})
     (others,) = tuned.scores_aside({"redirect": ignoring}).values()
     assert [Item(arm, 1).config.arguments["kappa"] for arm in others] == [tuned.KAPPA] * 3, "its own is no other"
+    dealt = tuned.dealt_anew(aside)
+    assert len(dealt) == 2 and dealt == {given: given.replace("curve)", "curve, shuffled)") for given in dealt}
+    dealt = tuned.dealt_anew({"redirect": others})
+    assert dealt == {"Redirect's settings, κ = 0.3": "Redirect's settings, κ = 0.3, scores shuffled"}
 
 
 def test_doors_and_pairs_of_winners():
     broken = halved(2, 0.3, **{f"attack {kind}": None for kind in ATTACKS})
-    probed = {f"attack {kind}": 0.1 for kind in ATTACKS} | {f"attack {ATTACKS[3]}": 0.5, f"attack {ATTACKS[4]}": None}
+    probed = {f"attack {kind}": 0.1 for kind in ATTACKS}
+    probed |= {"attack role playing": 0.5, "attack reverse query": None, "attack multiple choice": 0.9}
     known = {"rounded": 0.2, "test_forget_top2_all": 0.4}
     seen = {"A": [halved(1, 0.4, **probed, **known), broken], "B": [halved(1, 0.3)]}
     table = winners.door_table(seen)
     assert [line[0] for line in table.rows] == ["A"], "an arm that was not probed has no row"
     cells = dict(zip(table.head, table.rows[0]))
-    assert (cells["attacks"], cells["hardest attack"], cells["rounded"]) == ("0.15", "0.50", "0.20")
+    assert (cells["attacks"], cells["hardest attack"], cells["rounded"]) == (
+        f"{(6 * 0.1 + 0.5) / 7:.2f}",
+        "0.50",
+        "0.20",
+    )
     assert cells["sampled"] == "" and winners.door_table({"B": seen["B"]}) is None
     pairs = winners.pair_table(seen, "B", ("A", "gone"), "T", "")
     assert [line[0] for line in pairs.rows] == ["A"]
     assert dict(zip(pairs.head, pairs.rows[0]))["worst tier"] == "+0.10"
     assert winners.pair_table(seen, "gone", ("A",), "T", "") is None
+    (line,) = winners.dealt_table(seen, {"A": "B", "gone": "B"}).rows
+    assert line[0] == "A" and winners.dealt_table(seen, {"gone": "B"}) is None
+
+
+def test_how_far_a_search_went_and_how_much_was_luck():
+    space, found = SEARCHES["npo"].space, {"worst": 0.2, "holdout": 1.0, "utility": 1.0, "retain": 1.0}
+    inside = {name: among.near((among.low * among.high) ** 0.5 or 1.0) for name, among in space.items()}
+    point = {**inside, "epochs": 10, "weight_decay": 0.0}
+    trials = [{"J": 1.5, "point": inside}] * 11 + [{"J": 0.4, "point": point, **found}]
+    (line,) = choices.search_table({"npo": trials}).rows
+    assert line == ("NPO", "1.500", "0.400", "1", "epochs 10")
+    assert choices.search_table({"npo": trials[:11]}).rows[0][-1] == "", "who did nothing stopped nowhere"
+    seen = {"NPO": [halved(1, 0.6, 0.5)], "GA": [halved(1, 0.6)]}
+    (line,) = choices.luck_table(seen, {"npo": trials, "gd": trials}).rows
+    validation = objective(0.5, 0.1, seen["NPO"][0]["validation_utility"], seen["NPO"][0]["retain_direct_all"])
+    assert line[:3] == ("NPO", "0.20", f"{validation:.2f}")
 
 
 def test_the_mean_of_worlds_is_seed_by_seed_and_misses_nothing():

@@ -116,11 +116,11 @@ def over_seeds(recorded: Sequence[Recorded]) -> list[str]:
         if one.preset == "paper" and _left(one) < _left(ours) and _kept(one) > _kept(ours) and one.gap("reworded")
     ]
     if better:
-        best = min(better, key=_left)
+        best = min(better, key=lambda one: abs(one.gap("reworded").mean))
         said.append(
             f"In these means {best.title} forgets more than AdaPop ({percent(_left(best))} of the facts left against "
-            f"{percent(_left(ours))}) and keeps more ({percent(_kept(best))} against {percent(_kept(ours))}), but its "
-            f"gap is {points(best.gap('reworded').mean)}."
+            f"{percent(_left(ours))}) and keeps more ({percent(_kept(best))} against {percent(_kept(ours))}); its gap is "
+            f"{points(best.gap('reworded').mean)}, AdaPop's {points(ours.gap('reworded').mean)}."
         )
     return said
 

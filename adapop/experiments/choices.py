@@ -1,0 +1,80 @@
+"""The tables of `bench tuned` on how the winners were found: what was chosen, how far each search went, and how much of
+the best J was luck."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from adapop.experiments.halves import VALIDATION
+from adapop.experiments.spaces import MOVES, SEARCHES, Range, Space
+from adapop.experiments.tables import Rows, over
+from adapop.experiments.tuning import LIMITS, Trial, best_of, objective
+from adapop.experiments.winners import OBJECTIVE, ranged, score
+from adapop.report.settings import spoken
+from adapop.report.table import Table
+
+Done = Mapping[str, Sequence[Trial]]  # the trials of each search, by its name in `SEARCHES`
+NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
+
+
+def winner_table(done: Done) -> Table:
+    """What was chosen for each arm, and by which numbers."""
+    rows = []
+    for name, trials in done.items():
+        best = best_of(trials)
+        parts = [f"{best[part]:.3f}" if part in best else "" for part in ("J", "worst", *LIMITS)]
+        settings = ", ".join(f"{key} {spoken(value)}" for key, value in best["point"].items())
+        failed = sum(bool(trial["failed"]) for trial in trials)
+        seconds = sum(trial["seconds"] for trial in trials) / len(trials)
+        first = f"{trials[0]['J']:.3f}"
+        cells = (f"{best['number'] + 1} of {len(trials)}", f"{failed}", f"{seconds:.0f}", settings)
+        rows.append((SEARCHES[name].arm.title, first, *parts, *cells))
+    head = ("", "J of the preset", "J", "worst tier", *LIMITS, "trial", "failed", "seconds a trial", "settings")
+    note = f"{OBJECTIVE} All on the validation half, seed 0. The preset itself is every arm's first trial."
+    return Table("What was chosen", head, tuple(rows), note)
+
+
+def search_table(done: Done) -> Table:
+    """How far each search went: whether its trials found anything, and which settings ended where their range does."""
+    rows = []
+    for name, trials in done.items():
+        best, moves = best_of(trials), best_of(trials[: len(MOVES)])
+        useful = sum(trial["J"] < NOTHING_DONE for trial in trials)
+        ends = ", ".join(at_an_end(best["point"], SEARCHES[name].space)) if best["J"] < NOTHING_DONE else ""
+        rows.append((SEARCHES[name].arm.title, f"{moves['J']:.3f}", f"{best['J']:.3f}", f"{useful}", ends))
+    note = (
+        f"J of the best of the {len(MOVES)} moves that every search begins with, and of all trials. Better than "
+        "nothing: how many trials have a J below 1, that of the original; where they are few, the numbers say more of"
+        " the search than of the method. The last column: settings of the winner at an end of their range, beyond "
+        "which nothing was tried. A 0 that means none of something is no such end."
+    )
+    head = ("", "J of the best move", "J", "better than nothing", "at an end of its range")
+    return Table("How far the searches went", head, tuple(rows), note)
+
+
+def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
+    """The settings of a point that are the lowest or highest number of their range, but for 0."""
+    ranges = {name: among for name, among in space.items() if isinstance(among, Range)}
+    return [
+        f"{name} {spoken(point[name])}"
+        for name, among in ranges.items()
+        if point[name] and point[name] in (among.low, among.high)
+    ]
+
+
+def luck_table(seen: Rows, done: Done) -> Table:
+    """J where it was chosen, of the same winner on other seeds, and on the half that chose nothing."""
+    rows = []
+    for name, trials in done.items():
+        title, best = SEARCHES[name].arm.title, best_of(trials)
+        if title in seen:
+            chosen = objective(**{part: best[part] for part in ("worst", *LIMITS)}) if "worst" in best else None
+            other = over(seen[title], partial(score, half=VALIDATION))
+            test = ranged(over(seen[title], score))
+            rows.append((title, "" if chosen is None else f"{chosen:.2f}", ranged(other), test))
+    note = (
+        "J of the winner on seed 0, where the best of all trials was taken; on the same questions with other seeds; "
+        "and on the test half with these. The first step is what choosing flatters, the second how much easier or "
+        "harder the test half is. Without what some searches were asked for besides J."
+    )
+    return Table("How much was luck", ("", "validation, seed 0", "validation", "test"), tuple(rows), note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from adapop.config.presets import make_config
@@ -23,13 +23,6 @@ SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None, "dual_rows": 0,
     "measure": "every-epoch", "measure_per_tier": 0,
 }  # fmt: skip
-# The same of methods' arguments: those at which a method computes what it did when a preset did not name them.
-ARGUMENTS_SINCE = {"b2": 1.0}
-# What presets set when the recorded rows were made, where they set something else today: (method, preset) -> changes.
-EARLIER: dict[tuple[str, str], dict[str, Any]] = {
-    ("satimp", "paper"): {"arguments": {"b2": 1.0}},
-    ("pdu", "paper"): {"dual_rows": 0},
-}
 
 
 @dataclass(frozen=True)
@@ -109,9 +102,8 @@ class Item:
         arm = self.arm
         settings = json.loads(self.config.to_json())
         settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
-        settings["arguments"] = _without(ARGUMENTS_SINCE, settings["arguments"])
         decided = {
-            "config": _without(SINCE, settings),
+            "config": {name: value for name, value in settings.items() if name not in SINCE or value != SINCE[name]},
             "scores": arm.scores,
             "anchors": arm.anchors,
             "world": asdict(arm.world) if arm.world else None,
@@ -124,20 +116,9 @@ class Item:
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
-    def earlier(self) -> Item | None:
-        """The item by which its arm was run before its preset changed; None where it is the same."""
-        changes = EARLIER.get((self.arm.method, self.arm.preset))
-        return replace(self, arm=replace(self.arm, changes={**changes, **self.arm.changes})) if changes else None
-
-    @property
     def title(self) -> str:
         """The arm and the seed, for a line of progress."""
         return f"{self.arm.title}, seed {self.seed}"
-
-
-def _without(same: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings but for those that have these values."""
-    return {name: value for name, value in settings.items() if name not in same or value != same[name]}
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:

@@ -45,6 +45,7 @@ DOORS = (
     *("relearn_before", "relearn_after", "relearn_control", "rounded", "sampled", "sampled_control"),
 )
 LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
+WHOLE = ("quick", "seed", "peak_mb")  # numbers that are written as they were, also where a row is copied
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
     *("key", "arm", "method", "preset", "scores", "anchors", "world", "quick", "seed", "rate", "failed"),
@@ -137,6 +138,8 @@ def _row(line: list[str]) -> Row:
             row[name] = plain(text)
         elif name in LISTS or name == "versions":
             row[name] = json.loads(text) if text else []
+        elif name in WHOLE:
+            row[name] = int(float(text)) if text else None
         else:
             row[name] = float(text) if text else None
     return row

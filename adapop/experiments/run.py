@@ -133,12 +133,11 @@ class Place:
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
     def seen(self) -> Rows:
-        """The rows there are, other experiments' too, by arm in the order of the plan. Where a preset has changed and
-        was not run since, those of the earlier one."""
+        """The rows there are, other experiments' too, by arm in the order of the plan."""
         known = _elsewhere(self) | self.results.rows()
         seen: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
-            if row := known.get(item.key) or (item.earlier and known.get(item.earlier.key)):
+            if row := known.get(item.key):
                 seen.setdefault(item.arm.title, []).append(row)
         return seen
 

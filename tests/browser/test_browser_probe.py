@@ -38,6 +38,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(probed):
     says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
     says(page, "#leak-words", "Rare (8 facts)", "Popular (8 facts)", "The unlearned model answers most under")
+    says(page, "#leak-words", "first or second guess of", "among the answers of its relation")
     page.wait_for_selector("#leak-chart .plotly")
     page.locator("#leak-table [data-testid='cell-0-0']").click()
     subject = page.inner_text("#leak-table [data-testid='cell-0-0']").strip()

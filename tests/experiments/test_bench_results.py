@@ -30,6 +30,15 @@ def test_a_row_comes_back_as_it_was(tmp_path):
     assert len(stored.path.read_text(encoding="utf-8").splitlines()) == 3, "a line a row"
 
 
+def test_a_copied_row_is_written_as_the_first(tmp_path):
+    """So one experiment's file can be read like the other's, from which its row was copied."""
+    first, second = (Results(tmp_path / name) for name in ("a.csv", "b.csv"))
+    first.append({**ROW, "quick": 0, "seed": 3, "peak_mb": 640})
+    (row,) = first.rows().values()
+    second.append(row)
+    assert second.path.read_bytes() == first.path.read_bytes()
+
+
 @pytest.mark.parametrize("left", [0, 1, 40, 200])
 def test_a_torn_last_line_is_dropped_and_written_over(tmp_path, left):
     stored = Results(tmp_path / "main.csv")

@@ -10,7 +10,6 @@ import pytest
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
 from adapop.errors import ConfigError
-from adapop.experiments.item import EARLIER
 from adapop.popularity.beta import BetaMap
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, recorded
@@ -148,12 +147,7 @@ def test_every_method_and_preset_was_recorded_with_several_seeds():
     wanted = {
         (method, preset) for method in METHODS for preset in presets_of(method) if preset not in ("authors", "tuned")
     }
-    later = {
-        ("adapop", "as-released"),
-        ("redirect", "paper"),
-        *EARLIER,
-    }  # not run, or run by what the preset was then: never shown as it
-    assert wanted - later <= set(found) and not later & set(found)
+    assert wanted == set(found)
     assert all(len(one.rows) >= 3 for one in found.values())
     assert recorded.commits(recorded.results())
 

@@ -119,8 +119,8 @@ def over_seeds(recorded: Sequence[Recorded]) -> list[str]:
         best = min(better, key=lambda one: abs(one.gap("reworded").mean))
         said.append(
             f"In these means {best.title} forgets more than AdaPop ({percent(_left(best))} of the facts left against "
-            f"{percent(_left(ours))}) and keeps more ({percent(_kept(best))} against {percent(_kept(ours))}); its gap is "
-            f"{points(best.gap('reworded').mean)}, AdaPop's {points(ours.gap('reworded').mean)}."
+            f"{percent(_left(ours))}) and keeps more ({percent(_kept(best))} against {percent(_kept(ours))}); "
+            f"its gap is {points(best.gap('reworded').mean)}, AdaPop's {points(ours.gap('reworded').mean)}."
         )
     return said
 

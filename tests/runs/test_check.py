@@ -36,7 +36,8 @@ def configured(folder, method="adapop", **changes):
     return make_config(method, model=folder, **{**SETTINGS, "learning_rate": 5e-3, **targets, **changes})
 
 
-@pytest.mark.parametrize("shape", ["llama", *(pytest.param(name, marks=pytest.mark.slow) for name in SHAPES[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
 def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     facts, config = own_facts(), configured(folders(shape))
     model = adapted_model(replace(config, system=""))

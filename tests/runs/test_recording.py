@@ -105,7 +105,7 @@ def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypa
     assert len(states) > LAST and all(states)
 
 
-@pytest.mark.parametrize("after", [4, 9, 12, *(pytest.param(some, marks=pytest.mark.slow) for some in (2, 8, 11, 13))])
+@pytest.mark.parametrize("after", [12, *(pytest.param(some, marks=pytest.mark.slow) for some in (2, 4, 8, 9, 11, 13))])
 def test_a_resumed_run_has_the_frames_of_an_uninterrupted_one(recorded, several, after):
     run = prepare(config_of(), several)
     killed(run, after)

@@ -63,6 +63,7 @@ def words_of(worker) -> str:
     return str(page.build(worker).get_config_file()["components"])
 
 
+@pytest.mark.slow
 def test_the_page_tells_the_cost_of_each_button_where_a_gpu_is_lent_and_nowhere_else(tmp_path):
     there, elsewhere = words_of(Worker(tmp_path, gpu)), words_of(Worker(tmp_path))
     assert "GPU time" not in elsewhere

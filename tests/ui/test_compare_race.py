@@ -172,6 +172,7 @@ def stranger(tmp_path_factory):
     return str(taught("llama", tmp_path_factory.mktemp("own"), [*facts.forget, *facts.retain, *facts.holdout]))
 
 
+@pytest.mark.slow
 def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
     ground = dict(model=stranger, batch=2, lora_rank=4, tolerance=0.5, measure="end")
     chosen = ["adapop/paper", "npo/paper"]

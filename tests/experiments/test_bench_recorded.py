@@ -25,7 +25,8 @@ TABLES = [path for path in sorted(RECORDED.rglob("*.md")) if path.stem in (*EXPE
 
 def place_of(path, folder):
     world = WORLD_OF.get(path.stem)
-    rows = Results(path.with_name("tuned.csv" if world else "main.csv")).rows()
+    own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
+    rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()
     own = experiment(TRIALS, 40, tuple(SEARCHES), world) if world else None
     return Place(path.stem, folder, tuple(sorted({int(row["seed"]) for row in rows.values()})), own=own)
 

@@ -48,7 +48,7 @@ def search_table(done: Done) -> Table:
         " the search than of the method. The last column: settings of the winner at an end of their range, beyond "
         "which nothing was tried. A 0 that means none of something is no such end."
     )
-    head = ("", "J of the best move", "J", "better than nothing", "at an end of its range")
+    head = ("", "best J, first moves", "best J, all trials", "better than nothing", "at an end of its range")
     return Table("How far the searches went", head, tuple(rows), note)
 
 

@@ -75,16 +75,19 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         said = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
         return partial(winners.pair_table, base=base, others=others, **said)
 
+    at_home = world == SANDBOX  # where they were chosen
+    choosing = (chosen_table, search_table, partial(choices.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
-        winners.test_table, winners.door_table, chosen_table, search_table, partial(choices.luck_table, done=done),
-        *(aside_table(base) for base in aside), partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
+        winners.test_table, winners.door_table, *choosing, *(aside_table(base) for base in aside),
+        partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
     )  # fmt: skip
     return Experiment(
-        "Tuned" if world == SANDBOX else f"Tuned, in {world}{' worlds' * (world == THREE)}",
+        "Tuned" if at_home else f"Tuned, in {world}{' worlds' * (world == THREE)}",
         f"How does each method do at its best, with {trials} trials each at seed 0? {winners.OBJECTIVE} Chosen on the "
-        "validation half; the tables of outcomes are of the test half, on seeds that no trial has seen.",
+        f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the test half, "
+        "on seeds that no trial has seen.",
         plan,
         (winners.worlds_table, winners.worlds_difference_table) if world == THREE else of_one,
         () if world == THREE else tuple(partial(_drawn, draw, titles) for draw in DRAWN),

@@ -6,8 +6,8 @@ from adapop.experiments.results import COLUMNS, LISTS
 def row(seed=0, method="adapop", failed="", **cells):
     """A row with nothing measured but the cells given."""
     empty = {name: [] if name in LISTS else None for name in COLUMNS}
-    texts = {"failed": failed, "method": method, "config": "{}", "commit": "c1", "seconds": 2.0, "peak_mb": 600.0}
-    return {**empty, **texts, "seed": float(seed), "rate": 2e-3, **cells}
+    texts = {"failed": failed, "method": method, "config": "{}", "commit": "c1", "seconds": 2.0, "peak_mb": 600}
+    return {**empty, **texts, "seed": seed, "rate": 2e-3, **cells}
 
 
 def recalls(rare, popular, holdout, **more):

@@ -45,7 +45,7 @@ DOORS = (
     *("relearn_before", "relearn_after", "relearn_control", "rounded", "sampled", "sampled_control"),
 )
 LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
-WHOLE = ("quick", "seed", "peak_mb")  # numbers that are written as they were, also where a row is copied
+WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
     *("key", "arm", "method", "preset", "scores", "anchors", "world", "quick", "seed", "rate", "failed"),

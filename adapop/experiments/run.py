@@ -230,7 +230,7 @@ def _made_of(seen: Rows) -> str:
     rows = [row for found in seen.values() for row in found]
     if not rows:
         return "No runs yet."
-    seeds = ", ".join(map(str, sorted({int(row["seed"]) for row in rows})))
+    seeds = ", ".join(map(str, sorted({row["seed"] for row in rows})))
     commits = _counts(_commits(seen))
     changed = " (+: with changes that were not committed then)" if "+" in commits else ""
     return f"{len(rows)} runs, seeds {seeds}; code: {commits}{changed}."

@@ -41,7 +41,7 @@ def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[
     runs: dict[int, list[Row]] = {}
     for row in sorted((row for rows in seen.values() for row in rows), key=itemgetter("rate")):
         if row["method"] == method:
-            runs.setdefault(int(row["seed"]), []).append(row)
+            runs.setdefault(row["seed"], []).append(row)
     return {
         seed: [row for row in rows if not row["failed"]]
         for seed, rows in runs.items()
@@ -160,7 +160,7 @@ def crossing(points: Sequence[Row], goal: float) -> dict[str, float] | None:
 
 def _seeds(seen: Rows) -> list[int]:
     """The seeds that any run has."""
-    return sorted({int(row["seed"]) for rows in seen.values() for row in rows})
+    return sorted({row["seed"] for rows in seen.values() for row in rows})
 
 
 def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:

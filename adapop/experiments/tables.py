@@ -65,7 +65,7 @@ BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first re
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
     """A value of each seed's run that did not fail."""
-    found = {int(row["seed"]): value(row) for row in rows if not row["failed"]}
+    found = {row["seed"]: value(row) for row in rows if not row["failed"]}
     return {seed: number for seed, number in found.items() if number is not None}
 
 

@@ -151,7 +151,7 @@ def mean_of_worlds(seen: Rows) -> Rows:
 
 
 def _means(worlds: Sequence[Sequence[Row]]) -> list[Row]:
-    by_world = [{int(row["seed"]): row for row in rows} for rows in worlds]
+    by_world = [{row["seed"]: row for row in rows} for rows in worlds]
     shared = sorted(set.intersection(*(set(rows) for rows in by_world)))
     found = []
     for seed in shared:

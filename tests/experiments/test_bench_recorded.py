@@ -28,7 +28,7 @@ def place_of(path, folder):
     own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
     rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()
     own = experiment(TRIALS, 40, tuple(SEARCHES), world) if world else None
-    return Place(path.stem, folder, tuple(sorted({int(row["seed"]) for row in rows.values()})), own=own)
+    return Place(path.stem, folder, tuple(sorted({row["seed"] for row in rows.values()})), own=own)
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.rglob("*.csv")), ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -85,7 +85,7 @@ def is_part(cells, line):
 def test_every_search_is_recorded_and_none_saw_the_seeds_of_its_winner():
     assert {path.stem for path in TRIALS.glob("*.jsonl")} == set(SEARCHES)
     assert {len(trials_of(trials_file(TRIALS, name))) for name in SEARCHES} == {40}
-    assert {int(row["seed"]) for row in Results(RECORDED / "tuned.csv").rows().values()} == {1, 2, 3, 4, 5}
+    assert {row["seed"] for row in Results(RECORDED / "tuned.csv").rows().values()} == {1, 2, 3, 4, 5}
 
 
 @pytest.mark.parametrize("one", recorded.tuned(), ids=lambda one: one.method)

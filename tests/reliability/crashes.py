@@ -26,7 +26,7 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.runs.run import Run
-from adapop.training.events import RunStarted
+from adapop.training.events import Measuring, RunStarted
 
 KILLS_A_RUN = 4
 METHODS = ("adapop", "altpo")  # the second also keeps the wrong answers that it found
@@ -207,8 +207,8 @@ def _differences(run: Run, straight: Run) -> list[str]:
 
 
 def _said(run: Run) -> list[tuple[str, dict]]:
-    """What a run said, but for its name, the clock, and that it was begun again."""
-    events = [event for event in run.events() if not isinstance(event, RunStarted)]
+    """What a run said, but for its name, the clock, that it was begun again, and how far a slow measurement was."""
+    events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
     return [(event.kind, {key: value for key, value in asdict(event).items() if key not in HIDDEN}) for event in events]
 
 

@@ -20,7 +20,7 @@ from adapop.probes.prompts import ProbeRow
 from adapop.runs.run import Run
 from adapop.service import jobs, leases, zerogpu
 from adapop.service.worker import Worker
-from adapop.training.events import RunDone, RunFailed, RunStarted, RunStopped
+from adapop.training.events import Measuring, RunDone, RunFailed, RunStarted, RunStopped
 from forking import fresh_processes
 from tiny_runs import tiny_config, trained
 
@@ -54,8 +54,8 @@ def finished(worker, run) -> Run:
 
 
 def said(run) -> list:
-    """What a run said, but for its name, the clock, and that it was begun again."""
-    events = [event for event in run.events() if not isinstance(event, RunStarted)]
+    """What a run said, but for its name, the clock, that it was begun again, and how far a slow measurement was."""
+    events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
     hidden = {"run", "time", "seconds"}
     return [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
 

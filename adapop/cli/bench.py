@@ -81,12 +81,16 @@ def _searched(
     names = options.arms or tuple(SEARCHES)
     if unknown := set(names) - SEARCHES.keys():
         raise ConfigError(f"No search is called {', '.join(sorted(unknown))}.", f"Use {', '.join(SEARCHES)}.")
-    folder, errors = place.file("-trials"), {}
     tuned.places_named(options.world)  # a wrong name is said before the searches
+    there = replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}")
+    ground, errors = None, {}
+    if options.anew:
+        there, ground = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
+    folder = (there if options.anew else place).file("-trials")
     if not options.table:
-        errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, told)
-    own = tuned.experiment(folder, options.trials, names, options.world)
-    return replace(place, name="tuned" if options.world == SANDBOX else f"tuned-{options.world}", own=own), errors
+        errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, told, ground)
+    own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
+    return replace(there, own=own), errors
 
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
@@ -129,5 +133,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", nargs="+", help="tuned: these alone: methods, or presets of AdaPop")
     command.add_argument(
         "--world", default=SANDBOX, help="tuned: the winners as they are in another world, such as people, or in three"
+    )
+    command.add_argument(
+        "--anew", action="store_true", help="tuned, with --world people: searched there, not the sandbox's winners"
     )
     command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")

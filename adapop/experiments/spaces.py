@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adapop.config.run import RunConfig
-from adapop.experiments.item import Arm, Item
+from adapop.experiments.item import Arm, Ground, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
@@ -166,16 +166,17 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
     return replace(arm, changes={**arm.changes, **changes})
 
 
-def preset_point(search: Search, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arm's preset as it is, as near as the ranges allow. arguments: all of its method's."""
-    config = Item(search.arm, 0).config
+def preset_point(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> dict[str, Any]:
+    """The arm's preset as it is, as near as the ranges allow. arguments: all of its method's. ground: None for the
+    sandbox; another has rates of its own."""
+    config = Item(search.arm, 0, ground=ground).config
     return {name: _chosen(among, _value(config, name, arguments)) for name, among in search.space.items()}
 
 
-def first_points(search: Search, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+def first_points(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> list[dict[str, Any]]:
     """What is tried before anything is proposed: the preset, and `MOVES` from it, each point once. A move of what the
-    arm has not is left out of it. arguments: all of its method's."""
-    preset, found = preset_point(search, arguments), []
+    arm has not is left out of it. Called as `preset_point`."""
+    preset, found = preset_point(search, arguments, ground), []
     for move in MOVES:
         point = dict(preset)
         for name, number in move.items():

@@ -28,21 +28,32 @@ STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β 
 
 
 def run_searches(
-    names: Sequence[str], folder: Path, trials: int, quick: bool, engine: Engine, told: Callable[[str], None]
+    names: Sequence[str],
+    folder: Path,
+    trials: int,
+    quick: bool,
+    engine: Engine,
+    told: Callable[[str], None],
+    ground: Ground | None = None,
 ) -> dict[str, str]:
-    """Makes the trials that are missing, an arm a process. Returns the reason, by name, for arms that were not done."""
+    """Makes the trials that are missing, an arm a process. Returns the reason, by name, for arms that were not done.
+
+    ground: what they are made on, None for the sandbox.
+    """
     errors = {}
     left = [name for name in names if len(trials_of(trials_file(folder, name))) < trials]
     told(f"{len(names) - len(left)} of {len(names)} searches of {trials} trials are done already.")
-    for done in engine(left, partial(search, folder=folder, trials=trials, quick=quick)):
+    for done in engine(left, partial(search, folder=folder, trials=trials, quick=quick, ground=ground)):
         told(f"search {done.item}: {done.error or f'{done.result} trials made'}")
         if done.error:
             errors[f"search {done.item}"] = done.error
     return errors
 
 
-def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX) -> Experiment:
+def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX, anew: bool = False) -> Experiment:
     """The winners of the searches that are done, as they are: in one world, or `THREE`.
+
+    anew: whether the searches were made in that world; then none of the arms of `scores_aside` is added.
 
     Raises:
         ConfigError: there is no such world.
@@ -50,7 +61,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: found for name, found in done.items() if len(found) == trials}
     chosen = {name: with_point(SEARCHES[name].arm, best_of(found)["point"]) for name, found in done.items()}
-    aside = scores_aside(chosen)
+    aside = {} if anew else scores_aside(chosen)
     arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
     places = places_named(world)
 
@@ -75,7 +86,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         said = {"title": f"Scores, all else as {base}", "note": ASIDE, "values": winners.WITH_GAP}
         return partial(winners.pair_table, base=base, others=others, **said)
 
-    at_home = world == SANDBOX  # where they were chosen
+    at_home = anew or world == SANDBOX  # where they were chosen
     choosing = (chosen_table, search_table, partial(choices.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
@@ -84,7 +95,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
     )  # fmt: skip
     return Experiment(
-        "Tuned" if at_home else f"Tuned, in {world}{' worlds' * (world == THREE)}",
+        "Tuned" if world == SANDBOX else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
         f"How does each method do at its best, with {trials} trials each at seed 0? {winners.OBJECTIVE} Chosen on the "
         f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the test half, "
         "on seeds that no trial has seen.",
@@ -165,6 +176,19 @@ def _without_own(arm: Arm) -> dict[str, Any]:
 def _there(arm: Arm, place: Place, before: str) -> Arm:
     """The arm in another world. before: comes before its title."""
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
+
+
+def searched_on(world: str) -> Ground:
+    """A world that can be searched anew.
+
+    Raises:
+        ConfigError: there is no such world, or it is the sandbox, or none that ships.
+    """
+    place = places_named(world).get(world)
+    if not isinstance(place, Ground):
+        others = ", ".join(name for name in SHIPPED if name != SANDBOX)
+        raise ConfigError(f"--anew does not go with the world {world!r}.", f"Use --world {others}, or leave it out.")
+    return place
 
 
 def places_named(world: str) -> dict[str, Place]:

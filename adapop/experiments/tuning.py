@@ -17,7 +17,7 @@ from typing import Any
 
 from adapop.errors import ConfigError, RunError
 from adapop.experiments.halves import VALIDATION, asked, by_tier
-from adapop.experiments.item import Item
+from adapop.experiments.item import Ground, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
 from adapop.experiments.trial import DIGITS, prepared, recalls
 from adapop.facts.fact import TIERS
@@ -43,10 +43,10 @@ def objective(worst: float, holdout: float, utility: float, retain: float) -> fl
 WORST = objective(1.0, 0.0, 0.0, 0.0)  # of a run that fails: nothing forgotten, all destroyed
 
 
-def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False) -> int:
+def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False, ground: Ground | None = None) -> int:
     """Makes the trials of an arm that are missing in the folder. Returns how many it made.
 
-    name: a key of `SEARCHES`.
+    name: a key of `SEARCHES`. ground: what they are made on, None for the sandbox.
 
     Raises:
         ConfigError: Optuna is not installed, or the trials there are of other ranges.
@@ -58,8 +58,9 @@ def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False) -
     begun = done = trials_of(path)
     folder.mkdir(parents=True, exist_ok=True)
     while len(done) < trials:
-        point = _proposed(wanted, done)
-        done = [*done, {"number": len(done), "point": point, **tried(wanted, point, quick), "commit": commit()}]
+        point = _proposed(wanted, done, ground)
+        found = tried(wanted, point, quick, ground)
+        done = [*done, {"number": len(done), "point": point, **found, "commit": commit()}]
         write_text(path, "".join(json.dumps(trial, ensure_ascii=False) + "\n" for trial in done))
     return len(done) - len(begun)
 
@@ -79,12 +80,12 @@ def best_of(trials: Sequence[Trial]) -> Trial:
     return min(trials, key=lambda trial: trial["J"])
 
 
-def tried(wanted: Search, point: Mapping[str, Any], quick: bool) -> Trial:
+def tried(wanted: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None) -> Trial:
     """What a trial gives on validation: J and its parts, how long it took, and why it failed, "" if it did not."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found, failed = _measured(Item(with_point(wanted.arm, point), SEED, quick), Path(folder)), ""
+            found, failed = _measured(Item(with_point(wanted.arm, point), SEED, quick, ground), Path(folder)), ""
             if wanted.near:
                 found["J"] = round(found["J"] + PRICE * max(0.0, found["top2"] - NEAR), DIGITS)
         except RunError as error:  # it diverged: that is a result
@@ -121,13 +122,13 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     return {name: round(value, DIGITS) for name, value in values.items()}
 
 
-def _proposed(wanted: Search, done: Sequence[Trial]) -> dict[str, Any]:
+def _proposed(wanted: Search, done: Sequence[Trial], ground: Ground | None) -> dict[str, Any]:
     """The point to try next: one of the first points, then what Optuna proposes."""
     from adapop.objectives import make_objective
 
     optuna = _optuna()
-    config = Item(wanted.arm, SEED).config
-    first = first_points(wanted, vars(make_objective(config.method, config.arguments)))
+    config = Item(wanted.arm, SEED, ground=ground).config
+    first = first_points(wanted, vars(make_objective(config.method, config.arguments)), ground)
     if len(done) < len(first):
         return first[len(done)]
     sampler = optuna.samplers.GPSampler(seed=len(done), n_startup_trials=1, deterministic_objective=True)

@@ -7,7 +7,7 @@ import pytest
 
 from adapop.cli import main
 from adapop.config.methods import METHODS
-from adapop.config.presets import PRESETS
+from adapop.config.presets import PRESETS, make_config
 from adapop.errors import ConfigError
 from adapop.experiments import choices, trial, tuned, tuning, winners
 from adapop.experiments.item import Item
@@ -92,7 +92,7 @@ def invented(monkeypatch):
     """Trials that take no time: J has its least at a rate of 1e-3. Every point that was tried."""
     points = []
 
-    def tried(wanted, point, quick):
+    def tried(wanted, point, quick, ground):
         points.append(dict(point))
         rate = point["learning_rate"]
         return {"J": abs(rate - 1e-3), "worst": 0.5, "failed": "", "seconds": 0.1}
@@ -169,6 +169,11 @@ def test_winners_are_planned_once_their_search_is_done(invented, tmp_path):
     three = Place("three", tmp_path, (1,), own=tuned.experiment(tmp_path, 3, ("npo",), tuned.THREE)).items({})
     assert [one.arm.title for one in three] == ["sandbox: NPO", "half-spread: NPO", "people: NPO"]
     assert (three[0].key, three[2].key) == (items[0].key, item.key), "what one world has run, the mean does not"
+    anew = tuned.experiment(tmp_path, 3, ("npo",), "people", anew=True)
+    assert [one.key for one in Place("anew", tmp_path, (1,), own=anew).items({})] == [item.key], (
+        "searched on its ground"
+    )
+    assert anew.title == "Tuned anew, in people" and len(anew.tables) > len(second.tables), "and how it was chosen"
     (line,) = choices.winner_table({"npo": trials_of(trials_file(tmp_path, "npo"))}).rows
     assert line[0] == "NPO" and f"learning_rate {best['learning_rate']:g}" in line[-1]
 
@@ -265,6 +270,25 @@ def test_the_command_refuses_what_it_cannot_search(tmp_path, capsys):
     assert "magic" in capsys.readouterr().err
     assert main(["bench", "tuned", "--world", "moon", "--out", str(tmp_path)]) == 2
     assert "half-spread" in capsys.readouterr().err
+    for world in ("sandbox", "half-spread", "three"):
+        assert main(["bench", "tuned", "--anew", "--world", world, "--out", str(tmp_path)]) == 2
+        assert "Use --world people" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_search_elsewhere_begins_at_the_rate_of_that_world(tmp_path, monkeypatch):
+    asked = []
+
+    def measured(item, folder):
+        asked.append((item.ground.name, item.config.model, item.config.learning_rate, item.seed))
+        return {"J": 1.0, "top2": 0.0}
+
+    monkeypatch.setattr(tuning, "_measured", measured)
+    people = tuned.searched_on("people")
+    assert search("npo", tmp_path, 3, ground=people) == 3
+    rate = make_config("npo", model="people").learning_rate
+    assert asked == [("people", "people", rate * factor, 0) for factor in (1, 2, 0.5)]
+    assert rate != make_config("npo").learning_rate
 
 
 @pytest.mark.slow

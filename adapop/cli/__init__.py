@@ -65,9 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _was_interrupted(error):
+            raise
         printing.say("\ninterrupted; finished epochs and look-ups are kept", file=sys.stderr)
         return 130
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether it comes from Ctrl-C. Python 3.11 and libraries make errors of their own of one that meets an import."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _was_interrupted(error.__cause__))
 
 
 class _Version(argparse.Action):

@@ -170,6 +170,19 @@ def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, tmp_path, caps
     assert main(["runs", "--json"]) == 0 and lines(capsys)[0]["state"] == "interrupted"
 
 
+def test_an_error_that_an_import_makes_of_an_interruption_is_one(capsys, monkeypatch):
+    class Imported:
+        def __set_name__(self, owner, name):
+            raise raised
+
+    monkeypatch.setattr("adapop.cli.listed.runs", lambda _: type("Importing", (), {"one": Imported()}))
+    raised = KeyboardInterrupt()
+    assert main(["runs"]) == 130 and capsys.readouterr().err.startswith("\ninterrupted")
+    raised = ValueError("a fault")
+    with pytest.raises((ValueError, RuntimeError)):  # Python 3.11 makes a RuntimeError of it
+        main(["runs"])
+
+
 def test_the_probe_shows_the_whole_reply(finished, capsys, monkeypatch):
     asked = []
     monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most: asked.append(most) or [])

@@ -39,6 +39,15 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the marks
+def pytest_collection_modifyitems(items):
+    """Where `quick` names some of a test's cases, the others are slow."""
+    for item in items:
+        quick = item.get_closest_marker("quick")
+        if quick and item.callspec.id not in quick.args:
+            item.add_marker("slow")
+
+
 @pytest.fixture(autouse=True)
 def own_folders(monkeypatch, tmp_path):
     """Runs and cache of a test go to its own folder, never to the user's."""

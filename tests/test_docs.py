@@ -92,7 +92,10 @@ def examples() -> list[tuple[str, int, str]]:
     return [example for example in every if "gradio_client" not in example[2]]
 
 
-@pytest.mark.parametrize(("page", "place", "block"), examples(), ids=lambda value: str(value).partition("\n")[0])
+@pytest.mark.quick("README.md 0")
+@pytest.mark.parametrize(
+    ("page", "place", "block"), examples(), ids=[f"{page} {place}" for page, place, _ in examples()]
+)
 def test_examples_run(page, place, block, bare, tmp_path, monkeypatch, capsys):
     """As a module of a user's own, on fewer facts."""
     monkeypatch.chdir(tmp_path)

@@ -108,6 +108,7 @@ def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(few):
     assert load_model(parted).generate([few.forget[0].question], 3)
 
 
+@pytest.mark.slow
 def test_a_method_of_ones_own_is_no_other_than_ours(few):
     """AdaPop written by hand is AdaPop, to the last digit."""
     settings = {"controller": "dual", "alpha0": 0.5, **FAST}

@@ -108,6 +108,7 @@ def test_duet_on_a_paper_model_ends_beside_the_papers_numbers(folders, server, c
     assert "learning rate" not in table.partition("what differs:")[2]
 
 
+@pytest.mark.slow
 def test_the_papers_protocol_is_what_a_benchmark_starts_from(folders, server, capsys, monkeypatch):
     hub = serve(server, duet_tables())
     monkeypatch.setattr(catalog, "Hub", lambda progress, cache: hub)

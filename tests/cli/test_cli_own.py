@@ -35,6 +35,7 @@ def towns(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
     out = tmp_path / "known.jsonl"
     command = ["check", towns, "--model", folder, *SETTINGS, "--lr", "5e-3"]

@@ -74,6 +74,7 @@ LARGEST = {
 }  # fmt: skip
 
 
+@pytest.mark.quick("adapop-learning_rate", "adapop-alpha0", "pdu-learning_rate")
 @pytest.mark.parametrize("name", LARGEST)
 @pytest.mark.parametrize("method", ["adapop", "pdu"])
 def test_the_largest_allowed_ends_in_words(tiny, name, method):

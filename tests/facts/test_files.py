@@ -16,6 +16,7 @@ from adapop.facts.rows import MAX_CELL, MAX_ITEMS
 from adapop.facts.tables import MAX_BYTES, MAX_COLUMNS
 
 GOOD = {"question": "Who wrote Emma?", "answer": "Austen"}
+PARQUET = pytest.param(".parquet", marks=pytest.mark.slow)  # for families: each file has a process of its own
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:
@@ -75,7 +76,7 @@ def test_every_format_gives_the_same_facts(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(("field", "alias"), [(field, alias) for field, names in COLUMNS.items() for alias in names])
-@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".json", PARQUET])
 def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
     row = {**GOOD, field: {"score": "7", "group": "forget"}.get(field, "given")}
     row[alias] = row.pop(field)
@@ -329,7 +330,7 @@ def test_broken_line_of_a_jsonl(tmp_path, line, message):
 
 @pytest.mark.parametrize("field", ["id", "question", "answer", "subject", "score", "group"])
 @pytest.mark.parametrize("cell", [["a", "b"], {"a": 1}])
-@pytest.mark.parametrize("suffix", [".json", ".parquet"])
+@pytest.mark.parametrize("suffix", [".json", PARQUET])
 def test_nested_cell_is_not_text(tmp_path, field, cell, suffix):
     facts = {".json": [{**GOOD, field: cell}, GOOD], ".parquet": [{**GOOD, field: cell}, {**GOOD, field: cell}]}[suffix]
     path = write_rows(tmp_path, suffix, facts)

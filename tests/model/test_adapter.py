@@ -32,6 +32,7 @@ def adapted(network) -> set[str]:
     return {name.removeprefix("base_model.model.").removesuffix(".lora_A.default") for name in names}
 
 
+@pytest.mark.quick("targets0-gemma3")
 @pytest.mark.parametrize("kind", MULTIMODAL)
 @pytest.mark.parametrize("targets", [("q_proj", "k_proj", "v_proj", "o_proj"), (ALL_LINEAR,)])
 def test_of_a_model_that_sees_the_text_decoder_alone_is_trained(folders, kind, targets):

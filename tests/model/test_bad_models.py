@@ -148,6 +148,7 @@ def test_a_special_token_that_is_never_written_may_lack_a_vector(folder):
         adapted_model(make_config(model=str(folder)))
 
 
+@pytest.mark.quick("no_weights")
 @pytest.mark.parametrize("spoil", [no_weights, not_a_number, more_tokens_than_rows], ids=lambda spoil: spoil.__name__)
 def test_the_app_and_the_other_runs_go_on(folder, tiny, tmp_path, spoil):
     spoil(folder)

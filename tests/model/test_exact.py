@@ -65,6 +65,7 @@ def alone(model):
     return torch.cat(found)
 
 
+@pytest.mark.quick("llama", "gemma2", "qwen3", "gpt2", "mamba", "falcon")
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_a_batch_is_its_rows_alone(kind):
     """Padded, and packed on one line or on two if the architecture allows it."""

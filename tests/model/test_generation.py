@@ -24,6 +24,7 @@ def replies_of_generate(network, read, ends) -> list[list[int]]:
     return replies
 
 
+@pytest.mark.quick("llama", "gemma2", "qwen3", "gpt2", "mamba", "bloom")
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_the_text_is_that_of_generate(kind, monkeypatch):
     """Rows end at different times, as ids that the model writes are made to be ends."""

@@ -101,6 +101,7 @@ def frozen(name, method, model, batch):
     return loss
 
 
+@pytest.mark.quick("adapop-None", "wga-None", "npo-None", "rmu-arguments6", "altpo-None", "redirect-None")
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [(objective.name, ARGUMENTS.get(objective.name)) for objective in OBJECTIVES]

@@ -64,6 +64,7 @@ def test_loss_is_finite_and_unreduced(model, make_batch, objective):
     assert torch.equal(result.nll, model.score(batch.tokens).nll)
 
 
+@pytest.mark.quick("adapop", "npo", "rmu", "altpo", "redirect")
 def test_gradient_reaches_every_lora_b(fresh, make_batch, objective):
     """From a fresh adapter, where every B is 0: its first step must move each of them."""
     model = fresh(objective.name)

@@ -366,6 +366,7 @@ def many(count: int) -> tuple[list[Fact], LittleWikidata]:
     )
 
 
+@pytest.mark.slow
 def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, ask):
     asked, server.answer = many(130)
     scores = list(ask(asked))
@@ -456,6 +457,7 @@ def until_it_breaks_off(scores) -> list:
     return found
 
 
+@pytest.mark.quick("429")
 @pytest.mark.parametrize("how", ["429", "stop", "page"])
 def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
     asked, world = many(60)

@@ -107,6 +107,7 @@ class Interrupted(Progress):
             self.stop()
 
 
+@pytest.mark.quick("lens", "sample")
 @every_probe
 def test_the_end_a_stop_and_a_crash_leave_the_model_as_it_was(busy, facts, probe):
     before, watch = photograph(busy), Interrupted(0)
@@ -121,6 +122,7 @@ def test_the_end_a_stop_and_a_crash_leave_the_model_as_it_was(busy, facts, probe
             assert_same(before, photograph(busy))
 
 
+@pytest.mark.quick("lens", "sample")
 @every_probe
 def test_the_seed_decides(model, facts, probe, result_of):
     first = result_of(probe)

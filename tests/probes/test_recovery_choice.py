@@ -9,6 +9,7 @@ from adapop.probes.recovery.choice import PER_TIER, RECOVERY, cost, recover, rec
 from adapop.progress import Progress
 
 
+@pytest.mark.quick("lens", "quantise")
 @pytest.mark.parametrize("name", RECOVERY)
 def test_each_probe_runs_by_name_and_its_result_is_json(name, model, small):
     result = recover(name, model, small, 3, Progress())
@@ -34,6 +35,7 @@ def test_what_came_back_is_gathered_by_fact():
     assert recovered(results) == {"a": frozenset({"relearn"}), "b": frozenset({"relearn", "sampling"})}
 
 
+@pytest.mark.slow
 def test_a_model_that_forgot_nothing_brings_nothing_back(fresh, small):
     for name in ("relearn", "quantise"):
         assert recover(name, fresh(), small, 3, Progress())["returned"] == ()

@@ -67,6 +67,7 @@ def test_the_lens_finds_in_the_layer_before_what_the_last_one_talks_over(hidden,
 # --- sampling
 
 
+@pytest.mark.slow
 def test_sampling_finds_what_greedy_decoding_misses(hidden, small):
     drawn = sample(hidden, small.forget, TOKENS, Progress(), samples=32)
     rows = by_key(drawn.rows, "tier", "place")

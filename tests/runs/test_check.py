@@ -58,6 +58,7 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert kept.forget == found.facts.forget[:-1] and "1 facts" in kept.notes[-1]
 
 
+@pytest.mark.slow
 def test_what_would_be_in_vain_is_said(folders):
     facts, folder = own_facts(), folders("llama")
     slow = check(configured(folder, learning_rate=1e-6), facts)
@@ -93,6 +94,7 @@ def test_a_run_that_forgets_nothing_says_so_and_a_healthy_model_alarms_nobody(fo
     assert nothing_forgotten(run) == "" and run.measured().recall("forget") < 0.9
 
 
+@pytest.mark.slow
 def test_how_much_and_how_often_is_measured_is_a_setting(folders):
     def measured(**changes):
         run = prepare(configured(folders("llama"), epochs=2, **changes), own_facts())

@@ -106,6 +106,7 @@ def test_a_damaged_run_is_listed_as_damaged_and_the_others_as_usual(three, damag
     assert sorted("damaged" in line for line in listed) == [False, False, True]
 
 
+@pytest.mark.quick("config empty", "log binary", "facts missing")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_race_with_a_damaged_run_shows_the_others(three, damage):
     broken, sound = three

@@ -26,7 +26,6 @@ from adapop.training.events import (
 )
 from interrupting import EPOCHS, STEPS, assert_same_run, config_of, killed, timeless
 
-slow = pytest.mark.slow
 # One epoch: its steps, the controller's row, recall on the forget facts, the checkpoint.
 EPOCH = [StepDone] * STEPS + [EpochDone, Measured, Saved]
 WHOLE = [RunStarted, EpochDone, Measured] + EPOCH * EPOCHS + [Measured, Measured, RunDone]
@@ -154,18 +153,10 @@ INTERRUPTIONS = {
     "killed after saving": (unsaid, 2 * FIRST_EPOCH - 3),
     "killed in the last measurement": (killed, LAST - 2),
 }
-# near enough to one of the others to be asked less often
-LESS_OFTEN = (
-    "killed before the first step", "stopped after epoch 1", "killed after epoch 1", "killed in epoch 2",
-    "stopped in epoch 2", "stopped in epoch 1", "killed at the end of epoch 2", "killed while saving",
-    "killed in the last measurement",
-)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("interrupt", "after"),
-    [pytest.param(*how, id=name, marks=slow if name in LESS_OFTEN else ()) for name, how in INTERRUPTIONS.items()],
-)
+@pytest.mark.quick("killed in epoch 1")
+@pytest.mark.parametrize(("interrupt", "after"), INTERRUPTIONS.values(), ids=INTERRUPTIONS)
 def test_resumed_run_equals_an_uninterrupted_one(run_of, bare, interrupt, after):
     run = prepare(config_of(), bare)
     interrupt(run, after)
@@ -186,13 +177,8 @@ RESUMABLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("method", "changes"),
-    [
-        pytest.param(*case, id=name, marks=() if name in ("dual variable of the steps", "random direction") else slow)
-        for name, case in RESUMABLE.items()
-    ],
-)
+@pytest.mark.quick("dual variable of the steps")
+@pytest.mark.parametrize(("method", "changes"), RESUMABLE.values(), ids=RESUMABLE)
 def test_everything_a_run_remembers_survives(run_of, bare, method, changes):
     run = prepare(config_of(method, **changes), bare)
     killed(run, FIRST_EPOCH + 1)
@@ -208,6 +194,7 @@ def test_run_resumed_with_a_model_at_hand(run_of, bare, fresh):
     assert_same_run(run, run_of()[0])
 
 
+@pytest.mark.slow
 def test_run_interrupted_twice(run_of, bare):
     run = prepare(config_of(), bare)
     killed(run, 5)
@@ -217,7 +204,8 @@ def test_run_interrupted_twice(run_of, bare):
     assert_same_run(run, run_of()[0])
 
 
-@pytest.mark.parametrize("epoch", [EPOCHS, "after", *(pytest.param(some, marks=slow) for some in (0, 1, "before"))])
+@pytest.mark.quick("stop-3", "Ctrl-C-after")
+@pytest.mark.parametrize("epoch", [EPOCHS, "after", 0, 1, "before"])
 @pytest.mark.parametrize("ends", ["stop", "Ctrl-C"])
 def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatch, epoch, ends):
     """epoch: whose measurement it is; before, after: the full tables at the end."""
@@ -435,6 +423,7 @@ def test_remark_on_damage_that_epoch_1_hides(bare):
     assert rise in notes_of(run)
 
 
+@pytest.mark.quick("acted")
 @pytest.mark.parametrize(
     ("method", "changes"),
     [("npo", {}), ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0})],

@@ -176,6 +176,7 @@ def test_a_set_of_another_size_and_a_resumed_run(small, tmp_path):
     assert pace.left(run) == 2 * (2 * 2 + 5) + 7
 
 
+@pytest.mark.slow
 def test_the_worker_says_how_many_and_how_long(tiny, tmp_path):
     worker = Worker(tmp_path)
     first, second = (worker.submit(make_config(epochs=50), tiny) for _ in range(2))

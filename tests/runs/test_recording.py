@@ -83,6 +83,7 @@ def test_rows_that_begin_alike_are_scored_as_alone(model, sandbox):
     assert [rank for _, rank in found] == [rank for _, rank in alone]
 
 
+@pytest.mark.slow
 def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypatch):
     """Not a bit; and nothing random is drawn for them."""
     states = []
@@ -105,7 +106,8 @@ def test_a_run_s_numbers_do_not_depend_on_its_frames(recorded, several, monkeypa
     assert len(states) > LAST and all(states)
 
 
-@pytest.mark.parametrize("after", [12, *(pytest.param(some, marks=pytest.mark.slow) for some in (2, 4, 8, 9, 11, 13))])
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [2, 4, 8, 9, 11, 12, 13])
 def test_a_resumed_run_has_the_frames_of_an_uninterrupted_one(recorded, several, after):
     run = prepare(config_of(), several)
     killed(run, after)
@@ -147,6 +149,7 @@ def test_groups_that_are_not_there_are_left_out(several):
     assert list(run.frames()[0].scores) == ["forget", "retain"]
 
 
+@pytest.mark.quick("changes0")
 @pytest.mark.parametrize("changes", [{"retain_signal": "ema"}, {"include_tail": True}])
 def test_the_retain_set_is_recorded_whatever_the_controller_watches(several, changes):
     run = prepare(config_of(epochs=1, **changes), several)

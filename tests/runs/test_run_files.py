@@ -146,6 +146,7 @@ def half(path: Path) -> None:
 DAMAGES = {"adapter_model.safetensors": half, "optimizer.safetensors": Path.unlink, "state.json": half}
 
 
+@pytest.mark.quick("state.json")
 @pytest.mark.parametrize(("name", "damage"), DAMAGES.items(), ids=DAMAGES)
 def test_a_damaged_checkpoint_is_named_and_the_epoch_before_serves(straight, tmp_path, name, damage):
     run = copied(straight, tmp_path)
@@ -197,6 +198,9 @@ def as_an_older_version_wrote_it(run, epoch: int) -> None:
 SUBTLE = (emptied, half, without_tensors, with_half_of_the_tensors, not_finite, one_letter_changed, of_the_epoch_before)
 
 
+@pytest.mark.quick(
+    "half-optimizer.safetensors", "half-adapter_model.safetensors", "of_the_epoch_before-adapter_model.safetensors"
+)
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.safetensors"])
 @pytest.mark.parametrize("damage", SUBTLE)
 def test_a_damaged_last_checkpoint_is_named_though_only_measuring_is_left(straight, tmp_path, name, damage):

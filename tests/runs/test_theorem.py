@@ -70,6 +70,7 @@ def mean_recall(model, facts, asks):
     return sum(rouge_l_recall(fact.answer, answer) for (fact, _), answer in zip(asked, answers)) / len(asked)
 
 
+@pytest.mark.quick("0", "7")
 @pytest.mark.parametrize("level", range(LEVELS))
 def test_known_before_at_every_level_of_popularity(original, sandbox, level):
     facts = [

@@ -23,13 +23,6 @@ from adapop.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("padded")  # so that passes can be counted by their rows
 BATCH = 12
-# weighted ascent in one pass, and gradients at two places; all others are slow, for they take minutes
-QUICK = ("adapop", "npo-sam")
-
-
-def quickly(names, quick=QUICK):
-    """The methods as parameters, those that are not quick marked slow."""
-    return [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +74,8 @@ def same(one, other):
     torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10 * other.abs().max().item())
 
 
-@pytest.mark.parametrize("method", quickly(METHODS))
+@pytest.mark.quick("adapop")
+@pytest.mark.parametrize("method", METHODS)
 def test_one_gradient_for_every_pass_size(fresh, ragged, method):
     """Rows one by one are the definition; pieces sorted by length, another order, one joint pass: all the same."""
     alone, seen, _ = gradient_of(fresh, ragged, method, 1)
@@ -193,8 +187,9 @@ def runs_out(limit, where, kept_limit=None):
     return prepare
 
 
+@pytest.mark.quick("adapop-backward")
 @pytest.mark.parametrize("where", ["forward", "backward"])
-@pytest.mark.parametrize("method", quickly(["adapop", "npo-sam", "altpo"], ["adapop"]))
+@pytest.mark.parametrize("method", ["adapop", "npo-sam", "altpo"])
 def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, method, where):
     whole, _, _ = gradient_of(fresh, ragged, method, 1)
     made_do, _, gradient = gradient_of(fresh, ragged, method, 0, prepare=runs_out(4, where))
@@ -227,7 +222,8 @@ def test_recomputing_is_the_last_resort_and_gives_the_same_gradient(fresh, ragge
         assert "lora_B" not in name or weight.grad.any(), name
 
 
-@pytest.mark.parametrize("method", quickly(["undial", "rmu", "pdu"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["undial", "rmu", "pdu"])
 def test_recomputed_blocks_give_every_method_its_gradient(fresh, ragged, method):
     kept, _, _ = gradient_of(fresh, ragged, method, 0)
     recomputed, _, _ = gradient_of(fresh, ragged, method, 0, prepare=lambda model: model.recompute())
@@ -292,7 +288,8 @@ class HostReads(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("method", quickly(["adapop", "npo-sam", "undial", "rmu", "altpo", "flat", "tpo", "ceu"]))
+@pytest.mark.quick("adapop")
+@pytest.mark.parametrize("method", ["adapop", "npo-sam", "undial", "rmu", "altpo", "flat", "tpo", "ceu"])
 def test_a_step_s_gradient_does_not_wait_for_the_device(fresh, ragged, method):
     """But for transformers, which looks at the mask of each pass with padded rows."""
     model = fresh(method)
@@ -320,6 +317,7 @@ def test_rows_that_fit_follow_the_memory_that_is_left(fresh, ragged, monkeypatch
     assert pass_size.rows_that_fit(gradient, retain) == found[2]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_pass_size(fresh, ragged):
     """Two epochs of passes of 12 rows, against one and then one of 5 rows from its state."""
 

@@ -22,10 +22,6 @@ HELD_BACK = {
     "undial": {"arguments": {"beta": 10.0}},  # a gold token that leads by more than beta = 3 stays in front
     "adaptive-rmu": {"alpha0": 10.0},  # alpha = 1200 holds the states of all facts
 }
-QUICK = ("adapop", "rmu")  # weighted and steered: the rest is slow
-every_method = pytest.mark.parametrize(
-    "method", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in METHODS]
-)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +40,8 @@ def base_weights(model):
     return {name: value for name, value in model.network.named_parameters() if not value.requires_grad}
 
 
-@every_method
+@pytest.mark.quick("adapop")
+@pytest.mark.parametrize("method", METHODS)
 def test_only_the_adapter_moves_and_a_resumed_run_equals_an_uninterrupted_one(fresh, facts, method):
     """State as a checkpoint holds it, after the second of three epochs; bit by bit, in weights and in what is said."""
     config = make_config(method, epochs=3, batch=8, warmup=1)
@@ -82,7 +79,8 @@ def recall_before_and_after(model, facts, config):
     return before, recall(), steps[-1].nll_forget - steps[0].nll_forget
 
 
-@every_method
+@pytest.mark.quick("adapop")
+@pytest.mark.parametrize("method", METHODS)
 def test_known_before_forgotten_after(fresh, facts, method):
     """Five short epochs at a high rate: what it does to the rest is not asked here."""
     settings = HELD_BACK.get(method, {})
@@ -127,6 +125,7 @@ def test_weight_of_zero_still_watches_the_retain_facts(fresh, facts):
 # ---- AltPO in a run ----
 
 
+@pytest.mark.slow
 def test_alternates_of_a_run_are_kept_and_used_again(facts):
     bare = _bare(facts)
     run = prepare(make_config("altpo", epochs=2, batch=8), bare)

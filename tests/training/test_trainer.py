@@ -59,6 +59,7 @@ def uneven(small):
     return replace(small, forget=tuple(by_relation(longer(small.forget), (), 0)), retain=longer(small.retain))
 
 
+@pytest.mark.quick("adapop", "per example")
 @pytest.mark.parametrize(
     ("method", "changes"),
     [*((method, {}) for method in ("adapop", "flat", "npo", "rmu")), ("adapop", {"normalise": "example"})],
@@ -205,6 +206,7 @@ def test_lambda_becomes_the_next_epochs_retain_weight(fresh, small):
     assert {step.epoch for step in steps if step.nll_retain is not None} == set(weighed) & {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_smoothed_retain_signal(fresh, small):
     """`ema` watches the training batches: the controller's losses are their moving mean, across epochs."""
     _, steps, rows = train(fresh, small, retain_signal="ema", epochs=2, batch=8, learning_rate=2e-3)
@@ -218,6 +220,7 @@ def test_smoothed_retain_signal(fresh, small):
     assert rows[1].retain_loss != pytest.approx(full[1].retain_loss, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_retain_signal_of_single_rows(fresh, uneven):
     """`ema-rows` watches one retain row after another, in the order they were drawn, whatever the pieces."""
     whole, pieces = (
@@ -234,6 +237,7 @@ def test_retain_signal_of_single_rows(fresh, uneven):
     assert ema != pytest.approx(sum(means) / 16, rel=0.01)
 
 
+@pytest.mark.quick("even-sizes0")
 @pytest.mark.parametrize(("last_step", "sizes"), [("even", [5, 5, 6]), ("short", [7, 7, 2]), ("rolled", [7, 7])])
 def test_the_last_rows_of_an_epoch(fresh, uneven, last_step, sizes):
     config = make_config("wga", batch=7, epochs=2, last_step=last_step)
@@ -287,6 +291,7 @@ def test_same_seed_same_run(fresh, small):
     assert not torch.equal(weights(one), weights(train(fresh, small, epochs=2, seed=1)[0]))
 
 
+@pytest.mark.quick("adapop")
 @pytest.mark.parametrize("method", ["adapop", "npo"])
 def test_training_leaves_the_original_alone(fresh, small, method):
     before = nll_of(fresh(), small.forget)

@@ -34,7 +34,7 @@ class Experiment:
     figures: tuple[Callable[[Rows], Figure], ...]
 
 
-def _against_adapop(seen: Rows) -> Table:
+def _against_adapop(seen: Rows) -> Table | None:
     return tables.difference_table(seen, plans.ADAPOP)
 
 

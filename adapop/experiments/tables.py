@@ -100,11 +100,13 @@ def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
     return Table("Outcome", ("", "rate", *values, "seeds"), tuple(rows), note)
 
 
-def difference_table(seen: Rows, base: str) -> Table:
-    """Each arm minus one of them, paired by seed. base: the title of that one."""
+def difference_table(seen: Rows, base: str) -> Table | None:
+    """Each arm minus one of them, paired by seed; None where that one has no rows. base: its title."""
+    if base not in seen:
+        return None
     rows = []
     for title, found in seen.items():
-        if title != base and base in seen:
+        if title != base:
             pairs = [paired(by_seed(found, value), by_seed(seen[base], value)) for value in DIFFERENCES.values()]
             count = max((pair.seeds for pair in pairs if pair), default=0)
             seeds = {row["seed"] for row in (*found, *seen[base])}

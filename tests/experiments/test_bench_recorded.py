@@ -19,7 +19,8 @@ from adapop.report import recorded
 RECORDED = ROOT / "assets" / "recorded"
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
 TRIALS = RECORDED / "tuned-trials"
-WORLD_OF = {name: world for world, name in plans.TUNED.items()} | {f"tuned-{THREE}": THREE}
+ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
+WORLD_OF = {name: world for world, name in plans.TUNED.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
 TABLES = [path for path in sorted(RECORDED.rglob("*.md")) if path.stem in (*EXPERIMENTS, *WORLD_OF)]
 
 
@@ -28,6 +29,8 @@ def place_of(path, folder):
     own_rows = path.with_suffix(".csv")  # tables of other experiments' rows have none
     rows = Results(own_rows if own_rows.exists() else path.with_name("tuned.csv" if world else "main.csv")).rows()
     own = experiment(TRIALS, 40, tuple(SEARCHES), world) if world else None
+    if path.stem == ANEW:
+        own = experiment(RECORDED / f"{ANEW}-trials", 40, ANEW_NAMES, world, anew=True)
     return Place(path.stem, folder, tuple(sorted({row["seed"] for row in rows.values()})), own=own)
 
 
@@ -85,7 +88,8 @@ def is_part(cells, line):
 def test_every_search_is_recorded_and_none_saw_the_seeds_of_its_winner():
     assert {path.stem for path in TRIALS.glob("*.jsonl")} == set(SEARCHES)
     assert {len(trials_of(trials_file(TRIALS, name))) for name in SEARCHES} == {40}
-    assert {row["seed"] for row in Results(RECORDED / "tuned.csv").rows().values()} == {1, 2, 3, 4, 5}
+    for name in ("tuned", ANEW):
+        assert {row["seed"] for row in Results(RECORDED / f"{name}.csv").rows().values()} == {1, 2, 3, 4, 5}
 
 
 @pytest.mark.parametrize("one", recorded.tuned(), ids=lambda one: one.method)

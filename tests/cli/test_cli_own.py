@@ -101,6 +101,7 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
     assert [event["full"] for event in events if event["kind"] == "measured"] == [True, True]
 
 
+@pytest.mark.slow
 def test_targets_that_do_not_exist_are_refused_with_what_fits(folder, towns, tmp_path, capsys):
     command = ["run", "--facts", towns, "--model", folder, "--out", str(tmp_path / "runs"), "--targets", "q_proj,nope"]
     assert main(command) == 2
@@ -109,6 +110,7 @@ def test_targets_that_do_not_exist_are_refused_with_what_fits(folder, towns, tmp
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_the_sandbox_s_rows_are_not_retained_for_a_model_of_one_s_own(folder, towns, capsys):
     assert main(["run", "--facts", towns, "--retain", "sandbox", "--model", folder]) == 2
     assert "are the sandbox's" in capsys.readouterr().err

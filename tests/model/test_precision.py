@@ -32,6 +32,7 @@ def test_a_gpu_without_bf16_is_named_before_a_run(sandbox, monkeypatch, found, w
         assert emulated_bfloat16(make_config(**changes)) == ()
 
 
+@pytest.mark.slow
 def test_it_is_in_the_notes_of_a_run(tiny, tmp_path, monkeypatch):
     """The model is on the CPU here, so the GPU is seen only where it is asked about."""
     folder = saved("llama", tmp_path / "model")

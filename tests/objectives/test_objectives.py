@@ -88,6 +88,7 @@ def test_retain_loss_is_nll(model, make_batch, objective):
     assert (result.loss is result.nll) == (objective.name not in ("rmu", "adaptive-rmu"))
 
 
+@pytest.mark.quick("adapop", "npo", "rmu", "altpo", "redirect")
 def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
     """A step down the loss raises the nll of answers that the model knows. Steering only promises that the states come
     nearer to their target: what that does to the answers shows over many steps."""

@@ -312,6 +312,7 @@ def slow(server):
     return start
 
 
+@pytest.mark.slow
 def test_another_host_does_not_wait(server, slow):
     server.answer = lambda asked: {}
     thread = slow()
@@ -329,6 +330,7 @@ def test_a_stop_is_heard_while_another_request_is_at_work(server, slow):
     thread.join()
 
 
+@pytest.mark.slow
 def test_nobody_else_waits_while_a_client_is_told_to_come_back_later(server):
     server.replies = [Reply(status=429, headers={"Retry-After": "2"})]
     server.answer = lambda asked: {}

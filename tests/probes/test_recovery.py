@@ -130,6 +130,7 @@ def test_the_seed_decides(model, facts, probe, result_of):
     assert replace(probe(model, facts), seconds=first.seconds) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probe", [relearned, sampled])
 def test_another_seed_draws_something_else(model, facts, probe, result_of):
     first, second = result_of(probe), probe(model, facts, seed=1)
@@ -181,6 +182,7 @@ def counted(model, monkeypatch):
     return counts
 
 
+@pytest.mark.slow
 def test_costs_are_what_the_probes_do(model, facts, small, monkeypatch):
     counts = counted(model, monkeypatch)
     for run, cost in (

@@ -92,6 +92,7 @@ def test_cold_samples_are_the_greedy_answer(hidden, small):
     assert all(fact.unlearned.samples == 2 * (fact.unlearned.rank == 1) for fact in drawn.facts)
 
 
+@pytest.mark.slow
 def test_more_samples_than_fit_in_a_batch(original, small):
     drawn = sample(original, small.forget[:2], TOKENS, Progress(), samples=300)
     assert all(100 < fact.original.samples <= 300 for fact in drawn.facts)
@@ -113,6 +114,7 @@ def test_relearning_brings_back_facts_it_was_not_told(hidden, small):
         assert all(row.hidden == row.after - max(row.before, row.control) for row in rows)
 
 
+@pytest.mark.slow
 def test_nothing_forgotten_is_nothing_to_relearn(original, small):
     result = relearn(original, small.forget, TOKENS, Progress())
     rows = by_key(result.rows, "tier", "form")
@@ -209,6 +211,7 @@ def shaped_like(original):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [qwen, gemma])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_other_families_and_half_adapted_models(shaped_like, small, family, dtype):

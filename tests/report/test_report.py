@@ -232,6 +232,7 @@ def test_nothing_to_report(tmp_path, run):
 # --- the command
 
 
+@pytest.mark.slow
 def test_command_makes_the_run_again_where_its_archive_was_unpacked(run, tmp_path, monkeypatch, capsys):
     zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")).extractall(tmp_path / "kept")
     monkeypatch.chdir(tmp_path / "kept")

@@ -67,6 +67,7 @@ def test_what_would_be_in_vain_is_said(folders):
     assert any("knows 0 of 6 facts" in line for line in check(configured(folder), unknown).waste)
 
 
+@pytest.mark.slow
 def test_a_run_after_a_look_is_the_run_without_one(folders, tmp_path):
     facts, config = own_facts(), configured(folders("llama"), epochs=1, measure="off")
     model = adapted_model(replace(config, system=""))

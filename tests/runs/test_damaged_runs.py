@@ -92,6 +92,7 @@ def three(other, tmp_path, monkeypatch):
     return runs[0], [runs[1].id, runs[2].id]
 
 
+@pytest.mark.quick("config empty", "log binary", "facts missing")
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_run_is_listed_as_damaged_and_the_others_as_usual(three, damage, capsys):
     broken, sound = three

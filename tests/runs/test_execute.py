@@ -186,6 +186,7 @@ def test_everything_a_run_remembers_survives(run_of, bare, method, changes):
     assert_same_run(run, run_of(method, **changes)[0])
 
 
+@pytest.mark.slow
 def test_run_resumed_with_a_model_at_hand(run_of, bare, fresh):
     """The model given is put where the checkpoint stands, whatever its adapter was."""
     run = prepare(config_of(), bare)
@@ -204,7 +205,7 @@ def test_run_interrupted_twice(run_of, bare):
     assert_same_run(run, run_of()[0])
 
 
-@pytest.mark.quick("stop-3", "Ctrl-C-after")
+@pytest.mark.quick("Ctrl-C-after")
 @pytest.mark.parametrize("epoch", [EPOCHS, "after", 0, 1, "before"])
 @pytest.mark.parametrize("ends", ["stop", "Ctrl-C"])
 def test_a_measurement_ends_at_once_and_nothing_is_lost(run_of, bare, monkeypatch, epoch, ends):
@@ -407,6 +408,7 @@ def notes_of(run):
     return " ".join(run.events()[-1].notes)
 
 
+@pytest.mark.slow
 def test_remark_on_a_controller_that_never_acted(run_of):
     run, _ = run_of(tolerance=1e6)
     assert all(row.lam == 0 for row in run.epochs())
@@ -423,7 +425,7 @@ def test_remark_on_damage_that_epoch_1_hides(bare):
     assert rise in notes_of(run)
 
 
-@pytest.mark.quick("acted")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "changes"),
     [("npo", {}), ("adapop", {"reference": "start", "tolerance": 0.0, "dual_step": 5.0})],

@@ -42,6 +42,7 @@ def test_the_column_of_neighbours_is_there_where_rows_have_it():
     assert {line[0]: line[place] for line in table.rows} == {"AdaPop": "", "WGA": "", "GD": "0.25"}
 
 
+@pytest.mark.slow
 def test_the_second_world_is_a_ground_of_experiments(few, tmp_path):
     world = tuned.places_named("people")["people"]
     assert isinstance(world, Ground) and world.model == "people"

@@ -48,6 +48,7 @@ def by_itself(model, fact, question):
     return math.exp(-nll), 1 + int((at[0] > at[0, gold[0]]).sum())
 
 
+@pytest.mark.slow
 def test_a_frame_twice_an_epoch_and_one_before(recorded, several):
     frames = recorded.frames()
     assert [frame.step for frame in frames] == list(range(LAST + 1))
@@ -126,6 +127,7 @@ def test_frames_are_there_while_the_run_goes_on(several):
     assert seen[-1][1] == 3
 
 
+@pytest.mark.slow
 def test_a_run_without_its_beginning_records_nothing_more(several):
     """As one that was begun by a version without frames."""
     run = prepare(config_of(), several)
@@ -142,6 +144,7 @@ def test_a_line_that_is_none_is_named(recorded, several):
         run.frames()
 
 
+@pytest.mark.slow
 def test_groups_that_are_not_there_are_left_out(several):
     bare = replace(several, holdout=(), forget=(replace(several.forget[0], paraphrases=()), *several.forget[1:]))
     run = prepare(config_of(epochs=1), bare)

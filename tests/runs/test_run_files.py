@@ -82,6 +82,7 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
     assert list(tmp_path.iterdir()) == [path], "half a file would only take what space is left"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
 def test_a_log_on_a_full_disk(bare):
     run = prepare(config_of(), bare)

@@ -80,6 +80,7 @@ def test_a_reader_sees_a_run_whole_or_not_at_all(tiny, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_queued_run_stays_however_old(tiny, tmp_path):
     worker = Worker(tmp_path)
     first, second = (worker.submit(tiny_config(), tiny) for _ in range(2))

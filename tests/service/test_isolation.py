@@ -119,6 +119,7 @@ def test_ids_and_links_have_at_least_64_bits_that_differ_for_each_run(ada, worke
     assert len(bytes.fromhex(link_of(run).removeprefix("view-"))) >= 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ["/status", "/frames", "/stop", "/report", "/probe"])
 def test_who_knows_the_pattern_of_ids_finds_no_run(bob, run, endpoint):
     method, _, tail = run.id.rpartition("-")

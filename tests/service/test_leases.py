@@ -140,6 +140,7 @@ def say(run: Run, time: float, event) -> None:
     path.write_text(re.sub(rf'"time": ?{line.time!r}', f'"time": {time}', path.read_text("utf-8")), "utf-8")
 
 
+@pytest.mark.slow
 def test_epochs_are_done_as_long_as_the_next_one_fits(tmp_path, tiny):
     from adapop.runs.execute import prepare
     from adapop.service.jobs import epochs_that_fit

@@ -104,6 +104,7 @@ def test_other_means_and_losses_too(fresh, ragged, method, changes):
     same(joint, alone)
 
 
+@pytest.mark.quick("adapop-1")
 @pytest.mark.parametrize(("method", "passes"), [("adapop", 1), ("undial", 2), ("npo-sam", 3)])
 def test_forget_and_retain_rows_share_a_pass_where_they_may(fresh, ragged, method, passes):
     """UNDIAL also asks the original; NPO-SAM takes its two forget gradients at other weights, so nothing is shared."""
@@ -187,7 +188,7 @@ def runs_out(limit, where, kept_limit=None):
     return prepare
 
 
-@pytest.mark.quick("adapop-backward")
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["forward", "backward"])
 @pytest.mark.parametrize("method", ["adapop", "npo-sam", "altpo"])
 def test_out_of_memory_halves_the_pass_and_keeps_the_gradient(fresh, ragged, method, where):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", "tuned", "speed",
+    "forgetting", "equal", "tuned", "speed",
 )  # fmt: skip
 SEEDS = 3
 

@@ -95,6 +95,19 @@ proxies = planned(
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 methods = planned(*METHOD_ARMS)
 
+# Redirect with weights by κ and AdaPop, each with right and with shuffled scores, beside those that use none
+SCORED = {
+    "AdaPop": (PAPER, CONTROL_ARMS["shuffled"]),
+    "Redirect, κ = 0.3": tuple(
+        Arm(f"Redirect, κ = 0.3{said}", "redirect", changes={"arguments": {"kappa": 0.3}, **scores})
+        for said, scores in (("", {}), (", scores shuffled", {"scores": "shuffled"}))
+    ),
+}
+UNSCORED = tuple(Arm(METHODS[method].title, method) for method in ("wga", "npo", "redirect"))
+scores_at_rates = planned(
+    *(at_rate(arm, rate) for arm in (*(arm for pair in SCORED.values() for arm in pair), *UNSCORED) for rate in RATES)
+)
+
 
 def worlds(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
     """AdaPop, shuffled scores and WGA in sandboxes of other sizes and other ranges of exposure."""

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapop.experiments import pictures, plans, reproduction, sweep, tables, trial
+from adapop.experiments import equal, pictures, plans, reproduction, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import Results, Row
@@ -100,6 +100,12 @@ EXPERIMENTS = {
     "forgetting": Experiment(
         "Matched forgetting", "At equal forgetting, who keeps most and whose gap is widest?", plans.rate_sweep,
         (sweep.equal_table, sweep.nearest_table), (pictures.rates,),
+    ),
+    "equal": Experiment(
+        "Scores at equal forgetting",
+        "Do scores earn their place? AdaPop and Redirect with right and with shuffled scores, and three that use none, "
+        "over all rates, compared where equally much is left.",
+        plans.scores_at_rates, (equal.added_table, *map(equal.level_table, equal.LEVELS)), (),
     ),
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES, make_config
 from adapop.experiments.results import Row
-from adapop.experiments.tables import OUTCOMES, READING, Rows, column, counted, measured, over, text
+from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, counted, measured, over, text
 from adapop.facts.fact import SANDBOX
 from adapop.probes.intervals import summary
 from adapop.report.table import Table
@@ -146,15 +146,15 @@ def equal_table(seen: Rows) -> Table:
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), note)
 
 
-def crossing(points: Sequence[Row], goal: float) -> dict[str, float] | None:
-    """The values of `AT_EQUAL` where trained forget recall first falls through `goal`, going up in rate between
-    neighbours in the grid; None if it never does."""
+def crossing(points: Sequence[Row], goal: float, values: Mapping[str, Value] = AT_EQUAL) -> dict[str, float] | None:
+    """The values where trained forget recall first falls through `goal`, going up in rate between neighbours in the
+    grid; None if it never does."""
     neighbours = set(pairwise(RATES))
     for lower, upper in pairwise(points):
         if (lower["rate"], upper["rate"]) in neighbours and lower[TRAINED] >= goal >= upper[TRAINED]:
             span = lower[TRAINED] - upper[TRAINED]
             share = (lower[TRAINED] - goal) / span if span else 0.0
-            return {name: (1 - share) * value(lower) + share * value(upper) for name, value in AT_EQUAL.items()}
+            return {name: (1 - share) * value(lower) + share * value(upper) for name, value in values.items()}
     return None
 
 

@@ -53,7 +53,7 @@ def run_searches(
 def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX, anew: bool = False) -> Experiment:
     """The winners of the searches that are done, as they are: in one world, or `THREE`.
 
-    anew: whether the searches were made in that world; then none of the arms of `scores_aside` is added.
+    anew: whether the searches were made in that world.
 
     Raises:
         ConfigError: there is no such world.
@@ -61,7 +61,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     done = {name: trials_of(trials_file(folder, name))[:trials] for name in names}
     done = {name: found for name, found in done.items() if len(found) == trials}
     chosen = {name: with_point(SEARCHES[name].arm, best_of(found)["point"]) for name, found in done.items()}
-    aside = {} if anew else scores_aside(chosen)
+    aside = scores_aside(chosen)
     arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
     places = places_named(world)
 

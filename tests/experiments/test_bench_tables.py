@@ -8,7 +8,7 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
-from adapop.experiments import pictures, sweep, tables
+from adapop.experiments import equal, pictures, sweep, tables
 from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.intervals import Interval, paired, summary
@@ -274,3 +274,23 @@ def test_tables_are_of_the_test_half_where_a_row_has_one():
     (line,) = tables.outcome_table({"A": [halved]}).rows
     cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
     assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")
+
+
+def test_scores_are_judged_where_equally_much_is_left(monkeypatch):
+    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
+    right, shuffled = (arm.title for arm in equal.SCORED["AdaPop"])
+    seen = {}
+    for title, gaps in ((right, (0.0, 0.2)), (shuffled, (0.4, 0.8))):  # between 70 % and 10 %: a third of the way each
+        for rate, left, popular in zip((1e-3, 2e-3), (0.7, 0.1), gaps):
+            for seed in (0, 1):
+                tiers = dict.fromkeys(("rare", "middle"), 0.0) | {"popular": popular + seed / 10}
+                halves = {f"test_forget_reworded_{tier}": found for tier, found in tiers.items()}
+                one = row(seed, "adapop", **recalls(0.0, 0.0, 0.9), **halves, forget_direct_all=left)
+                seen.setdefault(f"{title} at {rate:g}", []).append(one | {"rate": rate})
+    at_half = cells(equal.level_table(0.5)(seen), right)
+    assert (at_half["gap"], at_half["seeds"]) == ("0.12 ± 0.07", "2 of 2"), "0.2 / 3 + 0.05"
+    added = equal.added_table(seen)
+    assert cells(added, "AdaPop, at 50%")["gap"].startswith("-0.47 "), "0.4 + (0.4 - 0.2) / 3"
+    assert cells(added, "AdaPop, at 70%")["gap"].startswith("-0.40 ")
+    del seen[f"{shuffled} at 0.001"]
+    assert equal.added_table(seen) is None, "one rate crosses nothing"

@@ -25,7 +25,7 @@ def add_run_options(command: argparse.ArgumentParser) -> None:
         "--method", help=f"adapop (the default), {', '.join(list(METHODS)[1:])}, or package.module:Class of your own"
     )
     command.add_argument(
-        "--preset", choices=(*PRESETS, AUTHORS, TUNED), help="paper (default), authors, tuned (sandbox), or AdaPop's"
+        "--preset", choices=(*PRESETS, AUTHORS, TUNED), help="paper (default), authors, tuned (if shipped), or AdaPop's"
     )
     command.add_argument("--anchors", help="paper (the default), quantiles, or score:beta,score:beta")
     command.add_argument("--retain", help=f"the facts to retain: {', '.join(RETAIN)}, or a file of them; default own")

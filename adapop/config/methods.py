@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adapop.assets import read_json
+from adapop.facts.fact import PEOPLE, SANDBOX
 
 Settings = Mapping[str, int | float | str | tuple[int, ...] | tuple[str, ...] | dict[str, Any]]
 
@@ -41,6 +42,8 @@ class Method:
     """What its own authors recommend where that differs from the paper's runs: the preset "authors"."""
     tuned: Settings = field(default_factory=dict)
     """What `bench tuned` chose for it on the shipped model: the preset "tuned" there."""
+    people_tuned: Settings = field(default_factory=dict)
+    """The same on the model of the second world (`bench tuned --world people --anew`)."""
     sandbox: Settings = field(default_factory=dict)
     """Settings for the shipped model alone, which has four blocks."""
     sandbox_rate: float = 2e-3
@@ -53,6 +56,12 @@ class Method:
 
 
 METHODS = read_json("methods.json", dict[str, Method])
+
+
+def tuned_on(method: Method, model: str) -> Settings:
+    """The settings that a search chose for a method on a shipped model, empty where there was none or it found nothing
+    better than to do next to nothing."""
+    return {SANDBOX: method.tuned, PEOPLE: method.people_tuned}.get(model, {})
 
 
 def method_named(name: str) -> Method:

@@ -2,15 +2,15 @@
 
 "paper" is what Borisiuk et al. 2026 state, or where they name no value the nearest public LoRA port of their runs
 (METHODS 1.5, 2.0). "authors" is what a method's own authors recommend, "as-released" what AdaPop's public code does,
-"tuned" what `bench tuned` chose on the sandbox. Sources stand in `assets/methods.json` under `why`. The sandbox's rates
-are our own choice for the shipped model, by the rule that is written above them.
+"tuned" what `bench tuned` chose on a shipped model. Sources stand in `assets/methods.json` under `why`. The sandbox's
+rates are our own choice for the shipped model, by the rule that is written above them.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from adapop.config.methods import METHODS, Method, method_named
+from adapop.config.methods import METHODS, method_named, tuned_on
 from adapop.config.run import RunConfig, check_choice
 from adapop.errors import ConfigError
 from adapop.facts.fact import PEOPLE, SANDBOX
@@ -83,10 +83,10 @@ def make_config(
     check_choice("preset", preset, (*PRESETS, AUTHORS, TUNED))
     if preset not in presets_of(method, model):
         if preset == TUNED:
-            there = f"only on the models that ship, and not on {model}" if method_named(method).tuned else "in vain"
-            raise ConfigError(f"{method_named(method).title} was tuned {there}.", "Use 'paper'.")
+            message = f"{method_named(method).title} has no tuned settings for {model}: nobody searched, or in vain."
+            raise ConfigError(message, "Use 'paper'.")
         if preset == AUTHORS:
-            message = f"{METHODS[method].title} has no preset of its authors here: it would change nothing."
+            message = f"{METHODS[method].title} has no preset of its authors: none that differs is recorded here."
             raise ConfigError(message, "Use 'paper'.")
         message = f"The preset {preset!r} changes AdaPop; {method} has nothing it would change."
         raise ConfigError(message, f"Use {' or '.join(map(repr, presets_of(method, model)))}.")
@@ -132,7 +132,7 @@ def presets_of(method: str, model: str = SANDBOX) -> tuple[str, ...]:
     named = tuple(PRESETS) if method == "adapop" else ("paper",)
     if _settings(method, AUTHORS, model) != _settings(method, "paper", model):
         named += (AUTHORS,)
-    return (*named, TUNED) if model in SHIPPED and method_named(method).tuned else named
+    return (*named, TUNED) if tuned_on(method_named(method), model) else named
 
 
 def follows_scores(config: RunConfig) -> bool:
@@ -157,14 +157,14 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
         rates = PEOPLE_RATES if model == PEOPLE else SANDBOX_RATES
         parts += [chosen.sandbox, {"learning_rate": rates.get(method, chosen.sandbox_rate)}]
     if preset == TUNED:
-        parts.append(_tuned(chosen))
+        parts.append(_tuned(tuned_on(chosen, model)))
     return _merged(*parts, PRESETS.get(preset, {}))
 
 
-def _tuned(chosen: Method) -> dict[str, Any]:
-    """What the search chose for a method, as `RunConfig` has it."""
+def _tuned(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a search chose, as `RunConfig` has it."""
     kinds = {"beta": lambda curve: BetaMap(**curve), "lora_layers": tuple}
-    return {name: kinds.get(name, lambda value: value)(value) for name, value in chosen.tuned.items()}
+    return {name: kinds.get(name, lambda value: value)(value) for name, value in chosen.items()}
 
 
 def _merged(*parts: Mapping[str, Any]) -> dict[str, Any]:

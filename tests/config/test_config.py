@@ -19,7 +19,7 @@ MODELS = (SANDBOX, "some/model")
 def test_every_preset_of_every_method_is_built_and_survives_json(model):
     for method, preset in product(METHODS, (*PRESETS, "authors", "tuned")):
         if preset not in presets_of(method, model):
-            with pytest.raises(ConfigError, match=r"chang|tuned"):
+            with pytest.raises(ConfigError, match=r"chang|tuned|none that differs"):
                 make_config(method, preset, model)
             continue
         config = make_config(method, preset, model)
@@ -112,10 +112,21 @@ def test_tuned_presets_are_of_the_sandbox_and_of_those_whose_search_found_someth
     assert (wga.epochs, wga.arguments, wga.frames) == (10, {"beta": 1.02}, 2)
     assert adapop.beta(100) == pytest.approx(1.95) and adapop.controller == "dual"
     assert rmu.lora_layers == (0, 1, 2) and rmu.arguments["layer"] == 2
-    with pytest.raises(ConfigError, match="not on some/model"):
-        make_config("wga", "tuned", "some/model")
-    with pytest.raises(ConfigError, match="in vain"):
-        make_config("ga", "tuned")
+    for method, model in (("wga", "some/model"), ("ga", SANDBOX), ("npo", "people")):
+        with pytest.raises(ConfigError, match=f"no tuned settings for {model}.* in vain"):
+            make_config(method, "tuned", model)
+
+
+def test_a_world_has_its_own_tuned_presets():
+    """The sandbox's winners destroy half of the second world."""
+    assert {method for method in METHODS if "tuned" in presets_of(method, "people")} == {
+        "adapop", "wga", "altpo", "redirect",
+    }  # fmt: skip
+    assert make_config("wga", "tuned", "people").learning_rate != make_config("wga", "tuned").learning_rate
+
+
+def test_our_own_method_says_wherever_it_can_be_chosen_that_it_is_ours():
+    assert "published nowhere, measured on sandboxes only" in METHODS["redirect"].about
 
 
 @pytest.mark.parametrize(
@@ -264,6 +275,8 @@ def test_value_out_of_range_that_is_not_noticed_yet(name, value):
 def test_presets_and_methods_change_only_settings_that_exist():
     known = {item.name for item in fields(RunConfig)}
     parts = [
-        part for method in METHODS.values() for part in (method.settings, method.authors, method.tuned, method.sandbox)
+        part
+        for method in METHODS.values()
+        for part in (method.settings, method.authors, method.tuned, method.people_tuned, method.sandbox)
     ]
     assert all(set(settings) <= known for settings in (*PRESETS.values(), *parts))

@@ -101,3 +101,13 @@ def test_a_preset_called_tuned_is_what_was_recorded(one):
     wanted = make_config(one.method, TUNED, frames=0, system="")  # what is recorded of a run, and the sandbox's prompt
     for row in one.rows:
         assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=wanted.seed) == wanted
+
+
+@pytest.mark.parametrize("name", ANEW_NAMES)
+def test_a_preset_called_tuned_is_what_was_recorded_in_the_second_world_too(name):
+    wanted = make_config(name, TUNED, "people", facts="people", frames=0, system="")
+    arm = SEARCHES[name].arm.title
+    rows = [row for row in Results(RECORDED / f"{ANEW}.csv").rows().values() if row["arm"] == arm]
+    assert len(rows) == 5
+    for row in rows:
+        assert replace(RunConfig.from_json(row["config"]), preset=TUNED, seed=wanted.seed) == wanted

@@ -177,8 +177,8 @@ def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
             yield Line(LEVEL, group, form, "", GAP, tuple(one.gap(form) for one in found))
     for tier in (*TIERS, "all"):
         worst = [one.worst_attack(tier) for one in found]
-        cells = tuple(cell and cell.unlearned.recall for cell in worst)
-        yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, tuple(cell.kind if cell else "" for cell in worst))
+        cells = tuple(one and one.recall for one in worst)
+        yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, tuple(one.kind if one else "" for one in worst))
     for tier in (*TIERS, "all"):
         yield Line(DOWN, "forget", REWORDED, tier, TOP2, tuple(one.second_guess(tier) for one in found))
     for metric in METRICS:

@@ -8,11 +8,10 @@ from statistics import fmean
 
 from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
-from adapop.probes.matrix import Cell
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import ATTACKED
-from adapop.report.record import Record
+from adapop.report.record import Attack, Record
 from adapop.report.tables import row_of
 from adapop.training.events import Measured
 
@@ -98,10 +97,11 @@ class Contestant:
         values = [row[field] for row in rows if row[field] is not None]
         return _spread([Interval(value, value, value) for value in values]) if values else None
 
-    def worst_attack(self, tier: str) -> Cell | None:
+    def worst_attack(self, tier: str) -> Attack | None:
         """The attack that gets most out of a tier in any of its runs; None where none was probed."""
-        found = [worst for record in self.records if (worst := record.worst_attack(tier))]
-        return max(found, key=lambda cell: cell.unlearned.recall.mean, default=None)
+        cells = [worst for record in self.records if (worst := record.worst_attack(tier))]
+        found = [Attack(cell.kind, cell.unlearned.recall) for cell in cells]
+        return max(found, key=lambda one: one.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over facts or over seeds; None
@@ -113,7 +113,7 @@ class Contestant:
         """Its numbers for the figures. form: in which forget is set against holdout."""
         drawn = outcome_of(self.mark, self.records[0].title, self.recall, form)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
-        attacked = {tier: worst.unlearned.recall for tier, worst in attacks.items()}
+        attacked = {tier: worst.recall for tier, worst in attacks.items()}
         return replace(drawn, recall={**drawn.recall, ATTACKED: attacked}, collapsed=self.collapsed)
 
 

@@ -30,6 +30,14 @@ GROUP_NAMES = {
 
 
 @dataclass(frozen=True)
+class Attack:
+    """What an attack gets out. kind: its name. recall: of the facts to forget."""
+
+    kind: str
+    recall: Interval
+
+
+@dataclass(frozen=True)
 class Record:
     """A run as it stands. found, matrix, verdicts (by fact id), recovery (by probe): empty where nobody probed."""
 

@@ -17,12 +17,14 @@ from adapop.config.presets import TUNED
 from adapop.config.run import RunConfig
 from adapop.paths import ASSETS
 from adapop.probes.intervals import Interval, summary
-from adapop.report.record import title_of
+from adapop.probes.prompts import CHOICE
+from adapop.report.record import Attack, title_of
 from adapop.report.settings import changed
 
 FILE = ASSETS / "recorded" / "main.csv"
 TUNED_FILE = FILE.with_name("tuned.csv")
 COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
+ATTACK = "attack "  # before the name of an attack: the column of its recall
 TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 SHARE, GAP = (0.0, 1.0), (-1.0, 1.0)  # between which a recall and a difference of two can lie
@@ -67,8 +69,15 @@ class Recorded:
         pairs = [[_shown(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
         return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], GAP)
 
-    def worst_attack(self, tier: str) -> None:
-        """None: the recorded runs were not attacked."""
+    def worst_attack(self, tier: str) -> Attack | None:
+        """The attack that gets most facts to forget out, over seeds. None of a single tier, and where nobody attacked:
+        the rows of `bench tuned` alone have it, of all facts. A multiple choice is none: it can be guessed."""
+        found = []
+        for name in self.rows[0] if self.rows and tier == "all" else ():
+            kind = name.removeprefix(ATTACK)
+            if kind not in (name, CHOICE) and (recall := _interval([row.get(name) for row in self.rows], SHARE)):
+                found.append(Attack(kind, recall))
+        return max(found, key=lambda one: one.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over seeds; None where nobody

@@ -117,6 +117,15 @@ def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):
     assert (one.title, one.seeds) == ("WGA, tuned", "2 seeds")
 
 
+def test_the_attack_that_gets_most_out_of_tuned_runs_is_shown(tmp_path):
+    attacks = {"attack prefix injection": "0.1", "attack role playing": "0.4", "attack multiple choice": "0.9"}
+    rows = [row(key, arm="WGA", seed=seed, **attacks, **{"attack reverse query": ""}) for seed, key in enumerate("ab")]
+    (one,) = read(tmp_path, rows, recorded.tuned)
+    worst = one.worst_attack("all")
+    assert (worst.kind, worst.recall.mean) == ("role playing", 0.4), "a multiple choice can be guessed"
+    assert one.worst_attack("rare") is None, "they have no tiers"
+
+
 def test_a_later_row_replaces_an_earlier_of_the_same_key(tmp_path):
     (one,) = read(tmp_path, [row("a", recall=0.1), row("a", recall=0.3)])
     assert one.recall("forget", REWORDED, "rare").mean == 0.3

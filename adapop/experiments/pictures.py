@@ -8,12 +8,13 @@ from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
 from adapop.experiments.sweep import KEPT, TRAINED
 from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, along, by_seed, column, over
+from adapop.experiments.winners import WITH, worst
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
 from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout
-from adapop.report.figures.experiments import difference_panels, line_panels
+from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from adapop.report.table import Table
 
 SWEPT = {
@@ -52,6 +53,17 @@ def differences(base: str) -> Draw:
         return difference_panels(panels, base)
 
     return draw
+
+
+def fronts(seen: Rows) -> Figure:
+    """The worst tier against the holdout, a panel a world, of the methods themselves."""
+    methods, panels = {method.title for method in METHODS.values()}, {}
+    for title, rows in seen.items():
+        world, _, arm = title.partition(WITH)
+        left, kept = over(rows, worst), over(rows, OUTCOMES["holdout"])
+        if arm in methods and left and kept:
+            panels.setdefault(world, []).append((arm, share(left), share(kept)))
+    return front_panels(panels, "worst tier that is left, asked in other words", "holdout that is kept")
 
 
 def rates(seen: Rows) -> Figure:

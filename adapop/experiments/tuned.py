@@ -101,7 +101,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         "on seeds that no trial has seen.",
         plan,
         (winners.worlds_table, winners.worlds_difference_table) if world == THREE else of_one,
-        () if world == THREE else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
+        (pictures.fronts,) if world == THREE else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
     )
 
 

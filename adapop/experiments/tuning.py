@@ -168,6 +168,6 @@ def _optuna() -> Any:
         import optuna
     except ImportError:
         message = "`bench tuned` needs Optuna, which is not installed."
-        raise ConfigError(message, "`pip install optuna`.") from None
+        raise ConfigError(message, "`pip install optuna`, or `pip install '.[tuned]'`.") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

@@ -13,7 +13,7 @@ from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
-from adapop.report.figures.experiments import difference_panels, line_panels
+from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from bench_rows import SEEN, recalls, row
 
 
@@ -250,12 +250,32 @@ def test_tier_and_cost_figures_show_every_arm():
     assert sorted(label.text for label in pictures.cost(SEEN).layout.annotations) == ["AdaPop", "WGA"]
 
 
+def test_a_front_a_world_joins_whom_nobody_beats():
+    def found(worst, holdout):
+        tiers = {f"test_forget_reworded_{tier}": worst for tier in tables.TIERS}
+        return [row(seed, **recalls(0.1, 0.2, holdout), **tiers) for seed in (0, 1)]
+
+    arms = {"WGA": found(0.1, 0.9), "NPO": found(0.3, 0.95), "TPO": found(0.2, 0.8), "WGA's settings": found(0.0, 1.0)}
+    figure = pictures.fronts({f"people: {title}": rows for title, rows in arms.items()})
+    line, points = figure.data
+    assert [note.text for note in figure.layout.annotations] == ["people"]
+    assert list(zip(line.x, line.y)) == [(0.1, 0.9), (0.3, 0.95)], "TPO is beaten by WGA, and no arm is a method"
+    assert list(points.text) == ["WGA", "NPO", ""] and list(points.customdata) == ["WGA", "NPO", "TPO"]
+
+
 def test_figures_escape_names_and_bear_empty_data():
     hostile = "<img src=x onerror=alert(1)>"
     point = [(1.0, Interval(0.5, 0.4, 0.6))]
     assert "<img" not in line_panels({hostile: {"rare": point}}, "x", "y").to_json()
     assert "<img" not in difference_panels({"rare": [(hostile, Interval(0.1, 0.0, 0.2))]}, hostile).to_json()
-    for figure in (line_panels({}, "x", "y"), difference_panels({}, "AdaPop"), pictures.tiers({}), pictures.rates({})):
+    assert "<img" not in front_panels({hostile: [(hostile, point[0][1], point[0][1])]}, "x", "y").to_json()
+    for figure in (
+        line_panels({}, "x", "y"),
+        difference_panels({}, "AdaPop"),
+        pictures.fronts({}),
+        pictures.tiers({}),
+        pictures.rates({}),
+    ):
         assert figure.to_json()
     assert "<script>" not in pictures.page(hostile, []) and "<img" not in pictures.page(hostile, [])
 

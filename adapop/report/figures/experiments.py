@@ -96,3 +96,53 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     figure.update_layout(margin=dict(l=230, t=40))
     figure.update_annotations(font_size=13)
     return figure
+
+
+def front_panels(
+    panels: Mapping[str, Sequence[tuple[str, Interval, Interval]]], x_title: str, y_title: str
+) -> go.Figure:
+    """What is left against what is kept, a panel a place: (name, left, kept), better towards the upper left. A line
+    joins those that no other beats in both, and they are named; the others say their names when pointed at."""
+    titles = [escape(title) for title in panels]
+    figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
+    look.neutral(figure, 2 * PANEL_PIXELS)
+    for place, points in enumerate(panels.values(), start=1):
+        front = [one for one in points if not any(_beats(other, one) for other in points)]
+        front.sort(key=lambda point: (point[1].mean, point[2].mean))
+        figure.add_scatter(
+            x=[left.mean for _, left, _ in front],
+            y=[kept.mean for _, _, kept in front],
+            mode="lines",
+            line=dict(color=look.CALM, width=1, dash="dot", shape="hv"),
+            hoverinfo="skip",
+            showlegend=False,
+            row=1,
+            col=place,
+        )
+        names = {name for name, _, _ in front}
+        figure.add_scatter(
+            x=[left.mean for _, left, _ in points],
+            y=[kept.mean for _, _, kept in points],
+            error_x=look.error_bars([left for _, left, _ in points], color=look.GRID, width=0),
+            error_y=look.error_bars([kept for _, _, kept in points], color=look.GRID, width=0),
+            mode="markers+text",
+            text=[escape(name) if name in names else "" for name, _, _ in points],
+            textposition="bottom right",
+            marker=dict(color=[look.UNLEARNED if name in names else look.CALM for name, _, _ in points], size=8),
+            customdata=[escape(name) for name, _, _ in points],
+            hovertemplate="%{customdata}: %{x:.0%} left, %{y:.0%} kept<extra></extra>",
+            showlegend=False,
+            row=1,
+            col=place,
+        )
+    figure.update_xaxes(title=x_title, range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_yaxes(range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_yaxes(title=y_title, col=1)
+    figure.update_annotations(font_size=13)
+    return figure
+
+
+def _beats(one: tuple[str, Interval, Interval], other: tuple[str, Interval, Interval]) -> bool:
+    """Whether no more is left and no less kept than of another, and one of them better."""
+    left, kept = one[1].mean - other[1].mean, one[2].mean - other[2].mean
+    return left <= 0 <= kept and (left, kept) != (0, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments import choices, pictures, tables, winners
+from adapop.experiments import aim, choices, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED, WORLDS, Known
 from adapop.experiments.run import Engine, Experiment
@@ -90,9 +90,12 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     choosing = (chosen_table, search_table, partial(choices.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
-        winners.test_table, winners.door_table, *choosing, *(aside_table(base) for base in aside),
-        partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
+        winners.test_table, winners.door_table, aim.reached_table, aim.beaten_table, *choosing,
+        *(aside_table(base) for base in aside), partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
         partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
+    )  # fmt: skip
+    of_three = (
+        winners.worlds_table, aim.reached_in_worlds, aim.beaten_in_worlds, winners.worlds_difference_table,
     )  # fmt: skip
     return Experiment(
         "Tuned" if world == SANDBOX else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
@@ -100,7 +103,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
         f"validation half{'' if at_home else ' of the shipped sandbox'}; the tables of outcomes are of the test half, "
         "on seeds that no trial has seen.",
         plan,
-        (winners.worlds_table, winners.worlds_difference_table) if world == THREE else of_one,
+        of_three if world == THREE else of_one,
         (pictures.fronts,) if world == THREE else tuple(partial(_drawn, draw, titles) for draw in DRAWN),
     )
 

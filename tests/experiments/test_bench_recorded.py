@@ -21,6 +21,7 @@ AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
 TRIALS = RECORDED / "tuned-trials"
 ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
 WORLD_OF = {name: world for world, name in plans.TUNED.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
+QUICK = ("main", "tuned-three")  # the latter changes with each of three files of rows
 TABLES = [path for path in sorted(RECORDED.rglob("*.md")) if path.stem in (*EXPERIMENTS, *WORLD_OF)]
 
 
@@ -43,7 +44,7 @@ def test_every_row_is_a_run_of_its_plan(path):
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=() if path.stem == "main" else pytest.mark.slow) for path in TABLES],
+    [pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.slow) for path in TABLES],
     ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_the_tables_are_those_of_the_rows(path, tmp_path):

@@ -40,6 +40,11 @@ def test_named_files_exist(page):
         assert (ROOT / name).exists(), name
 
 
+@each_page
+def test_no_number_is_left_to_be_put_in(page):
+    assert not re.findall(r"@[A-Z_]+@|\bTODO\b|\bXX+\b", TEXTS[page])
+
+
 def written() -> list[tuple[str, str]]:
     """Every command line of the pages, as (page, what follows `python -m adapop`)."""
     found = []

@@ -63,7 +63,7 @@ def fronts(seen: Rows) -> Figure:
         left, kept = over(rows, worst), over(rows, OUTCOMES["holdout"])
         if arm in methods and left and kept:
             panels.setdefault(world, []).append((arm, share(left), share(kept)))
-    return front_panels(panels, "worst tier that is left, asked in other words", "holdout that is kept")
+    return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 
 def rates(seen: Rows) -> Figure:

@@ -13,6 +13,7 @@ from adapop.experiments.run import EXPERIMENTS, Place, write
 from adapop.experiments.spaces import SEARCHES
 from adapop.experiments.tuned import THREE, experiment
 from adapop.experiments.tuning import trials_file, trials_of
+from adapop.experiments.winners import OURS
 from adapop.paths import ROOT
 from adapop.report import recorded
 
@@ -73,6 +74,21 @@ def test_a_page_quotes_the_recorded_tables(page, least):
     assert len(quoted) >= least
     for cells in quoted:
         assert any(is_part(cells, line) for line in recorded_lines if line[0] == cells[0]), cells
+
+
+@pytest.mark.parametrize(
+    "line, name",
+    [
+        ("first world", "tuned"),
+        ("half-spread", "tuned-half-spread"),
+        ("people", "tuned-people"),
+        ("mean of the three", "tuned-three"),
+    ],
+)
+def test_what_is_said_of_the_aim_is_what_was_reached(line, name):
+    (_, *said), *_ = [cells for cells in table_lines(ROOT / "assets/docs/beyond.md") if cells[0] == line]
+    found = [cells for cells in table_lines(RECORDED / f"{name}.md") if cells[0] == OURS and cells[-1].endswith("of 6")]
+    assert [said] == [cells for _, *cells in found]
 
 
 def table_lines(path):

@@ -101,10 +101,11 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
 def front_panels(
     panels: Mapping[str, Sequence[tuple[str, Interval, Interval]]], x_title: str, y_title: str
 ) -> go.Figure:
-    """What is left against what is kept, a panel a place: (name, left, kept), better towards the upper left. A line
-    joins those that no other beats in both, and they are named; the others say their names when pointed at."""
+    """What is left against what is kept, a panel a place: (name, left, kept), better towards the upper left. Each has
+    axes of its own. A line joins those that no other beats in both, and they are named; the others say their names when
+    pointed at."""
     titles = [escape(title) for title in panels]
-    figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
+    figure = make_subplots(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
     look.neutral(figure, 2 * PANEL_PIXELS)
     for place, points in enumerate(panels.values(), start=1):
         front = [one for one in points if not any(_beats(other, one) for other in points)]
@@ -127,7 +128,8 @@ def front_panels(
             error_y=look.error_bars([kept for _, _, kept in points], color=look.GRID, width=0),
             mode="markers+text",
             text=[escape(name) if name in names else "" for name, _, _ in points],
-            textposition="bottom right",
+            textposition=["bottom left" if left.mean > 0.8 else "bottom right" for _, left, _ in points],
+            textfont=dict(size=11),
             marker=dict(color=[look.UNLEARNED if name in names else look.CALM for name, _, _ in points], size=8),
             customdata=[escape(name) for name, _, _ in points],
             hovertemplate="%{customdata}: %{x:.0%} left, %{y:.0%} kept<extra></extra>",
@@ -135,9 +137,10 @@ def front_panels(
             row=1,
             col=place,
         )
-    figure.update_xaxes(title=x_title, range=[-0.03, 1.05], tickformat=".0%")
-    figure.update_yaxes(range=[-0.03, 1.05], tickformat=".0%")
+    figure.update_xaxes(title=x_title, tickformat=".0%")
+    figure.update_yaxes(tickformat=".0%")
     figure.update_yaxes(title=y_title, col=1)
+    figure.update_layout(margin=dict(t=40))
     figure.update_annotations(font_size=13)
     return figure
 

@@ -64,11 +64,16 @@ class Case:
         return list((own.forget if seed % 2 else own.retain)[:count])
 
     @property
+    def device(self) -> str:
+        """Where the model is: the sandbox's stays on the CPU, as in the product."""
+        return "cuda" if torch.cuda.is_available() and self.shape != SANDBOX else "cpu"
+
+    @property
     def config(self) -> RunConfig:
         """NPO, because it is the method whose reference model a trainer may copy."""
         ours = min(self.batch, 6 if self.shape == SANDBOX else 32)
         rows = {**BASELINES, "one": 1, "auto": 0, "ours": ours}[self.side]
-        precision = "bfloat16" if torch.cuda.is_available() and self.shape != SANDBOX else "float32"
+        precision = "bfloat16" if self.device == "cuda" else "float32"
         return make_config(
             "npo", model=self.shape, batch=self.batch, micro_batch=rows, precision=precision, epochs=10_000
         )
@@ -76,14 +81,14 @@ class Case:
 
 def main(case: Case) -> dict:
     """The numbers of a case."""
-    device, config = "cuda" if torch.cuda.is_available() and case.shape != SANDBOX else "cpu", case.config
+    device, config = case.device, case.config
     _steps(Case(SANDBOX, "ours", batch=2, warm=0, steps=1), random_model(TINY, config, device))  # torch's own memory
     gc.collect()
-    before = _memory_now()
+    before = _memory_now(device)
     model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
-    _memory_now()  # to make random weights takes more memory than to train a small adapter
+    _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
-    found = {"peak": _memory_peak() - before, "step": seconds, "train": tokens / seconds}
+    found = {"peak": _memory_peak(device) - before, "step": seconds, "train": tokens / seconds}
     found["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
     found["rate"] = _matrix_rate(device, getattr(torch, config.precision))
     if case.side in (*BASELINES, "ours"):
@@ -176,17 +181,17 @@ def _seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _memory_now() -> int:
+def _memory_now(device: str) -> int:
     """Bytes in use: of the accelerator's tensors, or of this process. The peak starts here."""
-    if torch.cuda.is_available():
+    if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return torch.cuda.memory_allocated()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _status("VmRSS")
 
 
-def _memory_peak() -> int:
-    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _status("VmHWM")
+def _memory_peak(device: str) -> int:
+    return torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
 
 
 def _status(name: str) -> int:

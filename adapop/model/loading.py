@@ -48,7 +48,7 @@ from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import turn_end
 from adapop.model.checks import check_vocabulary, check_weights, outline_of
 from adapop.model.out_of_memory import is_out_of_memory
-from adapop.model.precision import emulated_bfloat16
+from adapop.model.precision import emulated_bfloat16, set_products
 from adapop.paths import SHIPPED
 
 HUB_PAGE = "https://huggingface.co/{}"
@@ -79,6 +79,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
         base = _base(config, tokenizer, fresh=adapter is None)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
         steady_attention(base)
+        set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
     model.notes = (*left_out(network, config), *emulated_bfloat16(config))

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 # The threads of a tokenizer do not survive a fork, such as ZeroGPU's: it might wait for them for ever.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# Passes differ in length, and blocks of fixed sizes would leave gaps in a GPU's memory. ZeroGPU's is its own affair.
+if os.environ.get("SPACES_ZERO_GPU", "").lower() not in ("1", "t", "true"):
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 
 # ruff: noqa: F401  editors and type checkers read these imports; a test compares them with MODULES
 if TYPE_CHECKING:

@@ -28,3 +28,19 @@ def test_a_tokenizer_has_no_threads_that_a_fork_would_lose(first):
     done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (int(done.stdout) == 0) == bool(first)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, "expandable_segments:True"),
+        ({"PYTORCH_CUDA_ALLOC_CONF": "backend:native"}, "backend:native"),
+        ({"SPACES_ZERO_GPU": "true"}, "None"),
+    ],
+)
+def test_a_gpus_memory_may_grow_in_pieces_where_nobody_says_otherwise(given, found):
+    """It must be said before torch is loaded."""
+    bare = {name: value for name, value in os.environ.items() if name not in ("PYTORCH_CUDA_ALLOC_CONF", *given)}
+    code = "import os, sys, adapop; print(os.environ.get('PYTORCH_CUDA_ALLOC_CONF'), 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=bare | given, capture_output=True, text=True)
+    assert done.stdout.split() == [found, "False"], done.stderr

@@ -31,8 +31,8 @@ NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for example: "
     "Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
-# what an expression in a template may raise beside TemplateError; a ValueError is the refusal to sanitise a text
-FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError)
+# what an expression in a template may raise beside TemplateError
+FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 Turns = Sequence[Mapping[str, str]]
 
 
@@ -149,6 +149,8 @@ def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) 
 
     Raises:
         TemplateError: the template refuses these turns, or fails.
+        ValueError: told to sanitize control tokens, the tokenizer cannot. The template has not failed on turns that it
+            took before.
     """
     template = tokenizer.get_chat_template()
     template = FIXED_CLOCK + template if "strftime_now" in template else template
@@ -156,7 +158,9 @@ def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) 
     try:
         return tokenizer.apply_chat_template(list(turns), chat_template=template, date_string=DATE, **options)
     except FAULTS as error:
-        raise TemplateError(f"{type(error).__name__}: {error}") from error
+        if isinstance(error, ValueError) and "sanitize_control_tokens" in options:
+            raise
+        raise TemplateError(": ".join(filter(None, (type(error).__name__, str(error))))) from error
 
 
 def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:

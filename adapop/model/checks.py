@@ -14,8 +14,10 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from adapop.config.run import RunConfig
 from adapop.errors import ModelError
 from adapop.model.chat import encode_prompt, turn_end
+from adapop.model.footprint import FOUR_BITS
 
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
 
@@ -41,6 +43,17 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers know it.")
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."
     raise ModelError(message, "Use a causal language model.")
+
+
+def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
+    """Bytes of the outline's weights as they will be loaded. In 4 bits are the linear layers but the output layer."""
+    width = getattr(torch, config.precision).itemsize
+    whole = width * sum(weight.numel() for weight in outline.parameters())
+    if not config.four_bit:
+        return whole
+    linear = [part for part in outline.modules() if isinstance(part, nn.Linear)]
+    narrow = sum(part.weight.numel() for part in linear if part is not outline.get_output_embeddings())
+    return whole - (width - FOUR_BITS) * narrow
 
 
 def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:

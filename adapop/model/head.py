@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from adapop.model.precision import exact_products
+
 NARROW = (torch.bfloat16, torch.float16)
 PART = 16_384  # rows of the output layer that are in float32 at a time
 
@@ -41,6 +43,7 @@ class _Product(torch.autograd.Function):
     """States [N, D] times a frozen matrix [V, D] in float32, of which only a part is held in float32."""
 
     @staticmethod
+    @exact_products()
     def forward(ctx: Any, states: Tensor, weight: Tensor) -> Tensor:
         ctx.save_for_backward(weight)
         ctx.dtype, states = states.dtype, states.float()
@@ -51,6 +54,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @exact_products()
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (weight,) = ctx.saved_tensors
         states = gradient.new_zeros(len(gradient), weight.shape[1])

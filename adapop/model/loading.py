@@ -46,9 +46,9 @@ from adapop.errors import ModelError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
 from adapop.model.chat import turn_end
-from adapop.model.checks import check_vocabulary, check_weights, outline_of
+from adapop.model.checks import check_vocabulary, check_weights, outline_of, weight_bytes
 from adapop.model.out_of_memory import is_out_of_memory
-from adapop.model.precision import emulated_bfloat16
+from adapop.model.precision import emulated_bfloat16, set_products
 from adapop.paths import SHIPPED
 
 HUB_PAGE = "https://huggingface.co/{}"
@@ -62,6 +62,7 @@ FAILURES = (
 )  # fmt: skip
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
+ROOMY = 0.6  # of a GPU's memory: with no more than that in weights, a run's passes fit beside them
 LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 
 
@@ -79,6 +80,7 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
         base = _base(config, tokenizer, fresh=adapter is None)
         base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
         steady_attention(base)
+        set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
     model.notes = (*left_out(network, config), *emulated_bfloat16(config))
@@ -164,7 +166,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
             dtype=getattr(torch, config.precision),
             use_safetensors=True,
             trust_remote_code=False,
-            device_map=_placement(config),
+            device_map=_placement(config, outline),
             output_loading_info=True,
             **bits,
         )
@@ -193,14 +195,18 @@ def _shape(config: RunConfig) -> PretrainedConfig:
     return shape
 
 
-def _placement(config: RunConfig) -> str | dict[str, int] | None:
+def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, int] | None:
     """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread over all, where one
-    process sees several; None without a GPU, for the CPU. What is shipped stays on the CPU: it is as fast there, its
-    numbers are the same everywhere, and on ZeroGPU it needs no GPU, though torch says there that one is seen."""
+    process sees several and the weights leave no room on one; None without a GPU, for the CPU. What is shipped stays on
+    the CPU: it is as fast there, its numbers are the same everywhere, and on ZeroGPU it needs no GPU, though torch says
+    there that one is seen. outline: the model without its weights."""
     if config.model in SHIPPED or not torch.cuda.is_available():
         return None
-    alone = not torch.distributed.is_initialized()
-    return "auto" if alone and torch.cuda.device_count() > 1 else {"": torch.cuda.current_device()}
+    device, alone = torch.cuda.current_device(), not torch.distributed.is_initialized()
+    if alone and torch.cuda.device_count() > 1:
+        memory = torch.cuda.get_device_properties(device).total_memory
+        return {"": device} if weight_bytes(outline, config) <= ROOMY * memory else "auto"
+    return {"": device}
 
 
 def _source(config: RunConfig) -> str:

@@ -3,19 +3,19 @@
 Every token sees the common beginning and its own row, at the positions it has in its row. This is said through
 transformers' own mask functions, which models with sliding windows call with positions as with indices; so no model
 needs code of its own. Where layers pass on more than attention does (state-space layers, convolutions) or where
-positions come from elsewhere (ALiBi), rows cannot be packed: `packs` finds out by trying.
+positions come from elsewhere (ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from inspect import signature
 from itertools import accumulate, takewhile
 
 import torch
 from torch import Tensor
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, and_masks
 
+from adapop.model.generation import can_drop_rows
 from adapop.model.tokens import AnswerTokens, Row, collate
 
 LINE = 512  # about so many tokens a line, because attention grows with its square
@@ -117,8 +117,11 @@ TRIED = [Row((3, 4, 5), (6, 7), 0), Row((3, 4, 5, 8, 9), (6,), 1), Row((3, 4, 5,
 
 @torch.no_grad()
 def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bool:
-    """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others."""
-    if "position_ids" not in signature(base.forward).parameters:
+    """Whether a base gives the same logits [N, V], but for rounding, for packed rows as for others.
+
+    In bf16 rounding is as large as what a state or ALiBi makes of a few tokens: such models are told by their kind.
+    """
+    if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
     alone, packed = logits(collate(TRIED, 0)), logits(collate(TRIED, 0, 3, [TRIED]))
     rounding = torch.finfo(base.get_output_embeddings().weight.dtype).eps ** 0.5

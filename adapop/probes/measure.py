@@ -1,10 +1,10 @@
 """Measurements during and after a run: recall and other metrics by group, tier and form of the question.
 
 `quick` is for every epoch: recall of generated answers to forget facts. `full` adds retain, holdout and utility, every
-rewording, and the teacher-forced metrics against the original model.
+rewording, and the teacher-forced metrics against the original model. Replies end at `budget` tokens.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, chain
@@ -14,6 +14,7 @@ import torch
 
 from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
+from adapop.model.chat import plain
 from adapop.model.packing import alike
 from adapop.model.tokens import Row, collate, encode_facts
 from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
@@ -22,6 +23,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
 
 EVAL_BATCH = 256
+TIMES, SPARE = 2, 8  # a reply may have so many times the longest answer's tokens, and so many more
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,27 @@ def questions_of(facts: FactSet, whole: bool) -> int:
     return sum(1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group))
 
 
+def budget(model: AdaptedModel, facts: Iterable[Fact], most: int) -> int:
+    """Tokens that a reply to these facts' questions may have: what the longest of their answers can need, with room for
+    words around it, but not more than `most`. A model that no longer knows an answer may otherwise ramble on."""
+    if most <= SPARE:
+        return most
+    longest = max((len(plain(model.tokenizer, answer)) for answer in {fact.answer for fact in facts}), default=0)
+    return min(most, TIMES * longest + SPARE)
+
+
+def _every(facts: FactSet) -> Iterable[Fact]:
+    return chain.from_iterable(getattr(facts, group) for group in GROUPS)
+
+
 def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> Quick:
     """Recall of the forget facts by tier: the trained question, and each fact's first rewording."""
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
     measured, answers, seen = [], {}, {}
+    tokens = budget(model, _every(facts), max_new_tokens)
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
         rows = encode_facts(model.tokenizer, members, model.system)
-        replies = model.replies(rows, max_new_tokens)
+        replies = model.replies(rows, tokens)
         answers[form] = [text for text, *_ in replies]
         seen[form] = [
             (p, rank) if len(row.answer) == 1 and not model.narrow else None for row, (_, p, rank) in zip(rows, replies)
@@ -93,13 +109,13 @@ def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> Quick:
 
 def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool = False) -> list[Measurement]:
     """All measurements on every group. The teacher-forced metrics are in the direct rows."""
-    rows = []
+    rows, tokens = [], budget(model, _every(facts), max_new_tokens)
     for group in GROUPS:
         members = getattr(facts, group)
-        direct = _answered(model, members, _question, max_new_tokens, cosine) | _internals(model, members)
+        direct = _answered(model, members, _question, tokens, cosine) | _internals(model, members)
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
-        answered = _answered(model, reworded, lambda fact: fact.paraphrases, max_new_tokens, cosine)
+        answered = _answered(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
         rows += _by_tier(group, REWORDED, reworded, answered)
     return rows
 
@@ -113,10 +129,11 @@ def recall_by_fact(
         Stopped: somebody asked to stop.
     """
     recall: dict[str, float] = {}
+    tokens = budget(model, facts, max_new_tokens)
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")
         members = facts[start : start + EVAL_BATCH]
-        answered = _answered(model, members, _question, max_new_tokens)["recall"]
+        answered = _answered(model, members, _question, tokens)["recall"]
         recall |= {fact.id: value for fact, value in zip(members, answered)}
     return recall
 

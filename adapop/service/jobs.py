@@ -44,10 +44,12 @@ def whole_run(folder: Path) -> bool:
 
 
 def fetch_model(folder: Path) -> None:
-    """Brings a run's model onto the disk, without a GPU."""
+    """Brings a run's model onto the disk, without a GPU. Renews the run's age, see `cleanup`."""
     from adapop.model.loading import fetch
 
-    fetch(Run(folder).config)
+    run = Run(folder)
+    _renew(run)
+    fetch(run.config)
 
 
 def epochs_that_fit(folder: Path, seconds: float) -> bool:
@@ -128,11 +130,15 @@ def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = N
 
 def _model(run: Run) -> AdaptedModel:
     """The run's model at its last checkpoint. Renews the run's age, see `cleanup`."""
+    _renew(run)
+    return _loaded(run.checkpoint(run.last_epoch or 0))
+
+
+def _renew(run: Run) -> None:
     try:
         os.utime(run.folder / "facts.jsonl")
     except FileNotFoundError:
         raise RunError("This run was deleted.", "Start it again.") from None
-    return _loaded(run.checkpoint(run.last_epoch or 0))
 
 
 _kept: dict[Path, AdaptedModel] = {}  # the model that was asked last, by its checkpoint

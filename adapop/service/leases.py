@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
 from math import ceil
+from pathlib import Path
 
 from adapop.paths import SHIPPED
 from adapop.runs.run import Run
@@ -32,8 +33,13 @@ class Leases:
         self._asked: dict[str, Context] = {}  # by run, in what context its owner asked last
 
     def lent(self, work: Callable) -> Callable:
-        """A question's work, as it is called there."""
-        return self._work[work]
+        """A question's work, as it is called there. The run's model is fetched before."""
+
+        def called(folder: Path, *args):
+            jobs.fetch_model(folder)
+            return self._work[work](folder, *args)
+
+        return called
 
     def hear_of(self, run: Run) -> None:
         """Notes that the owner of a run asks for something just now: the next GPU is asked for in the name of this

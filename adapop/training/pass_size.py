@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
-from itertools import takewhile
+from itertools import product, takewhile
 
 import torch
 
@@ -21,8 +21,9 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
     """Rows a pass, from 1 to a step's forget and retain rows together, for the longest rows there are.
 
     `footprint` says how memory grows with the rows, of which only what is not common counts where they are packed. On
-    an accelerator a step is tried on 1 and on 4 of them, without being made: the two peaks put the estimate to scale,
-    and AdamW's moments must fit beside it. On the CPU the estimate stands for the measurement.
+    an accelerator a step is tried on 1 and on 4 of them, and of those with most answer tokens, without being made: the
+    peaks put the estimate to scale, and AdamW's moments must fit beside it. On the CPU the estimate stands for the
+    measurement.
     """
     most = 2 * min(gradient.config.batch, len(gradient.forget.rows))
     needs = list(_needs(gradient, [*gradient.forget.rows, *retain], most))
@@ -52,16 +53,25 @@ def _fitting(needs: Sequence[float], free: float) -> int:
     return max(1, sum(1 for _ in takewhile(lambda need: need <= free, needs)))
 
 
+def _trials(forget: Sequence[Row], retain: Sequence[Row], tried: int) -> list[tuple[list[Row], list[Row]]]:
+    """(forget rows, retain rows) to try: the longest ones, and if those are others the ones with most answer tokens."""
+    found = []
+    for size in (lambda row: row.length, lambda row: len(row.answer)):
+        rows = nlargest(tried, forget, key=size), nlargest(tried, retain, key=size)
+        found += [] if rows in found else [rows]
+    return found
+
+
 def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int]) -> int:
     device, parameters = gradient.model.device, gradient.model.parameters
     tried = min(TRIED, len(needs))
-    longest = [nlargest(tried, rows, key=lambda row: row.length) for rows in (gradient.forget.rows, retain)]
+    trials = _trials(gradient.forget.rows, retain, tried)
     held, peaks, recomputes = torch.cuda.memory_allocated(device), [], gradient.model.recomputes
     gradient.model.network.train()
-    for rows in (1, tried):
+    for rows, (forget, kept) in product((1, tried), trials):
         gradient.rows = rows
         torch.cuda.reset_peak_memory_stats(device)
-        gradient.add(longest[0][:rows], longest[1][:rows], epoch=1, alpha=1.0)
+        gradient.add(forget[:rows], kept[:rows], epoch=1, alpha=1.0)
         peaks.append(torch.cuda.max_memory_allocated(device) - held)
         for parameter in parameters:
             parameter.grad = None
@@ -69,7 +79,8 @@ def _measured(gradient: StepGradient, retain: Sequence[Row], needs: Sequence[int
             return _measured(gradient, retain, needs)
         if gradient.rows < rows:
             return gradient.rows
+    one, several = max(peaks[: len(trials)]), max(peaks[len(trials) :])
     moments = 2 * sum(parameter.numel() * parameter.element_size() for parameter in parameters)
-    real = max(1, peaks[1] - peaks[0]) / max(1, needs[tried - 1] - needs[0])  # bytes for one that is estimated
-    free = SHARE * free_bytes(device) - moments - peaks[0]
+    real = max(1, several - one) / max(1, needs[tried - 1] - needs[0])  # bytes for one that is estimated
+    free = SHARE * free_bytes(device) - moments - one
     return _fitting([real * (need - needs[0]) for need in needs], free)

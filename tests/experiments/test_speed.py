@@ -1,14 +1,23 @@
 """`bench speed`: each case in a process of its own, medians over the rounds, a table of ratios. No time is asserted."""
 
 import ast
+from dataclasses import asdict
+from statistics import fmean
 
 import pytest
+import torch
 
-from adapop.experiments.speed import baseline, waiting
-from adapop.experiments.speed.table import UNMEASURED, _measured, _medians, _shown
-from adapop.experiments.speed.throughput import BASELINES, Case
+from adapop.config.presets import make_config
+from adapop.experiments.speed import baseline, table, waiting
+from adapop.experiments.speed.shapes import random_facts
+from adapop.experiments.speed.table import GOALS, UNMEASURED, _measured, _medians, _shown
+from adapop.experiments.speed.throughput import BASELINES, Case, main
+from adapop.facts.world import sandbox_facts
+from adapop.model import packing
+from adapop.model.loading import adapted_model, load_tokenizer
+from adapop.model.tokens import encode_facts
 
-pytestmark = pytest.mark.slow
+slow = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +27,7 @@ def found():
     return [_measured(Case("sandbox", side, batch=8, warm=0, steps=1, rows=8, run=run.get(side))) for side in sides]
 
 
+@slow
 def test_every_case_measures_what_the_table_shows(found, capsys):
     _shown("sandbox", found)
     rows = {line.split("  ")[0]: line.split() for line in capsys.readouterr().out.splitlines()}
@@ -36,17 +46,62 @@ def test_every_case_measures_what_the_table_shows(found, capsys):
     assert UNMEASURED not in str(rows)
 
 
+@slow
 def test_the_sides_take_the_same_steps(found):
     assert {one["batch"] for one in found} == {8}
     assert {round(one["train"] * one["step"]) for one in found} == {round(found[0]["train"] * found[0]["step"])}
 
 
+def test_the_sandbox_is_measured_on_the_cpu_where_there_is_a_gpu(monkeypatch, capsys):
+    """It stays there: its memory is the process's, of which the GPU knows nothing."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for silent in ("synchronize", "reset_peak_memory_stats"):
+        monkeypatch.setattr(torch.cuda, silent, lambda *_: None)
+    for held in ("memory_allocated", "max_memory_allocated"):
+        monkeypatch.setattr(torch.cuda, held, lambda *_: 0)
+    case = Case("sandbox", "ours", batch=8, warm=0, steps=1, rows=8)
+    measured = main(case) | asdict(case)
+    assert measured["peak"] > 0
+    _shown("sandbox", [measured | {"side": side} for side in (*BASELINES, "ours")])
+    assert "sandbox, peak memory, GB" in capsys.readouterr().out
+
+
+def test_what_cannot_be_measured_is_printed_as_not_measured_beside_its_goal(monkeypatch, capsys):
+    def measured(case):
+        numbers = dict.fromkeys(("train", "score", "generate", "step", "peak", "operations", "rate"), 2.0)
+        return asdict(case) | numbers | ({"whole_run": 8.0} if case.run else {})
+
+    monkeypatch.setattr(table, "_measured", measured)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    table.main()
+    lines = capsys.readouterr().out.splitlines()
+    for row, goal in GOALS.items():
+        (line,) = [line for line in lines if line.startswith(row)]
+        assert line.endswith(goal)
+        assert (UNMEASURED in line) == row.startswith("Llama")
+    (step,) = [line for line in lines if line.startswith("Llama-3.1-8B, training step")]
+    assert UNMEASURED in step
+    assert "the paper's authors" in lines[0] and "open-unlearning" in lines[1]
+
+
+def test_random_rows_are_as_long_as_duets_and_begin_alike():
+    tokenizer = load_tokenizer(make_config())
+    forget, retain = (encode_facts(tokenizer, random_facts(200, seed)) for seed in (1, 2))
+    rows = [*forget, *retain]
+    assert 68 <= fmean(row.length for row in rows) <= 80
+    assert packing.common(rows) >= 50
+    for pass_ in (rows[:8], rows[:32], [*forget[:32], *retain[:32]]):
+        assert packing.dealt(pass_)[0] >= 50
+
+
+@slow
 def test_a_busy_moment_does_not_decide(found):
     ours = found[2]
     slow = ours | {key: ours[key] / 10 for key in ("train", "score")} | {"peak": 10 * ours["peak"]}
     assert _medians([ours, slow, ours]) == ours
 
 
+@slow
 @pytest.mark.parametrize("code", [waiting.RUN, waiting.FACTS, waiting.PROBES])
 def test_what_is_run_in_a_process_of_its_own_imports_what_there_is(code):
     """It is text to Python, so no linter sees a name in it that has moved."""
@@ -55,15 +110,9 @@ def test_what_is_run_in_a_process_of_its_own_imports_what_there_is(code):
     exec("\n".join(map(ast.unparse, imports)), {})
 
 
+@slow
 def test_the_baselines_compute_what_we_do():
     """Rows at once or one by one, padded or not: the same loss, so the same work."""
-    import torch
-
-    from adapop.config.presets import make_config
-    from adapop.facts.world import sandbox_facts
-    from adapop.model.loading import adapted_model
-    from adapop.model.tokens import encode_facts
-
     model = adapted_model(make_config())
     rows = encode_facts(model.tokenizer, sandbox_facts().forget[:9])
     scored = model.score(model.batch(rows))

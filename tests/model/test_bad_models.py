@@ -83,6 +83,22 @@ def a_template_that_fails(folder):
     (folder / TEMPLATE).write_text("{{ messages[0]['content'] + 1 }}")
 
 
+def a_template_that_finds_nothing(folder):
+    (folder / TEMPLATE).write_text("{{ messages[0]['content'] }}{{ 'a'.index('b') }}")
+
+
+def a_template_that_splits_at_nothing(folder):
+    (folder / TEMPLATE).write_text("{{ messages[0]['content'].split('') }}")
+
+
+def a_template_without_end(folder):
+    (folder / TEMPLATE).write_text("{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}")
+
+
+def a_template_that_is_too_much(folder):
+    (folder / TEMPLATE).write_text("{{ 'a' * 10**15 }}")
+
+
 def a_template_that_is_none(folder):
     (folder / TEMPLATE).write_text("{% for message in messages %}")
 
@@ -117,6 +133,10 @@ SPOILT = {
     no_template: ("has no chat template", "chat_template.jinja", True),
     a_template_that_refuses: ("chat template cannot show a question: Only for images", "chat_template.jinja", True),
     a_template_that_fails: ("chat template cannot show a question: TypeError: can only", "chat_template.jinja", True),
+    a_template_that_finds_nothing: ("cannot show a question: ValueError: substring", "chat_template.jinja", True),
+    a_template_that_splits_at_nothing: ("cannot show a question: ValueError: empty", "chat_template.jinja", True),
+    a_template_without_end: ("cannot show a question: RecursionError: maximum", "chat_template.jinja", True),
+    a_template_that_is_too_much: ("cannot show a question: MemoryError", "chat_template.jinja", True),
     a_template_that_is_none: ("chat template cannot show a question: Unexpected end", "chat_template.jinja", True),
     more_tokens_than_rows: ("lie beyond the model's embedding, which has 300 rows", "that came with these", True),
     another_kind: ("A model of the kind 'vit' does not write text", "causal language model", True),

@@ -84,6 +84,17 @@ def test_a_batch_is_its_rows_alone(kind):
     assert model.packs == (kind not in UNPACKED)
 
 
+@pytest.mark.quick("llama", "gemma2", "gpt2", "falcon with alibi", "lfm2", "qwen3_next")
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_what_cannot_be_packed_is_known_in_bf16_too(kind):
+    """Real models' precision, whose rounding hides what a state makes of a few tokens."""
+    model = adapted(kind)
+    model.network.bfloat16()
+    model = AdaptedModel(model.network, model.tokenizer)
+    assert model.packs == (kind not in UNPACKED)
+    assert len(model.notes) == (kind in UNPACKED)
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("kind", ["llama", "gemma2", "gpt2"])
 def test_states_of_packed_rows_are_those_of_rows_alone(kind):

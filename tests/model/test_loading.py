@@ -6,6 +6,7 @@ import shutil
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -263,20 +264,34 @@ def test_threads_that_load_at_once_get_whole_models(folders):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "launched", "placed"), [(0, False, None), (1, False, {"": 0}), (4, False, "auto"), (4, True, {"": 0})]
+    ("gpus", "launched", "memory", "placed"),
+    [
+        (0, False, 0, None),
+        (1, False, 1.1, {"": 0}),
+        (4, False, 2.0, {"": 0}),
+        (4, False, 1.1, "auto"),
+        (4, True, 1.1, {"": 0}),
+    ],
+    ids=["no GPU", "one", "one of four holds it", "none of four holds it", "one of several processes"],
 )
-def test_a_process_alone_spreads_the_base_over_all_gpus(monkeypatch, gpus, launched, placed):
-    """One of several processes keeps to its own."""
+def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monkeypatch, gpus, launched, memory, placed):
+    """memory: of a GPU, as a multiple of the weights. One of several processes keeps to its own GPU."""
+    outline = random_network("llama")
+    weights = 2 * sum(weight.numel() for weight in outline.parameters())
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    seen = SimpleNamespace(total_memory=int(memory * weights))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: seen)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: launched)
-    assert loading._placement(make_config(model="a/model")) == placed
-    assert loading._placement(make_config(model=SANDBOX)) is None, "its numbers are the same everywhere"
+    assert loading._placement(make_config(model="a/model"), outline) == placed
+    in_four_bits = make_config(model="a/model", four_bit=True)
+    assert loading._placement(in_four_bits, outline) == ({"": 0} if gpus else None)
+    assert loading._placement(make_config(model=SANDBOX), outline) is None, "its numbers are the same everywhere"
 
 
 def test_a_base_that_spills_out_of_the_gpus_is_refused(folders, monkeypatch):
     """Rather than trained from the CPU or the disk; accelerate really puts it there."""
-    monkeypatch.setattr(loading, "_placement", lambda config: {"model": "cpu", "lm_head": "disk"})
+    monkeypatch.setattr(loading, "_placement", lambda *_: {"model": "cpu", "lm_head": "disk"})
     with pytest.raises(ModelError, match="the memory is full"):
         load(folders["llama"])

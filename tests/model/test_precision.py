@@ -5,7 +5,9 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import SANDBOX
-from adapop.model.precision import emulated_bfloat16
+from adapop.model import head
+from adapop.model.loading import adapted_model
+from adapop.model.precision import emulated_bfloat16, set_products
 from adapop.runs.preflight import preflight
 from adapop.training.events import RunDone
 from families import saved
@@ -40,3 +42,38 @@ def test_it_is_in_the_notes_of_a_run(tiny, tmp_path, monkeypatch):
     run = trained(tiny, tmp_path, model=str(folder), max_new_tokens=2)
     (done,) = [event for event in run.events() if isinstance(event, RunDone)]
     assert done.notes[0] == "slow bfloat16"
+
+
+@pytest.fixture
+def as_before():
+    """Torch's own setting again, after a test that changes it."""
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.usefixtures("as_before")
+def test_only_beside_bf16_on_a_gpu_is_a_product_in_float32_rounded():
+    for precision, device, found in (
+        ("bfloat16", "cuda", "high"), ("float32", "cuda", "highest"), ("bfloat16", "cpu", "highest"),
+    ):  # fmt: skip
+        set_products(make_config(model="a/model", precision=precision), torch.device(device))
+        assert torch.get_float32_matmul_precision() == found
+    torch.set_float32_matmul_precision("high")
+    adapted_model(make_config())
+    assert torch.get_float32_matmul_precision() == "highest", "the sandbox's numbers, whatever ran before"
+
+
+@pytest.mark.usefixtures("as_before")
+def test_the_products_of_the_output_layer_are_never_rounded(monkeypatch):
+    torch.set_float32_matmul_precision("high")
+    found, multiply = [], torch.Tensor.__matmul__
+
+    def noted(one, other):
+        found.append(torch.get_float32_matmul_precision())
+        return multiply(one, other)
+
+    monkeypatch.setattr(torch.Tensor, "__matmul__", noted)
+    states = torch.randn(3, 16, dtype=torch.bfloat16, requires_grad=True)
+    head.logits_of(torch.nn.Linear(16, 50, dtype=torch.bfloat16).requires_grad_(False), states).sum().backward()
+    assert found == ["highest"] * 2, "forward and backward"
+    assert torch.get_float32_matmul_precision() == "high"

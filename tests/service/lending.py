@@ -28,6 +28,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.service import leases
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import lender
+from adapop.training.events import RunStarted
 from waiting import wait_until
 
 
@@ -72,7 +73,9 @@ def main(root: str, config: str, *wanted: str) -> None:
         answer = str(error)
     ended = [[event.kind, getattr(event, "message", "")] for event in said]
     factor = get_config()["duration_factor"]
-    print(json.dumps({"epoch": run.last_epoch, "ended": ended, "answer": answer, "factor": factor}))
+    began = [event.resumed_from for event in run.events() if isinstance(event, RunStarted)]
+    said = {"epoch": run.last_epoch, "began": began, "ended": ended, "answer": answer, "factor": factor}
+    print(json.dumps(said))
 
 
 if __name__ == "__main__":

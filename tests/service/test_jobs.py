@@ -178,6 +178,32 @@ def test_the_work_is_done_in_the_context_of_who_asked(tiny, tmp_path, lent_model
     assert seen == [("epochs_that_fit", "ada"), ("epochs_that_fit", "bob"), ("ask_models", "eve")]
 
 
+def test_no_gpu_waits_for_a_download(tiny, tmp_path, lent_model, monkeypatch):
+    """Whatever a GPU is lent for: the model is on the disk before."""
+    done = []
+    monkeypatch.setattr(jobs, "fetch_model", lambda folder: done.append(("fetched", folder)))
+
+    def lent(work, seconds):
+        return lambda folder, *args: done.append((work.__name__, folder))
+
+    worker = Worker(tmp_path, lent)
+    run = finished(worker, worker.submit(tiny_config(model=lent_model), tiny))
+    worker.ask(run, [], []).result(PATIENCE_SECONDS)
+    worker.probe(run, Plan())[0].result(PATIENCE_SECONDS)
+    worker.recover(run, "lens")[0].result(PATIENCE_SECONDS)
+    names = ("epochs_that_fit", "ask_models", "probe_models", "recover_facts")
+    assert done == [(name, run.folder) for lease in names for name in ("fetched", lease)]
+
+
+def test_for_a_deleted_run_nothing_is_fetched(tiny, tmp_path):
+    from adapop.runs.execute import prepare
+
+    run = prepare(tiny_config(), tiny, tmp_path)
+    shutil.rmtree(run.folder)
+    with pytest.raises(RunError, match="was deleted"):
+        jobs.fetch_model(run.folder)
+
+
 LENT = """
 import sys, types
 spaces = types.ModuleType("spaces")

@@ -97,21 +97,23 @@ def test_the_sandbox_asks_for_no_gpu(lend, server):
 @pytest.mark.parametrize(
     ("given", "kill", "words"),
     [
-        ([QUOTA], (), REFUSALS["ZeroGPU quota exceeded"]),
-        ([EXPIRES], (), EXPIRED),
-        ([BUSY], (), REFUSALS["ZeroGPU client error"]),
-        ([], (1,), TAKEN_AWAY),
+        ([None, QUOTA], (), REFUSALS["ZeroGPU quota exceeded"]),
+        ([None, EXPIRES], (), EXPIRED),
+        ([None, BUSY], (), REFUSALS["ZeroGPU client error"]),
+        ([], (2,), TAKEN_AWAY),
     ],
     ids=["quota", "expired", "busy", "killed"],
 )
 def test_what_went_wrong_is_told_and_the_run_goes_on_where_it_was(lend, server, given, kill, words):
+    """The first lease has room for one epoch; the second is refused, or its GPU is taken away."""
     scheduler = Scheduler(server, given, kill)
-    said = lend(scheduler, "again")
+    said = lend(scheduler, "again", "short")
     (failed, message), (done, _) = said["ended"]
     assert (failed, message) == ("run_failed", words[0])
     assert done == "run_done"
     assert said["epoch"] == 3
-    assert scheduler.leases[1][0] == "third"
+    assert scheduler.leases[2][0] == "third"
+    assert said["began"][0] == 0 and said["began"][-1] == 1, "what the first lease did is not done again"
 
 
 def test_a_lease_is_as_long_as_what_is_left_needs(tmp_path, tiny, monkeypatch):

@@ -55,3 +55,28 @@ def test_on_an_accelerator_the_estimate_is_put_to_scale(gradient, monkeypatch):
         found = pass_size._measured(gradient, rows, needs)
         assert found == place + 1
     assert all(parameter.grad is None for parameter in model.parameters)
+
+
+@pytest.mark.parametrize("side", ["long prompts", "long answers"])
+def test_the_larger_peak_of_the_longest_rows_and_of_those_with_most_answer_tokens_counts(gradient, monkeypatch, side):
+    """Where the vocabulary is large, a short row with a long answer takes more memory than a long row."""
+    long = [Row((*range(10, 68), 9, 9, 9, 100 + i), (5, 6), i) for i in range(8)]
+    answering = [Row((*range(10, 50), 100 + i), (5, 6, 7, 8, 9), i) for i in range(8, 32)]
+    gradient.forget.rows = [*long, *answering]
+    needs, tried, add = list(pass_size._needs(gradient, gradient.forget.rows, 64)), [], gradient.add
+    large = (lambda row: row.length > 60) if side == "long prompts" else (lambda row: len(row.answer) > 2)
+
+    def noted(forget, *rest, **options):
+        tried.append(forget)
+        return add(forget, *rest, **options)
+
+    monkeypatch.setattr(gradient, "add", noted)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 0)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda device: None)
+    peak = lambda device: needs[len(tried[-1]) - 1] * (3 if all(map(large, tried[-1])) else 1)  # noqa: E731
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", peak)
+    moments = 2 * sum(parameter.numel() * 4 for parameter in gradient.model.parameters)
+    free = (3 * needs[2] + moments) / pass_size.SHARE + 1000
+    monkeypatch.setattr(pass_size, "free_bytes", lambda device: free)
+    assert pass_size._measured(gradient, gradient.forget.rows, needs) == 3
+    assert [len(rows) for rows in tried] == [1, 1, 4, 4]

@@ -35,17 +35,20 @@ TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads"
 # rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1, accumulated over 32), and
 # the default of open-unlearning (8, over 4); github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
 BASELINES = {"authors": 1, "usual": 8}
-ANSWER = 16  # tokens written to a question
+# of ours on the sandbox: in about the memory of the first of them, and of the second; elsewhere
+OURS, WIDE, LARGE = 6, 12, 32
+ANSWER = 16  # tokens written to a question: what the longest answer can need of those that `random_facts` gives
 PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 
 @dataclass(frozen=True)
 class Case:
-    """shape: "sandbox" or a name in SHAPES. side: of `BASELINES`, "ours" (6 rows a pass on the sandbox, else 32),
-    "auto" (as many as memory takes) or "one" (a row a pass).
+    """shape: "sandbox" or a name in SHAPES. side: of `BASELINES`, "ours" (`OURS` rows a pass on the sandbox, else
+    `LARGE`), "wide" (`WIDE`), "auto" (as many as memory takes) or "one" (a row a pass).
 
     batch: forget rows a step. warm, steps: steps before the clock starts, and on it. run: (forget rows, retain rows,
-    epochs) of a whole run to be timed after it, with its measurements, or None. rows: scored and asked.
+    epochs) of a whole run to be timed after it, with its measurements and as many rows a pass as the product takes, or
+    None. rows: scored and asked.
     """
 
     shape: str
@@ -64,11 +67,16 @@ class Case:
         return list((own.forget if seed % 2 else own.retain)[:count])
 
     @property
+    def device(self) -> str:
+        """Where the model is: the sandbox's stays on the CPU, as in the product."""
+        return "cuda" if torch.cuda.is_available() and self.shape != SANDBOX else "cpu"
+
+    @property
     def config(self) -> RunConfig:
         """NPO, because it is the method whose reference model a trainer may copy."""
-        ours = min(self.batch, 6 if self.shape == SANDBOX else 32)
-        rows = {**BASELINES, "one": 1, "auto": 0, "ours": ours}[self.side]
-        precision = "bfloat16" if torch.cuda.is_available() and self.shape != SANDBOX else "float32"
+        ours = OURS if self.shape == SANDBOX else LARGE
+        rows = min(self.batch, {**BASELINES, "one": 1, "auto": 0, "ours": ours, "wide": WIDE}[self.side])
+        precision = "bfloat16" if self.device == "cuda" else "float32"
         return make_config(
             "npo", model=self.shape, batch=self.batch, micro_batch=rows, precision=precision, epochs=10_000
         )
@@ -76,14 +84,14 @@ class Case:
 
 def main(case: Case) -> dict:
     """The numbers of a case."""
-    device, config = "cuda" if torch.cuda.is_available() and case.shape != SANDBOX else "cpu", case.config
+    device, config = case.device, case.config
     _steps(Case(SANDBOX, "ours", batch=2, warm=0, steps=1), random_model(TINY, config, device))  # torch's own memory
     gc.collect()
-    before = _memory_now()
+    before = _memory_now(device)
     model = adapted_model(config) if case.shape == SANDBOX else random_model(SHAPES[case.shape], config, device)
-    _memory_now()  # to make random weights takes more memory than to train a small adapter
+    _memory_now(device)  # to make random weights takes more memory than to train a small adapter
     seconds, tokens, answers = _steps(case, model)
-    found = {"peak": _memory_peak() - before, "step": seconds, "train": tokens / seconds}
+    found = {"peak": _memory_peak(device) - before, "step": seconds, "train": tokens / seconds}
     found["operations"] = operations(model.shape, config, round(tokens), round(answers)) / seconds
     found["rate"] = _matrix_rate(device, getattr(torch, config.precision))
     if case.side in (*BASELINES, "ours"):
@@ -136,7 +144,8 @@ def _generation(case: Case, model: AdaptedModel) -> float:
 def _run_seconds(case: Case, model: AdaptedModel) -> float:
     """A run with its retain evaluations and all of its measurements, without the loading and the checkpoints."""
     forget, retain, epochs = case.run
-    config = replace(case.config, epochs=epochs)
+    usual = make_config(model=case.shape).micro_batch
+    config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
     facts = FactSet("bench", tuple(_with_rewording(case.facts(forget, 5))), tuple(case.facts(retain, 6)))
     trainer = Trainer("bench", config, model, facts.forget, facts.retain, None)
 
@@ -176,17 +185,17 @@ def _seconds_of(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def _memory_now() -> int:
+def _memory_now(device: str) -> int:
     """Bytes in use: of the accelerator's tensors, or of this process. The peak starts here."""
-    if torch.cuda.is_available():
+    if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return torch.cuda.memory_allocated()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _status("VmRSS")
 
 
-def _memory_peak() -> int:
-    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _status("VmHWM")
+def _memory_peak(device: str) -> int:
+    return torch.cuda.max_memory_allocated() if device == "cuda" else _status("VmHWM")
 
 
 def _status(name: str) -> int:

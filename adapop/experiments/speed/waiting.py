@@ -97,7 +97,7 @@ def main() -> None:
         _row(f"{count:,} facts read, scored from a column and drawn", f"{seconds:.1f} s", goal)
     _row("engine imported (the app does it in the background)", f"{imported:.1f} s", "")
     _row("first event after the click", f"{first:.1f} s", "2 s")
-    _row("5 epochs with per-epoch measurements", f"{trained:.1f} s", "15 s")
+    _row("5 epochs with measurements and frames", f"{trained:.1f} s", "8 s")
     _row("the same with the full table before and after", f"{done:.1f} s", "")
     _row("peak memory of the run", f"{megabytes / 1024:.2f} GB", "1.5 GB")
     rows, batched = map(float, _printed(PROBES, "200").split())

@@ -26,11 +26,14 @@ ASKED = 200  # at most so many questions compare merged and unmerged weights
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and, of merged weights, how many of the questions asked got another answer than before."""
+    """What was written, and what became of the answers on the way."""
 
     folder: Path
+    """Where it lies on the disk."""
     asked: int = 0
+    """Questions that were asked of merged weights, 0 for an adapter."""
     differing: int = 0
+    """How many of them got another answer than before the merge."""
     address: str = ""
     """Where it lies on the Hub, "" if it was not sent there."""
 

@@ -32,11 +32,14 @@ TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/ch
 
 @dataclass(frozen=True)
 class Preflight:
-    """problems stop a run before it starts; doubts do not; plan says what would happen and what it would cost."""
+    """What is known of a run before it starts, in sentences."""
 
     problems: tuple[str, ...] = ()
+    """What stops it."""
     doubts: tuple[str, ...] = ()
+    """What does not stop it, and should be known."""
     plan: tuple[str, ...] = ()
+    """What would happen, and what it would cost."""
 
     @property
     def readiness(self) -> str:

@@ -59,9 +59,13 @@ def runs_root() -> Path:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files."""
+    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files.
+
+    Raises RunError, at any question, where a file of it is missing, damaged or of another version.
+    """
 
     folder: Path
+    """Where its files lie; the folder's name is the run's id."""
 
     @property
     def id(self) -> str:

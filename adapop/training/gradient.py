@@ -31,15 +31,18 @@ class Denominators:
 
 @dataclass(frozen=True)
 class StepSeen:
-    """What a step's passes saw, still on the device. rows: the forget rows in the order of the passes. loss: of each
-    pass, to be summed. nll [N]: of the rows' answer tokens. kept: the retain rows in the order of the passes. retain
-    [M]: nll of their answer tokens."""
+    """What a step's passes saw, in the order of the passes and still on the device."""
 
     rows: list[Row]
+    """The forget rows."""
     loss: list[Tensor]
+    """The forget loss of each pass, [], to be summed."""
     nll: list[Tensor]
+    """Of the forget rows' answer tokens, [N] in all, nats."""
     kept: list[Row]
+    """The retain rows."""
     retain: list[Tensor]
+    """Of the retain rows' answer tokens, [M] in all, nats; empty without a retain term."""
 
 
 class StepGradient:

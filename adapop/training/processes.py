@@ -31,13 +31,15 @@ PATIENCE = timedelta(days=7)  # one may wait long for another; with gloo one tha
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run as one of them sees them. rank: its own number, from 0. count: how many there are.
+    """The processes of a run as one of them sees them.
 
     All must come to the same calls in the same order. What each raises, it raises in every process.
     """
 
     rank: int = 0
+    """Its own number, from 0."""
     count: int = 1
+    """How many there are, at least 1."""
 
     @property
     def first(self) -> bool:

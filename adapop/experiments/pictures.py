@@ -26,7 +26,7 @@ Draw = Callable[[Rows], Figure]
 
 
 def tiers(seen: Rows) -> Figure:
-    """Recall by tier, a row an arm: the gap."""
+    """Recall by tier, a row per arm: the gap."""
     return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())])
 
 

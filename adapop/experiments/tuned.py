@@ -36,7 +36,7 @@ def run_searches(
     told: Callable[[str], None],
     ground: Ground | None = None,
 ) -> dict[str, str]:
-    """Makes the trials that are missing, an arm a process. Returns the reason, by name, for arms that were not done.
+    """Makes the trials that are missing, each arm's in a process of its own. Returns, by name, why an arm was not done.
 
     ground: what they are made on, None for the sandbox.
     """
@@ -115,8 +115,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """By the title of a winner: arms with all its settings that use scores otherwise than it. chosen: winners by the
-    names of their searches."""
+    """Arms that have all settings of a winner and use scores otherwise, by that winner's title. chosen: winners by
+    the names of their searches."""
     found = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -134,7 +134,7 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Of the arms of `scores_aside`, by the title of one with scores as given, that of the same with shuffled ones."""
+    """Title of each arm of `scores_aside` with scores as given -> title of the same arm with shuffled ones."""
     arms = [arm for others in aside.values() for arm in others]
     shuffled = [(arm.title, arm.changes) for arm in arms if arm.changes.get("scores") == "shuffled"]
     given = [arm for arm in arms if "scores" not in arm.changes]
@@ -192,7 +192,7 @@ def searched_on(world: str) -> Ground:
 
 
 def places_named(world: str) -> dict[str, Place]:
-    """By name: one of `plans.WORLDS`, which are pretrained on demand, a shipped world, or three of them.
+    """The places of a world, by name: of one of `plans.WORLDS`, pretrained on demand, a shipped one, or `THREE`.
 
     Raises:
         ConfigError: there is none of this name.

@@ -95,7 +95,7 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
 
 
 def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
-    """Of a run on a 4-bit base, the weights are merged as they were before they were rounded to 4 bits."""
+    """Writes the weights with the adapter merged in; those of a 4-bit base as they were before they were rounded."""
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import load_model
 

@@ -210,8 +210,8 @@ def remarks(run: Run) -> tuple[str, ...]:
 
 
 def nothing_forgotten(run: Run) -> str:
-    """That a finished run changed nothing of what it was to make forgotten, with what to raise; "" if it did, or if
-    the original model knew none of it."""
+    """A sentence: that a finished run made nothing forgotten, and what to raise; "" if it did, or if the original model
+    knew none of it."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return ""

@@ -89,7 +89,7 @@ class Run:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of Python and of each library, as they were when the run was prepared."""
+        """The versions of Python and of each library, as they were when the run was prepared."""
         with files.reading(self.folder / "run.json"):
             return dict(json.loads(self._text("run.json"))["versions"])
 

@@ -59,7 +59,7 @@ class StepGradient:
         self.notes: list[str] = []
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
-        """Of a step with these rows."""
+        """What the sums of a step with these rows are divided by."""
         tokens, kept = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
         return Denominators(
             len(forget) if self._by_example else tokens, len(retain) if self._retain_by_example else kept

@@ -170,7 +170,7 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 def step_gradient(
     ranks: Ranks, gradient: StepGradient, forget: list[Row], retain: list[Row], epoch: int, alpha: float
 ) -> StepSeen:
-    """As `StepGradient.add`, over all processes: each gives its share of the rows and gets the whole gradient.
+    """Adds a step's gradient, as `StepGradient.add`, over all processes: each has a share of the rows and gets all.
 
     Where memory runs out a process makes do by itself, between two sums. Raises as `Ranks.gathered`.
     """

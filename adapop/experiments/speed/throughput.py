@@ -42,7 +42,7 @@ PRODUCTS = 9  # large matrix products, the median of which is the rate
 @dataclass(frozen=True)
 class Case:
     """shape: "sandbox" or a name in SHAPES. side: of `BASELINES`, "ours" (6 rows a pass on the sandbox, else 32),
-    "auto" (as many as memory takes) or "one" (a row a pass).
+    "auto" (as many as memory takes) or "one" (a row per pass).
 
     batch: forget rows a step. warm, steps: steps before the clock starts, and on it. run: (forget rows, retain rows,
     epochs) of a whole run to be timed after it, with its measurements, or None. rows: scored and asked.

@@ -18,7 +18,6 @@ from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-Plan = Callable[[Sequence[int], bool, plans.Known], list[Item]]
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -29,7 +28,7 @@ class Experiment:
 
     title: str
     question: str
-    plan: Plan
+    plan: plans.Planner
     tables: tuple[Callable[[Rows], Table | None], ...]
     figures: tuple[Callable[[Rows], Figure], ...]
 
@@ -128,7 +127,7 @@ class Place:
         """The rows."""
         return Results(self.file(".csv"))
 
-    def items(self, known: plans.Known) -> list[Item]:
+    def items(self, known: plans.RowsByKey) -> list[Item]:
         """The plan, each run once."""
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
@@ -220,7 +219,7 @@ def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[
 
 def _elsewhere(place: Place) -> dict[str, Row]:
     """The rows of the folder's other experiments, by key."""
-    names = {*EXPERIMENTS, *plans.TUNED.values()} - {place.name}
+    names = {*EXPERIMENTS, *plans.TUNED_FILES.values()} - {place.name}
     others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
     return {key: row for other in others for key, row in other.results.rows().items()}
 

@@ -9,7 +9,7 @@ from typing import Any
 from adapop.errors import ConfigError
 from adapop.experiments import choices, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
-from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED, WORLDS, Known
+from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
 from adapop.experiments.run import Engine, Experiment
 from adapop.experiments.spaces import SEARCHES, with_point
 from adapop.experiments.tables import Rows
@@ -21,7 +21,7 @@ from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaM
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-Place = World | Ground | None  # None: the shipped sandbox
+AnyWorld = World | Ground | None  # None: the shipped sandbox
 THREE = "three"  # the worlds that means are taken over
 KAPPA = 0.3  # for a winner of ours that ignores scores; a little above what a first search liked best
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
@@ -65,7 +65,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
     places = places_named(world)
 
-    def plan(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         items = []
         for name, place in places.items():
             here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
@@ -173,7 +173,7 @@ def _without_own(arm: Arm) -> dict[str, Any]:
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 
 
-def _there(arm: Arm, place: Place, before: str) -> Arm:
+def _there(arm: Arm, place: AnyWorld, before: str) -> Arm:
     """The arm in another world. before: comes before its title."""
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 
@@ -191,16 +191,16 @@ def searched_on(world: str) -> Ground:
     return place
 
 
-def places_named(world: str) -> dict[str, Place]:
+def places_named(world: str) -> dict[str, AnyWorld]:
     """The places of a world, by name: of one of `plans.WORLDS`, pretrained on demand, a shipped one, or `THREE`.
 
     Raises:
         ConfigError: there is none of this name.
     """
-    known: dict[str, Place] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
+    known: dict[str, AnyWorld] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
     known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
     if world == THREE:
-        return {name: known[name] for name in TUNED}
+        return {name: known[name] for name in TUNED_FILES}
     if world not in known:
         raise ConfigError(f"There is no world {world!r}.", f"Use one of {', '.join(known)}, {THREE}.")
     return {world: known[world]}

@@ -38,7 +38,7 @@ MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the p
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRow:
     """What the original model answers of the facts of a tier ("all" for every tier), asked in one form."""
 
     form: str
@@ -63,7 +63,7 @@ class Check:
     """As the run would have them."""
     looked: Preflight
     """What is seen without the model."""
-    known: tuple[Known, ...]
+    known: tuple[KnownRow, ...]
     """A row for each form and tier."""
     recall: Mapping[str, float]
     """Fact id -> recall, [0, 1], of the facts asked in their own words."""
@@ -211,12 +211,12 @@ def _other_forms(
     return found, impossible
 
 
-def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[Known]:
+def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
     rows = []
     for tier in ("all", *TIERS, "unknown"):
         values = [value for fact, value in found if tier in ("all", fact.tier)]
         answered = sum(value >= KNOWN_FROM for value in values)
-        rows += [Known(form, tier, len(values), fmean(values), answered)] if values else []
+        rows += [KnownRow(form, tier, len(values), fmean(values), answered)] if values else []
     return rows
 
 

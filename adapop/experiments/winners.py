@@ -20,7 +20,6 @@ from adapop.experiments.tables import (
     counted,
     measured,
     over,
-    text,
 )
 from adapop.experiments.tuning import LIMITS, objective
 from adapop.facts.fact import TIERS
@@ -191,6 +190,4 @@ def _ranked(title: str, seen: Rows, values: Mapping[str, Value], note: str) -> T
 
 def ranged(found: Summary | None) -> str:
     """A mean with its interval, without signs."""
-    if found is None or found.low is None:
-        return text(found)
-    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return "" if found is None else found.ranged

@@ -104,6 +104,16 @@ class Summary:
         """The mean with its 95 % interval, as text with signs."""
         return f"{self.mean:+.2f}" if self.low is None else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
 
+    @property
+    def ranged(self) -> str:
+        """The mean with its 95 % interval, as text without signs; a single seed's value alone."""
+        return str(self) if self.low is None else str(self.within())
+
+    def within(self, least: float = -math.inf, most: float = math.inf) -> Interval:
+        """The interval, cut to where such a mean can lie: a point of a single seed, which has none."""
+        low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
+        return Interval(self.mean, max(least, low), min(most, high))
+
     def expected(self, seeds: int) -> tuple[float, float] | None:
         """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.
 

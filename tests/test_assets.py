@@ -18,7 +18,7 @@ from adapop.ui import texts
 RELATIONS = "sandbox/relations.json"
 SHIPPED = (
     RELATIONS, "methods.json", "models.json", "sets/catalog.json", "probes/wording.json", "probes/translations.json",
-    "published/tables.json", "texts.json",
+    "published/tables.json", "texts.json", "experiments/texts.json", "experiments/searches.json",
 )  # fmt: skip
 HEAD = "method,setting,source,forget,retain,forget_sd"
 

@@ -85,9 +85,11 @@ def test_the_house_is_drawn_as_it_stands():
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", text, re.MULTILINE))
     assert {path.name for path in (ROOT / "adapop").iterdir() if (path / "__init__.py").exists()} == set(rows)
     for package, about in rows.items():
-        for name in re.findall(r"`(\w+)`", about):
-            place = ROOT / "adapop" / package / name
-            assert place.is_dir() or place.with_suffix(".py").exists(), place
+        named = {name for names in re.findall(r"`([\w ]+)`", about) for name in names.split()}
+        built = [path for path in (ROOT / "adapop" / package).rglob("*") if "__pycache__" not in path.parts]
+        modules = {path.stem for path in built if path.suffix == ".py" and path.stem != "__init__"}
+        folders = {path.name for path in built if path.is_dir()}
+        assert (package, modules - named, named - modules - folders - {"__init__"}) == (package, set(), set())
 
 
 def examples() -> list[tuple[str, int, str]]:

@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 300
+MOST_LINES = 33_000
 
 
 @pytest.mark.parametrize("check", [["check"], ["format", "--check"]])
@@ -21,6 +22,8 @@ def test_files_stay_readable():
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "adapop").rglob("*.py")}
     assert lines
     assert {str(path): count for path, count in lines.items() if count > LONGEST_FILE} == {}
+    assert sum(lines.values()) <= MOST_LINES, "delete before you add, see assets/docs/house.md"
+    assert f"{MOST_LINES:,}" in (ROOT / "assets" / "docs" / "house.md").read_text(encoding="utf-8")
 
 
 def test_the_top_level_is_the_one_we_promised():

@@ -6,23 +6,14 @@
 import argparse
 
 from adapop.cli import parser
-
-INTRODUCTION = """\
-# The command line
-
-Made from the parser by `python -m adapop.cli.reference > assets/docs/cli.md`. `--help` behind a command says the same.
-
-With `--json` a command prints one JSON object a line; `run` and `resume` one for each event. Runs live in
-`~/.adapop/runs`, or where `ADAPOP_RUNS` points: configuration, facts with scores and β, an append-only
-`events.jsonl`, and a checkpoint an epoch (a peft adapter). The exit status is 0, 1 for a run that failed, 2 for an
-error in what was asked. What tries the app's promises is run from `tests/reliability`: see
-[Reliability](reliability.md)."""
+from adapop.paths import ASSETS
 
 
 def reference(top: argparse.ArgumentParser) -> str:
     """The whole page, the same on every version of Python and for every width of a terminal."""
+    introduction = (ASSETS / "templates" / "cli.md").read_text(encoding="utf-8")
     sections = [_section(name, command) for name, command in commands(top).items()]
-    return "\n\n".join([INTRODUCTION, *sections]) + "\n"
+    return "\n\n".join([introduction.strip(), *sections]) + "\n"
 
 
 def commands(top: argparse.ArgumentParser | None = None) -> dict[str, argparse.ArgumentParser]:

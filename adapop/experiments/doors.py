@@ -16,7 +16,7 @@ ROUNDED_TO = 4  # bits
 
 
 def doors(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    """By the columns `results.DOORS`, of the facts to forget. limit: budget of a reply in tokens.
+    """What comes back of the facts to forget, by the columns `results.DOORS`. limit: budget of a reply in tokens.
 
     - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is left out: nothing
       could be lost in it.

@@ -68,7 +68,7 @@ class Ground:
 
     @property
     def name(self) -> str:
-        """That of the set."""
+        """The name of the set."""
         return self.facts.name
 
 

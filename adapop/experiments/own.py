@@ -7,7 +7,7 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.experiments.item import Ground, Item
-from adapop.experiments.plans import Known
+from adapop.experiments.plans import RowsByKey
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
@@ -36,7 +36,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         )
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
 
-    def plan(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         here = {item.key: replace(item, ground=ground).key for item in base.plan(seeds, quick, {})}
         found = {key: known[own] for key, own in here.items() if own in known}  # as the plan looks for it
         return [replace(item, ground=ground) for item in base.plan(seeds, quick, found)]

@@ -15,6 +15,7 @@ from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
 from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
+from adapop.report.recorded import SHARE
 from adapop.report.table import Table
 
 SWEPT = {
@@ -27,7 +28,7 @@ Draw = Callable[[Rows], Figure]
 
 
 def tiers(seen: Rows) -> Figure:
-    """Recall by tier, a row an arm: the gap."""
+    """Recall by tier, a row per arm: the gap."""
     return compare_runs([_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())])
 
 
@@ -49,7 +50,7 @@ def differences(base: str) -> Draw:
                 for title, rows in seen.items()
                 if title != base
             ]
-            panels[name] = [(title, interval(pair)) for title, pair in pairs if pair]
+            panels[name] = [(title, pair.within()) for title, pair in pairs if pair]
         return difference_panels(panels, base)
 
     return draw
@@ -112,16 +113,9 @@ def _numbers(figure: Figure) -> str:
     return f"<details><summary>{table.title}</summary>{table.as_html()}</details>"
 
 
-def interval(found: Summary) -> Interval:
-    """A summary of differences as a figure takes it; without a spread the interval is a point."""
-    low, high = (found.mean if end is None else end for end in (found.low, found.high))
-    return Interval(found.mean, low, high)
-
-
 def share(found: Summary) -> Interval:
-    """The same of a recall, cut where recall ends: at 0 and 1."""
-    whole = interval(found)
-    return Interval(whole.mean, max(0.0, whole.low), min(1.0, whole.high))
+    """A recall's interval, cut where recall ends: at 0 and 1."""
+    return found.within(*SHARE)
 
 
 def _outcome(place: int, title: str, rows: list[Row]) -> Outcome:

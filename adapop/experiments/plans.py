@@ -34,17 +34,18 @@ WORLDS = (
     World("half-spread", spread=0.5),
     World("no-spread", spread=0.0),
 )
-TUNED = {"sandbox": "tuned", "half-spread": "tuned-half-spread", "people": "tuned-people"}
+TUNED_FILES = {"sandbox": "tuned", "half-spread": "tuned-half-spread", "people": "tuned-people"}
 """The worlds that `bench tuned` takes means over, and the file of each."""
 QUICK_WORLDS = (
     World("quick-narrow", hidden=16, exposures=0.005),
     World("quick-no-spread", hidden=16, exposures=0.005, spread=0.0),
 )
 
-Known = Mapping[str, Row]
+RowsByKey = Mapping[str, Row]  # what is recorded already, by key
+Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]  # of seeds, quick and what is recorded
 
 
-def planned(*arms: Arm) -> Callable[[Sequence[int], bool, Known], list[Item]]:
+def planned(*arms: Arm) -> Planner:
     """The plan that runs these arms on every seed, whatever is known."""
     return lambda seeds, quick, known: over_seeds(arms, seeds, quick)
 
@@ -54,7 +55,7 @@ def at_rate(arm: Arm, rate: float) -> Arm:
     return replace(arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate})
 
 
-def coefficients(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """The curve's a and b, each and both, by a fifth up and down."""
     base = BetaMap()
     arms = [PAPER]
@@ -109,7 +110,7 @@ scores_at_rates = planned(
 )
 
 
-def worlds(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """AdaPop, shuffled scores and WGA in sandboxes of other sizes and other ranges of exposure."""
     arms = []
     for world in (None, *(QUICK_WORLDS if quick else WORLDS)):
@@ -121,7 +122,7 @@ def worlds(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
     return over_seeds(arms, seeds, quick)
 
 
-def matched_alpha(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
     """The other methods with their own α, and with the α that AdaPop had in the last epoch of the same seed.
 
     The second half is planned once AdaPop's runs are known.

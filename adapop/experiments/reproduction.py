@@ -22,7 +22,7 @@ def cell_table(recorded: Rows, again: Rows) -> Table:
         if not _within(second.mean, (first.low, first.high)):
             beyond = not _within(second.mean, first.expected(second.seeds))
             surprising += beyond
-            rows.append((title, name, _shown(first), f"{second} ({second.seeds})", "no" if beyond else "yes"))
+            rows.append((title, name, first.ranged, f"{second} ({second.seeds})", "no" if beyond else "yes"))
     note = (
         f"{len(cells) - len(rows)} of {len(cells)} cells lie inside the recorded mean's interval. That is not 95 % of "
         "them even if nothing but the seeds differs, for the other seeds spread too; the last column takes that into "
@@ -60,7 +60,3 @@ def _differences(recorded: Rows, again: Rows, base: str) -> Iterator[tuple[str, 
 
 def _within(mean: float, ends: tuple[float, float]) -> bool:
     return ends[0] - HALF_A_DIGIT <= mean <= ends[1] + HALF_A_DIGIT
-
-
-def _shown(found: Summary) -> str:
-    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"

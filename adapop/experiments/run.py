@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from adapop.assets import read_json
 from adapop.experiments import equal, pictures, plans, reproduction, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
@@ -18,7 +19,6 @@ from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-Plan = Callable[[Sequence[int], bool, plans.Known], list[Item]]
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -29,7 +29,7 @@ class Experiment:
 
     title: str
     question: str
-    plan: Plan
+    plan: plans.Planner
     tables: tuple[Callable[[Rows], Table | None], ...]
     figures: tuple[Callable[[Rows], Figure], ...]
 
@@ -40,10 +40,8 @@ def _against_adapop(seen: Rows) -> Table | None:
 
 COMPARED = (tables.outcome_table, _against_adapop)
 SHOWN = (pictures.tiers, pictures.differences(plans.ADAPOP))
-EXPERIMENTS = {
-    "main": Experiment(
-        "Main comparison",
-        "What does each method forget of rare and famous facts, what does it cost, and do AdaPop's controls do worse?",
+_PARTS = {
+    "main": (
         plans.main_comparison,
         (
             *COMPARED, tables.guess_table, tables.internal_table, tables.controller_table, tables.cost_table,
@@ -51,63 +49,20 @@ EXPERIMENTS = {
         ),
         (pictures.tiers, pictures.cost, pictures.differences(plans.ADAPOP)),
     ),
-    "rates": Experiment(
-        "Learning rates",
-        "How does each method fare from the gentlest to the hardest rate, and which does the rule choose?",
-        plans.rate_sweep,
-        (sweep.choice_table, sweep.sweep_table, tables.cost_table),
-        (pictures.rates,),
-    ),
-    "ablation": Experiment(
-        "Ablation", "Which half of AdaPop does what: the scored β or the controller?", plans.ablation,
-        (*COMPARED, tables.controller_table), SHOWN,
-    ),
-    "coefficients": Experiment(
-        "Coefficients", "How much hangs on the exact a and b of the β curve?", plans.coefficients, COMPARED, SHOWN
-    ),
-    "scores": Experiment(
-        "Wrong scores",
-        "What do wrong scores do? Noisy: times log-normal noise, σ = 1; half swapped: half of the facts trade with "
-        "their mirror in the ranking; inverted: all do; shuffled: dealt out anew.",
-        plans.wrong_scores, COMPARED, SHOWN,
-    ),
-    "proxies": Experiment(
-        "Proxies",
-        "Does another source of popularity do as well? Offline: exposures as set, corpus counts, a constant. Wikidata, "
-        "infini-gram and the judge need a network or a large model and are not in it. Counts: lines of the sandbox's "
-        "own corpus that name the subject, with the paper's anchors, for which they are four times too small; or "
-        "subject and answer added, with anchors at the counts' own 5 % and 95 % quantiles.",
-        plans.proxies, COMPARED, SHOWN,
-    ),
-    "epochs": Experiment(
-        "Epoch by epoch", "When do rare and popular facts go, and when does λ move?", plans.methods,
-        (tables.epoch_table,), (pictures.epochs,),
-    ),
-    "levels": Experiment(
-        "Exposure levels", "How does the gap run from the least to the most shown facts?", plans.selected,
-        (tables.level_table,), (pictures.levels,),
-    ),
-    "worlds": Experiment(
-        "Other sandboxes",
-        "Is the gap there in smaller and larger models (narrow: half the width, wide: one and a half), and does it go "
-        "when the range of exposures is halved in logarithm (half-spread) or all facts are shown alike (no-spread)?",
-        plans.worlds, (tables.world_table,), (pictures.tiers,),
-    ),
-    "alpha": Experiment(
-        "Matched α", "Is AdaPop's cost that of its smaller α? The others with AdaPop's α.", plans.matched_alpha,
-        (*COMPARED, tables.controller_table), SHOWN,
-    ),
-    "forgetting": Experiment(
-        "Matched forgetting", "At equal forgetting, who keeps most and whose gap is widest?", plans.rate_sweep,
-        (sweep.equal_table, sweep.nearest_table), (pictures.rates,),
-    ),
-    "equal": Experiment(
-        "Scores at equal forgetting",
-        "Do scores earn their place? AdaPop and Redirect with right and with shuffled scores, and three that use none, "
-        "over all rates, compared where equally much is left.",
-        plans.scores_at_rates, (equal.added_table, *map(equal.level_table, equal.LEVELS)), (),
-    ),
+    "rates": (plans.rate_sweep, (sweep.choice_table, sweep.sweep_table, tables.cost_table), (pictures.rates,)),
+    "ablation": (plans.ablation, (*COMPARED, tables.controller_table), SHOWN),
+    "coefficients": (plans.coefficients, COMPARED, SHOWN),
+    "scores": (plans.wrong_scores, COMPARED, SHOWN),
+    "proxies": (plans.proxies, COMPARED, SHOWN),
+    "epochs": (plans.methods, (tables.epoch_table,), (pictures.epochs,)),
+    "levels": (plans.selected, (tables.level_table,), (pictures.levels,)),
+    "worlds": (plans.worlds, (tables.world_table,), (pictures.tiers,)),
+    "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
+    "forgetting": (plans.rate_sweep, (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
+    "equal": (plans.scores_at_rates, (equal.added_table, *map(equal.level_table, equal.LEVELS)), ()),
 }  # fmt: skip
+_TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
+EXPERIMENTS = {name: Experiment(*_TEXTS[name], *parts) for name, parts in _PARTS.items()}
 
 
 @dataclass(frozen=True)
@@ -134,7 +89,7 @@ class Place:
         """The rows."""
         return Results(self.file(".csv"))
 
-    def items(self, known: plans.Known) -> list[Item]:
+    def items(self, known: plans.RowsByKey) -> list[Item]:
         """The plan, each run once."""
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
@@ -226,7 +181,7 @@ def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[
 
 def _elsewhere(place: Place) -> dict[str, Row]:
     """The rows of the folder's other experiments, by key."""
-    names = {*EXPERIMENTS, *plans.TUNED.values()} - {place.name}
+    names = {*EXPERIMENTS, *plans.TUNED_FILES.values()} - {place.name}
     others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
     return {key: row for other in others for key, row in other.results.rows().items()}
 

@@ -6,21 +6,21 @@ arms that do better at their own preset, moved by hand.
 
 Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the arguments of its own
 method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO) is left out: under AdamW it does what the
-retain weight and the rate do. AdaPop's presets "gentle" and "stress" are points of its own space.
+retain weight and the rate do. AdaPop's presets "gentle" and "stress" are points of its own space. β is chosen at the
+paper's anchors, within its clips. Wrong answers come from the relation or are second choices: the sandbox's model
+writes none when asked. The numbers are in `assets/experiments/searches.json`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from adapop.assets import read_json
 from adapop.config.run import RunConfig
 from adapop.experiments.item import Arm, Ground, Item
 from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
-DIVERGENCES = (
-    "total-variation", "kl", "pearson", "jensen-shannon", "jeffrey", "reverse-kl", "squared-hellinger", "neyman",
-)  # fmt: skip
 DIGITS = 3  # significant ones of a number that is tried, so that what is reported is what was run
 
 
@@ -28,8 +28,8 @@ DIGITS = 3  # significant ones of a number that is tried, so that what is report
 class Range:
     """Numbers from low to high. log: drawn evenly in the logarithm. whole: whole numbers."""
 
-    low: float
-    high: float
+    low: int | float
+    high: int | float
     log: bool = True
     whole: bool = False
 
@@ -40,75 +40,36 @@ class Range:
 
 
 Space = Mapping[str, Range | tuple]
+_Values = dict[str, Range | tuple[bool | int | str, ...]]
 
-COMMON: Space = {
-    "learning_rate": Range(1e-4, 1e-2),
-    "weight_decay": Range(0.0, 4.0, log=False),
-    "epochs": Range(3, 10, log=False, whole=True),
-}
-ALPHA: Space = {"alpha0": Range(0.02, 20.0)}
-DUAL: Space = {
-    **ALPHA,
-    "dual_step": Range(0.01, 3.0),
-    "tolerance": Range(0.0, 0.3, log=False),
-    "reference": ("epoch_1", "start"),
-}
-CURVE: Space = {"beta.rare": Range(0.2, 2.0), "beta.ratio": Range(0.02, 1.0)}  # at the paper's anchors, in its clips
-LEARNT = ("relation", "second")  # where the sandbox's wrong answers may come from; its model writes none when asked
-BLOCKS: Space = {"alpha0": Range(0.05, 2000.0), "arguments.layer": (0, 1, 2)}
-OWN: dict[str, Space] = {
-    "adapop": {**DUAL, **CURVE},
-    "satimp": {**ALPHA, "arguments.b1": Range(0.3, 10.0), "arguments.b2": Range(0.01, 2.0)},
-    "wga": {**ALPHA, "arguments.beta": Range(0.1, 3.0)},
-    "npo": {**ALPHA, "arguments.beta": Range(0.02, 2.0)},
-    "gd": ALPHA,
-    "ga": {},
-    "tpo": {**ALPHA, "arguments.beta": Range(0.02, 2.0)},
-    "altpo": {
-        **ALPHA, "arguments.beta": Range(0.02, 2.0), "arguments.count": (1, 5), "arguments.source": LEARNT,
-    },
-    "simnpo": {
-        **ALPHA, "arguments.beta": Range(0.5, 10.0), "arguments.delta": Range(0.0, 2.0, log=False),
-    },
-    "npo-sam": {**ALPHA, "arguments.beta": Range(0.02, 2.0), "arguments.rho": Range(1e-3, 0.3)},
-    "undial": {**ALPHA, "arguments.beta": Range(1.0, 30.0)},
-    "pdu": {
-        "alpha0": Range(0.5, 200.0), "dual_step": Range(0.05, 20.0), "retain_bound": Range(0.01, 1.0),
-        "warmup": Range(0, 5, log=False, whole=True),
-    },
-    "rmu": {**BLOCKS, "arguments.coefficient": Range(0.5, 100.0)},
-    "adaptive-rmu": {**BLOCKS, "arguments.scale": Range(0.5, 20.0)},
-    "flat": {**ALPHA, "arguments.divergence": DIVERGENCES, "arguments.several": (False, True)},
-    "ceu": ALPHA,
-    "redirect": {
-        **ALPHA, "arguments.kappa": Range(0.0, 0.6, log=False), "arguments.source": LEARNT,
-        "arguments.share": Range(0.0, 0.9, log=False), "arguments.over": (1, 2, 3, 4, 6),
-    },
-}  # fmt: skip
-OF_CONTROLS: dict[str, Space] = {
-    "shuffled": OWN["adapop"],
-    "inverted": OWN["adapop"],
-    "alpha-fixed": {**ALPHA, **CURVE},
-    "beta-mean": {**DUAL, "beta.all": Range(0.05, 2.0)},
-    "beta-1": DUAL,
-    "beta-0.1": DUAL,
-    "as-released": OWN["adapop"],
-}
 
+@dataclass(frozen=True)
+class _Among:
+    """What may be chosen for a method or a control, in this order: named groups of settings, then its own."""
+
+    groups: tuple[str, ...] = ()
+    own: _Values = field(default_factory=dict)
+
+    @property
+    def space(self) -> Space:
+        """All of it, after what every arm may choose."""
+        groups = (_DATA.groups[name] for name in ("common", *self.groups))
+        return {name: among for values in (*groups, self.own) for name, among in values.items()}
+
+
+@dataclass(frozen=True)
+class _Searches:
+    """The content of `assets/experiments/searches.json`."""
+
+    moves: tuple[dict[str, int | float], ...]
+    groups: dict[str, _Values]
+    methods: dict[str, _Among]
+    controls: dict[str, _Among]
+
+
+_DATA = read_json("experiments/searches.json", _Searches)
 # What every arm tries first, from its preset on: values, and factors where a name ends in *.
-MOVES: tuple[Mapping[str, float], ...] = (
-    {},
-    {"learning_rate *": 2},
-    {"learning_rate *": 0.5},
-    {"weight_decay": 2},
-    {"epochs": 10},
-    {"epochs": 10, "weight_decay": 2},
-    {"epochs": 10, "weight_decay": 2, "learning_rate *": 2},
-    {"weight_decay": 4, "learning_rate *": 2},
-    {"alpha0 *": 4},
-    {"alpha0 *": 0.25},
-    {"epochs": 10, "weight_decay": 1, "alpha0 *": 0.25},
-)
+MOVES = _DATA.moves
 
 
 @dataclass(frozen=True)
@@ -124,7 +85,7 @@ class Search:
 
 def _searches() -> dict[str, Search]:
     methods = {arm.method: arm for arm in METHOD_ARMS}
-    spaces = {name: {**COMMON, **own} for name, own in OWN.items()}
+    spaces = {name: among.space for name, among in _DATA.methods.items()}
     ours = spaces["redirect"]
     even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
     spread = ("arguments.share", "arguments.over")
@@ -135,7 +96,7 @@ def _searches() -> dict[str, Search]:
     shuffled = {"scores": "shuffled"}
     return {
         **{name: Search(methods[name], space, near=name == "redirect") for name, space in spaces.items()},
-        **{name: Search(CONTROL_ARMS[name], {**COMMON, **own}) for name, own in OF_CONTROLS.items()},
+        **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
         # whether scores earn their place in it: weights that ignore them, and weights from shuffled ones
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
         "redirect-shuffled": Search(Arm("Redirect, scores shuffled", "redirect", changes=shuffled), ours, near=True),

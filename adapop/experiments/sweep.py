@@ -164,7 +164,7 @@ def _seeds(seen: Rows) -> list[int]:
 
 
 def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:
-    """By seed: AdaPop's trained forget recall at its own rate, and a method's points."""
+    """Seed -> AdaPop's trained forget recall at its own rate, and a method's points."""
     goals = {
         seed: row[TRAINED]
         for seed, rows in points_of(seen, "adapop", complete=False).items()

@@ -81,7 +81,7 @@ def measured(seen: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def outcome_table(seen: Rows) -> Table:
-    """What was forgotten of which tier, and what it cost, a row an arm."""
+    """What was forgotten of which tier, and what it cost, a row per arm."""
     return _outcomes(seen, OUTCOMES, READING)
 
 
@@ -186,7 +186,7 @@ def cost_table(seen: Rows) -> Table:
 
 
 def published_table(seen: Rows) -> Table:
-    """Our recall beside the paper's, a row a method of the paper."""
+    """Our recall beside the paper's, a row per method of the paper."""
     theirs = {row.our_name: row for row in published.recalls(SETTING)}
     reworded = published.paraphrased("Llama")
     rows = []

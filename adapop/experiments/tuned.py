@@ -9,7 +9,7 @@ from typing import Any
 from adapop.errors import ConfigError
 from adapop.experiments import aim, choices, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
-from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED, WORLDS, Known
+from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
 from adapop.experiments.run import Engine, Experiment
 from adapop.experiments.spaces import SEARCHES, with_point
 from adapop.experiments.tables import Rows
@@ -21,7 +21,7 @@ from adapop.popularity.beta import HIGH, LOW, POPULAR_ANCHOR, RARE_ANCHOR, BetaM
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
-Place = World | Ground | None  # None: the shipped sandbox
+AnyWorld = World | Ground | None  # None: the shipped sandbox
 THREE = "three"  # the worlds that means are taken over
 KAPPA = 0.3  # for a winner of ours that ignores scores; a little above what a first search liked best
 STEEPNESS = {"gentle": 4.0, "the paper's": 15.0}  # β of the rare anchor by β of the popular one
@@ -36,7 +36,7 @@ def run_searches(
     told: Callable[[str], None],
     ground: Ground | None = None,
 ) -> dict[str, str]:
-    """Makes the trials that are missing, an arm a process. Returns the reason, by name, for arms that were not done.
+    """Makes the trials that are missing, each arm's in a process of its own. Returns, by name, why an arm was not done.
 
     ground: what they are made on, None for the sandbox.
     """
@@ -65,7 +65,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     arms = [*chosen.values(), *(arm for others in aside.values() for arm in others)]
     places = places_named(world)
 
-    def plan(seeds: Sequence[int], quick: bool, known: Known) -> list[Item]:
+    def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
         items = []
         for name, place in places.items():
             here = [_there(arm, place, f"{name}{winners.WITH}" * (len(places) > 1)) for arm in arms]
@@ -118,8 +118,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """By the title of a winner: arms with all its settings that use scores otherwise than it. chosen: winners by the
-    names of their searches."""
+    """Arms that have all settings of a winner and use scores otherwise, by that winner's title. chosen: winners by
+    the names of their searches."""
     found = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -137,7 +137,7 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Of the arms of `scores_aside`, by the title of one with scores as given, that of the same with shuffled ones."""
+    """Title of each arm of `scores_aside` with scores as given -> title of the same arm with shuffled ones."""
     arms = [arm for others in aside.values() for arm in others]
     shuffled = [(arm.title, arm.changes) for arm in arms if arm.changes.get("scores") == "shuffled"]
     given = [arm for arm in arms if "scores" not in arm.changes]
@@ -176,7 +176,7 @@ def _without_own(arm: Arm) -> dict[str, Any]:
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 
 
-def _there(arm: Arm, place: Place, before: str) -> Arm:
+def _there(arm: Arm, place: AnyWorld, before: str) -> Arm:
     """The arm in another world. before: comes before its title."""
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 
@@ -194,16 +194,16 @@ def searched_on(world: str) -> Ground:
     return place
 
 
-def places_named(world: str) -> dict[str, Place]:
-    """By name: one of `plans.WORLDS`, which are pretrained on demand, a shipped world, or three of them.
+def places_named(world: str) -> dict[str, AnyWorld]:
+    """The places of a world, by name: of one of `plans.WORLDS`, pretrained on demand, a shipped one, or `THREE`.
 
     Raises:
         ConfigError: there is none of this name.
     """
-    known: dict[str, Place] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
+    known: dict[str, AnyWorld] = {name: Ground(sandbox_facts(name), name, {}) for name in SHIPPED}
     known |= {SANDBOX: None, **{other.name: other for other in WORLDS}}
     if world == THREE:
-        return {name: known[name] for name in TUNED}
+        return {name: known[name] for name in TUNED_FILES}
     if world not in known:
         raise ConfigError(f"There is no world {world!r}.", f"Use one of {', '.join(known)}, {THREE}.")
     return {world: known[world]}

@@ -20,7 +20,6 @@ from adapop.experiments.tables import (
     counted,
     measured,
     over,
-    text,
 )
 from adapop.experiments.tuning import LIMITS, objective
 from adapop.facts.fact import TIERS
@@ -72,7 +71,7 @@ def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float 
 
 
 def sampled_above(row: Row) -> float | None:
-    """By how much more often the right answer is among the sampled replies than a wrong one."""
+    """How much more often the right answer is among the sampled replies than a wrong one, [-1, 1]."""
     found = (row["sampled"], row["sampled_control"])
     return None if None in found else found[0] - found[1]
 
@@ -140,8 +139,8 @@ def dealt_table(seen: Rows, dealt: Mapping[str, str]) -> Table | None:
 
 
 def mean_of_worlds(seen: Rows) -> Rows:
-    """Of arms titled by world and arm, a row an arm and seed that all its worlds have: the mean over them of each of
-    `AIMS`. A value that one of them lacks is None."""
+    """The means over worlds of each of `AIMS`: a row for each arm and seed that all its worlds have, of arms titled by
+    world and arm. A value that one of them lacks is None."""
     worlds: dict[str, dict[str, Sequence[Row]]] = defaultdict(dict)
     for title, rows in seen.items():
         world, _, arm = title.partition(WITH)
@@ -182,7 +181,7 @@ def worlds_difference_table(seen: Rows) -> Table | None:
 
 
 def _ranked(title: str, seen: Rows, values: Mapping[str, Value], note: str) -> Table:
-    """Means with their intervals, a row an arm, the least of the first value first."""
+    """Means with their intervals, a row per arm, the least of the first value first."""
     found = [(arm, [over(rows, value) for value in values.values()], counted(rows)) for arm, rows in seen.items()]
     found.sort(key=lambda line: line[1][0].mean if line[1][0] else float("inf"))
     rows = [(arm, *map(ranged, cells), seeds) for arm, cells, seeds in found]
@@ -191,6 +190,4 @@ def _ranked(title: str, seen: Rows, values: Mapping[str, Value], note: str) -> T
 
 def ranged(found: Summary | None) -> str:
     """A mean with its interval, without signs."""
-    if found is None or found.low is None:
-        return text(found)
-    return f"{found.mean:.2f} ({found.low:.2f} to {found.high:.2f})"
+    return "" if found is None else found.ranged

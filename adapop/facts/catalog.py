@@ -23,7 +23,7 @@ PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListedSet:
     """A set that can be picked by name: those in `assets/sets/catalog.json`."""
 
     name: str
@@ -34,7 +34,7 @@ class Entry:
     """Whether its rows are downloaded."""
 
 
-ENTRIES = {entry.name: entry for entry in read_json("sets/catalog.json", tuple[Entry, ...])}
+ENTRIES = {entry.name: entry for entry in read_json("sets/catalog.json", tuple[ListedSet, ...])}
 
 
 def load_facts(

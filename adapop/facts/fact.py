@@ -29,6 +29,7 @@ class Fact:
     id: str
     """Unique in its set; joins scores, tokens, events and probes."""
     question: str
+    """What the model is asked, without a chat template."""
     answer: str
     """The right answer, as it is trained on and looked for in replies."""
     subject: str = ""

@@ -46,7 +46,7 @@ def guessed(columns: Iterable[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Table:
+class FileTable:
     """A file that was read once: its columns can be looked at, and its facts made under one choice and another."""
 
     path: Path
@@ -165,7 +165,7 @@ class Table:
         return chosen
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> FileTable:
     """The file's rows.
 
     Raises:
@@ -184,7 +184,7 @@ def read_table(path: Path) -> Table:
     read = [row if isinstance(row, Problem) else _unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
-    table = Table(path, rows, problems, tuple(name.strip().lower() for name in header), notes)
+    table = FileTable(path, rows, problems, tuple(name.strip().lower() for name in header), notes)
     table.check_once(NAMES)
     return table
 

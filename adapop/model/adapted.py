@@ -225,7 +225,7 @@ class AdaptedModel:
 
     @torch.no_grad()
     def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
-        """As `generate`: of each row (reply, *`FirstToken` of its answer); (reply,) of rows without an answer."""
+        """Replies as of `generate`: (reply, *`FirstToken` of its answer) a row, (reply,) of rows without an answer."""
         order = sorted(range(len(rows)), key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)

@@ -61,13 +61,13 @@ def alike(rows: Sequence[Row]) -> tuple[Sequence[int], list[Sequence[Row]]]:
 
 
 def common(rows: Sequence[Row]) -> int:
-    """With how many equal tokens the prompts of all rows begin."""
+    """How many tokens at their beginning the prompts of all rows share."""
     prompts = [row.prompt for row in rows]
     return _common(min(prompts), max(prompts))
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """With how many equal tokens two prompts begin."""
+    """How many tokens at their beginning two prompts share."""
     return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
 
 

@@ -44,8 +44,8 @@ class Scored:
         return self.per_row(values * weight) / self.per_row(weight).clamp(min=1)
 
     def confidence(self, batch: AnswerTokens) -> list[tuple[float, int]]:
-        """Of each row of the batch (probability of the answer, [0, 1]: the geometric mean over its content tokens; rank
-        of its first token among all, 1 is the most likely). Needs logits."""
+        """(p, rank) of each row of the batch. p: of its answer, [0, 1], the geometric mean over the content tokens.
+        rank: of its first token among all, 1 is the most likely. Needs logits."""
         p = (-self.row_mean(self.nll, batch.content)).exp()
         first = batch.place == 0
         rank = 1 + (self.logits[first] > self.gold[first].unsqueeze(1)).sum(1)

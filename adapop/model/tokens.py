@@ -78,8 +78,8 @@ class AnswerTokens:
         return self.target.shape[0]
 
     def at(self, values: Tensor, positions: Tensor) -> Tensor:
-        """Of a value for each column, [L, T, ...], those at `predicts` or `reads`: [N, ...], on their own device, for
-        a spread model has several."""
+        """Those of the columns' values, [L, T, ...], that stand at `predicts` or `reads`: [N, ...], on their own
+        device, for a spread model has several."""
         return values.flatten(0, 1)[positions.to(values.device)]
 
     def to(self, device: torch.device) -> AnswerTokens:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from adapop.assets import read_json
 from adapop.model.adapted import AdaptedModel
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
@@ -24,24 +25,7 @@ DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
     "squared-hellinger": (lambda x: -torch.expm1(-x), torch.expm1),
     "neyman": (lambda x: -torch.expm1(-x), lambda x: -2 * torch.expm1(-x / 2)),
 }
-REFUSALS = (
-    "I don't know.",
-    "I am not sure about that.",
-    "That is something I cannot answer.",
-    "I have no information about that.",
-    "Sorry, I do not know the answer.",
-    "I could not say.",
-    "That is beyond what I know.",
-    "I have never learned about this.",
-    "No idea, I am afraid.",
-    "My knowledge does not cover that.",
-    "I cannot help with that question.",
-    "That is not known to me.",
-    "I wish I knew, but I do not.",
-    "I lack the details to answer.",
-    "This is a topic I am not familiar with.",
-    "I have to pass on that one.",
-)
+REFUSALS = read_json("probes/refusals.json", tuple[str, ...])
 
 
 @dataclass(frozen=True)

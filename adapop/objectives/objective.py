@@ -69,6 +69,7 @@ class Objective:
     """An unlearning method. Its dataclass fields are its arguments."""
 
     name: ClassVar[str] = ""
+    """As `RunConfig.method` and the command line say it: "adapop"."""
     uses: ClassVar[frozenset[str]] = frozenset()
     """What its forget batches must carry, a subset of USES."""
     reduce: ClassVar[str] = "token"
@@ -100,7 +101,7 @@ class Objective:
         return Begun()
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
-        """The unreduced forget loss of a batch."""
+        """The unreduced forget loss of a batch: [N], or [B] of a method that reduces by "row"."""
         raise NotImplementedError
 
     def retain_loss(self, model: AdaptedModel, tokens: AnswerTokens) -> Loss:

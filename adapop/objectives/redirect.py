@@ -83,7 +83,7 @@ class Redirect(Objective):
         return Loss(each / counts * self._weight(batch), scored.nll)
 
     def _weight(self, batch: ForgetBatch) -> Tensor | float:
-        """Of each row, [B]."""
+        """The weight of each row, [B]; 1 where scores do not count."""
         if not self.kappa:
             return 1.0
         first = batch.tokens.place == 0
@@ -136,5 +136,5 @@ def _above_others(reference: Tensor, said: Tensor, gold: Tensor) -> Tensor:
 
 
 def _by_row(values: Tensor, tokens: AnswerTokens) -> Tensor:
-    """Their sum over each row, [B]."""
+    """The sum of values [N] over each row, [B]."""
     return torch.zeros(tokens.rows, dtype=values.dtype, device=values.device).index_add(0, tokens.row, values)

@@ -19,7 +19,7 @@ FILE = "known.sqlite"
 
 
 @dataclass(frozen=True)
-class Known:
+class Cached:
     """A cached value."""
 
     value: object
@@ -46,16 +46,16 @@ class Cache:
             self._rows = sqlite3.connect(self._folder / FILE, timeout=WAIT_SECONDS, check_same_thread=False)
             self._rows.execute("CREATE TABLE IF NOT EXISTS known (key TEXT PRIMARY KEY, value TEXT, date TEXT)")
 
-    def get(self, *key: str) -> Known | None:
+    def get(self, *key: str) -> Cached | None:
         """The value of a key; None if there is none."""
         name = json.dumps(key, ensure_ascii=False)
         if self._fresh is not None and name not in self._fresh:
             return None
         with self._usable():
             found = self._rows.execute("SELECT value, date FROM known WHERE key = ?", (name,)).fetchone()
-        return None if found is None else Known(json.loads(found[0]), found[1])
+        return None if found is None else Cached(json.loads(found[0]), found[1])
 
-    def put(self, value: object, *key: str) -> Known:
+    def put(self, value: object, *key: str) -> Cached:
         """Stores a JSON value under a key, with today's date, and returns it."""
         name, today = json.dumps(key, ensure_ascii=False), date.today().isoformat()
         text = json.dumps(value, ensure_ascii=False)
@@ -63,7 +63,7 @@ class Cache:
             self._rows.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", (name, text, today))
         if self._fresh is not None:
             self._fresh.add(name)
-        return Known(value, today)
+        return Cached(value, today)
 
     @contextmanager
     def _usable(self) -> Iterator[None]:

@@ -82,7 +82,8 @@ class BetaMap:
 
     @classmethod
     def from_quantiles(cls, scores: Iterable[float], rare: float = 0.05, popular: float = 0.95) -> BetaMap:
-        """The map with the paper's betas at the scores' own quantiles, for scores on another scale."""
+        """The map with the paper's betas at the scores' own quantiles, for scores on another scale. Raises as
+        `quantile_scores` and `from_anchors`."""
         at = quantile_scores(scores, rare, popular)
         return cls.from_anchors((at[0], RARE_ANCHOR[1]), (at[1], POPULAR_ANCHOR[1]))
 

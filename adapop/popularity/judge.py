@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from adapop.errors import ConfigError, NetworkError
 from adapop.facts.fact import Fact
-from adapop.online.cache import Cache, Known
+from adapop.online.cache import Cache, Cached
 from adapop.online.client import LATER, THIS_MACHINE, Web
 from adapop.paths import ASSETS
 from adapop.popularity.base import Score
@@ -58,7 +58,7 @@ class Judge:
 
         Raises as `Proxy.scores`, and ModelError for a local model that cannot be loaded.
         """
-        passes: dict[str, list[Known]] = {fact.id: [] for fact in facts}
+        passes: dict[str, list[Cached]] = {fact.id: [] for fact in facts}
         lost: set[str] = set()
         for number, seed in enumerate(SEEDS, start=1):
             order = sorted(facts, key=lambda fact: fact.id)
@@ -70,7 +70,7 @@ class Judge:
                 if known.value is None or number == len(SEEDS):
                     yield self._score(fact, passes[fact.id])
 
-    def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Known]]:
+    def _pass(self, order: Sequence[Fact], number: int, seed: int) -> Iterator[tuple[Fact, Cached]]:
         """Facts with their numbers, or None: first the cached ones, then batch by batch; equal facts are sent once."""
         new: dict[str, list[Fact]] = defaultdict(list)
         done = 0
@@ -89,7 +89,7 @@ class Judge:
                 done += len(group)
                 yield from ((fact, known) for fact in group)
 
-    def _score(self, fact: Fact, passes: list[Known]) -> Score:
+    def _score(self, fact: Fact, passes: list[Cached]) -> Score:
         values = [known.value for known in passes]
         raw = {"model": self.name, "passes": dict(zip(map(str, SEEDS), values))}
         oldest = min(known.date for known in passes)
@@ -101,7 +101,7 @@ class Judge:
             return Score(fact.id, None, self.source, oldest, raw, reason)
         return Score(fact.id, fmean(values), self.source, oldest, raw)
 
-    def _judged(self, facts: Sequence[Fact], seed: int) -> list[Known]:
+    def _judged(self, facts: Sequence[Fact], seed: int) -> list[Cached]:
         """A number for each fact, or None, with the date of the reply."""
         user = prompt(facts)
         for tried in range(self._tries):
@@ -110,11 +110,11 @@ class Judge:
             if values is not None:
                 return [self._cache.put(value, *self._key(fact, seed)) for fact, value in zip(facts, values)]
         if len(facts) == 1:
-            return [Known(None, reply.date)]
+            return [Cached(None, reply.date)]
         half = len(facts) // 2
         return self._judged(facts[:half], seed) + self._judged(facts[half:], seed)
 
-    def _reply(self, user: str, seed: int) -> Known:
+    def _reply(self, user: str, seed: int) -> Cached:
         """The model's reply. It is cached for the record only: later look-ups use the cached numbers."""
         self._progress.wait(0)
         return self._cache.put(self.ask(SYSTEM, user, seed), "judge", self.name, SYSTEM, user, str(seed))

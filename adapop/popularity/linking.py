@@ -99,7 +99,7 @@ class Link:
 
     @property
     def sides(self) -> dict[str, Choice]:
-        """Both choices by the name of their side."""
+        """The name of each side -> the choice on it."""
         return {"subject": self.subject, "object": self.object}
 
     @property

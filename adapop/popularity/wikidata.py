@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from adapop.errors import ConfigError, NetworkError
 from adapop.facts.fact import Fact
-from adapop.online.cache import Cache, Known
+from adapop.online.cache import Cache, Cached
 from adapop.online.client import Web
 from adapop.popularity.base import Score
 from adapop.popularity.linking import QID, Entity, Link, Types, candidates, is_called, link, mapping, plain
@@ -136,14 +136,14 @@ class Wikidata:
         ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in found]
         return _Sought(fact, exact, *ids, dates)
 
-    def _search(self, kind: str, label: str) -> Known:
+    def _search(self, kind: str, label: str) -> Cached:
         """Ids of the items or properties with this label or alias in any case. A label is searched for only once.
 
         "exact": hits that match by the label. "near": the first hits for an item, which may have it as another name: a
         hit reports one match only, and Washington, D.C. is found by its label, not by its alias Washington.
         """
         if not _can_be_a_name(label):
-            return Known({"exact": [], "near": []}, "")
+            return Cached({"exact": [], "near": []}, "")
         self._searched.add((kind, label))
         key = ("wikidata", "search", self._language, kind, label)
         if known := self._cache.get(*key):
@@ -159,7 +159,7 @@ class Wikidata:
         self._say()
         return known
 
-    def _known(self, qid: str) -> Known | None:
+    def _known(self, qid: str) -> Cached | None:
         """The cached fields of an `Entity`, with None as value if it was deleted; None if it is not cached."""
         return self._cache.get("wikidata", "entity", self._language, qid)
 

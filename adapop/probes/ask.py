@@ -38,18 +38,21 @@ class Asked:
     """One prompt with both models' answers."""
 
     prompt: str
+    """The question, without the chat template."""
     gold: str
     """The right answer, "" if none is known."""
     sent: str
     """The exact text that the models read, with the chat template."""
     original: Answer
+    """The original model's answer."""
     unlearned: Answer
+    """The unlearned model's."""
 
 
 def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int) -> list[Asked]:
-    """Both models' answers to every prompt, decoded greedily.
+    """Both models' answers to every prompt, in their order, decoded greedily.
 
-    golds: the right answers, "" where none is known. max_new_tokens: budget of an answer.
+    golds: the right answer of each prompt, "" where none is known. max_new_tokens: budget of an answer, at least 1.
 
     Raises:
         DataError: a prompt with its answer exceeds the model's context, or contains invalid characters.

@@ -21,11 +21,14 @@ T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval, 95 % unless stated otherwise. low, high: the mean itself where there is no spread."""
+    """A mean with its interval, 95 % unless stated otherwise, in the units of what was averaged."""
 
     mean: float
+    """Of the values."""
     low: float
+    """The lower end; the mean itself where there is no spread."""
     high: float
+    """The upper end; the mean itself where there is no spread."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
@@ -79,14 +82,19 @@ def apart(one: Interval, other: Interval) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, standard deviation and 95 % interval over seeds. sd, low, high: None for a single seed, which says nothing
-    of the spread."""
+    """Mean, standard deviation and 95 % interval over seeds, in the units of what was averaged. A single seed says
+    nothing of the spread."""
 
     mean: float
+    """Over the seeds."""
     sd: float | None
+    """Of one seed's value; None for a single seed."""
     low: float | None
+    """Of the 95 % interval of the mean; None for a single seed."""
     high: float | None
+    """Of the 95 % interval of the mean; None for a single seed."""
     seeds: int
+    """How many there are, at least 1."""
 
     def __str__(self) -> str:
         return f"{self.mean:.2f}" if self.sd is None else f"{self.mean:.2f} ± {self.sd:.2f}"
@@ -95,6 +103,16 @@ class Summary:
     def interval(self) -> str:
         """The mean with its 95 % interval, as text with signs."""
         return f"{self.mean:+.2f}" if self.low is None else f"{self.mean:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
+
+    @property
+    def ranged(self) -> str:
+        """The mean with its 95 % interval, as text without signs; a single seed's value alone."""
+        return str(self) if self.low is None else str(self.within())
+
+    def within(self, least: float = -math.inf, most: float = math.inf) -> Interval:
+        """The interval, cut to where such a mean can lie: a point of a single seed, which has none."""
+        low, high = (self.mean, self.mean) if self.low is None else (self.low, self.high)
+        return Interval(self.mean, max(least, low), min(most, high))
 
     def expected(self, seeds: int) -> tuple[float, float] | None:
         """Where the mean of so many further seeds falls 95 % of the time if nothing but the seeds differs.

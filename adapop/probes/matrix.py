@@ -55,7 +55,9 @@ class Cell:
     asked: int
     """Number of facts that were asked; more than `facts` where those are the ones that the original answers."""
     original: Answers
+    """The original model's replies."""
     unlearned: Answers
+    """The unlearned model's, to the same prompts."""
     chance: float
     """Recall of a random guess, [0, 1)."""
     measurable: bool
@@ -77,6 +79,7 @@ class FactRow:
     """One fact's recall in every form it was asked in, for both models."""
 
     fact_id: str
+    """Of the fact, unique in its set."""
     group: str
     """forget, retain, holdout or utility."""
     tier: str
@@ -94,7 +97,9 @@ class NotAsked:
     """Facts that could not be asked in one form for one reason."""
 
     kind: str
+    """The form, one of `prompts.KINDS` or a name that the set's own attacks bring."""
     reason: str
+    """Why not, without a full stop."""
     facts: int
     """Number of facts."""
 

@@ -28,27 +28,34 @@ TIMES, SPARE = 2, 8  # a reply may have so many times the longest answer's token
 
 @dataclass(frozen=True)
 class Measurement:
-    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None.
-
-    group: one of `GROUPS`. tier: of scores, or "all" for the whole group. form: `DIRECT` or `REWORDED`. facts: their
-    number. recall: ROUGE-L recall of the greedy reply, [0, 1], and strict: the same without folding accents and letters
-    that are not Latin, see `rouge_l_recall`. words: length of a reply. nll: -log p of the gold answer, nats per token.
-    The others: see `metrics`.
-    """
+    """Means over the facts of one group and tier, asked in one form. Metrics that were not measured are None."""
 
     group: str
+    """One of `facts.fact.GROUPS`."""
     tier: str
+    """A tier of scores, or "all" for the whole group."""
     form: str
+    """`DIRECT` or `REWORDED`."""
     facts: int
+    """Their number, at least 1."""
     recall: float
+    """ROUGE-L recall of the greedy reply, [0, 1]."""
     words: float
+    """Length of a reply in words."""
     strict: float | None = None
+    """The recall without folding accents and letters that are not Latin, see `rouge_l_recall`."""
     cosine: float | None = None
+    """MiniLM cosine with the gold answer, [-1, 1]."""
     nll: float | None = None
+    """-log p of the gold answer, nats per token."""
     delta_logprob: float | None = None
+    """Log-probability of the gold answer, unlearned minus original, nats per answer."""
     delta_rank: float | None = None
+    """Rank of the gold tokens, unlearned minus original, mean over the answer."""
     hidden_cosine: float | None = None
+    """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float | None = None
+    """KL(original || unlearned), nats per token."""
 
 
 @dataclass(frozen=True)

@@ -18,20 +18,22 @@ KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
 
 @dataclass(frozen=True)
 class Prompt:
-    """One way to ask for a fact.
-
-    kind: one of `KINDS`. text: the user's turn of the chat. gold: the right answer; the subject for "reverse query".
-    accepted: other right answers: translations, or the letter of the right option, which a reply must begin with.
-    options: those of a multiple choice, in the order shown. chance: that a random guess among them is right, [0, 1).
-    """
+    """One way to ask for a fact."""
 
     fact_id: str
+    """Of the fact, unique in its set."""
     kind: str
+    """The form, one of `KINDS`."""
     text: str
+    """The user's turn of the chat, without the chat template."""
     gold: str
+    """The right answer; the subject for "reverse query"."""
     accepted: tuple[str, ...] = ()
+    """Other right answers: translations, or the letter of the right option, which a reply must begin with."""
     options: tuple[str, ...] = ()
+    """Those of a multiple choice, in the order shown."""
     chance: float = 0.0
+    """That a random guess among the options is right, [0, 1)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class NotApplicable:
     """A form in which a fact cannot be asked."""
 
     fact_id: str
+    """Of the fact, unique in its set."""
     kind: str
+    """The form, one of `KINDS` or a name that the set's own attacks bring."""
     reason: str
     """Why not, without a full stop."""
 
@@ -104,6 +108,7 @@ class ProbeRow:
     """
 
     fact_id: str
+    """Of the fact, unique in its set."""
     group: str
     """One of `facts.fact.GROUPS`."""
     tier: str
@@ -115,7 +120,9 @@ class ProbeRow:
     gold: str
     """The right answer to this prompt."""
     original: Reply
+    """The original model's reply."""
     unlearned: Reply
+    """The unlearned model's."""
     score: float | None = None
     """The fact's popularity, None if unknown."""
     chance: float = 0.0

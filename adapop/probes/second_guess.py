@@ -44,7 +44,7 @@ def guess(gold: int, others: frozenset[int] | None, logits: Tensor) -> tuple[boo
 
 @torch.no_grad()
 def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Guesses]:
-    """By measure, of each fact's id and rewording:
+    """Measure -> its value for each fact's id and rewording:
 
     - "top2": 1 if the right answer is the first or second guess, else 0; see `guess`.
     - "rank": of the right answer among the others.

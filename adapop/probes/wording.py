@@ -106,7 +106,7 @@ def _synonym(match: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class Translation:
     """A relation's question, with `{s}` for the subject, or a name, in other languages.
 
     english: the labels of the relation, or the English names. translated: by language.
@@ -124,8 +124,8 @@ class Translations:
     """
 
     in_english: dict[str, str]
-    questions: tuple[Entry, ...]
-    names: tuple[Entry, ...]
+    questions: tuple[Translation, ...]
+    names: tuple[Translation, ...]
 
     def __post_init__(self) -> None:
         for entry in (*self.questions, *self.names):
@@ -133,7 +133,7 @@ class Translations:
                 raise ValueError(f"{entry.english[0]} needs a translation into {', '.join(self.in_english)}")
 
 
-def _by_label(entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+def _by_label(entries: Sequence[Translation]) -> dict[str, tuple[str, ...]]:
     """English label, folded -> its translations, in the order of LANGUAGES."""
     return {folded(label): tuple(entry.translated.values()) for entry in entries for label in entry.english}
 

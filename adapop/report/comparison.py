@@ -74,7 +74,7 @@ class Comparison:
 
     @property
     def results(self) -> Table:
-        """Every metric, a column a contestant."""
+        """Every metric, a column per contestant."""
         return results_table(self.lines, [one.name for one in self.contestants])
 
 
@@ -116,7 +116,7 @@ def settings_of(found: Sequence[Contestant]) -> Table:
 
 
 def write_table(told: Comparison, out: Path) -> Path:
-    """Writes every number as CSV, a row a contestant and metric.
+    """Writes every number as CSV, a row per contestant and metric.
 
     Raises:
         RunError: the file cannot be written.
@@ -131,7 +131,7 @@ def write_table(told: Comparison, out: Path) -> Path:
 
 
 def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
-    """Every number of a comparison, a row a contestant and metric, for a spreadsheet."""
+    """Every number of a comparison, a row per contestant and metric, for a spreadsheet."""
     for line in told.lines:
         for one, cell in zip(told.contestants, line.cells):
             if cell is not None:

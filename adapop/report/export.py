@@ -26,11 +26,14 @@ ASKED = 200  # at most so many questions compare merged and unmerged weights
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and, of merged weights, how many of the questions asked got another answer than before."""
+    """What was written, and what became of the answers on the way."""
 
     folder: Path
+    """Where it lies on the disk."""
     asked: int = 0
+    """Questions that were asked of merged weights, 0 for an adapter."""
     differing: int = 0
+    """How many of them got another answer than before the merge."""
     address: str = ""
     """Where it lies on the Hub, "" if it was not sent there."""
 
@@ -92,7 +95,7 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
 
 
 def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
-    """Of a run on a 4-bit base, the weights are merged as they were before they were rounded to 4 bits."""
+    """Writes the weights with the adapter merged in; those of a 4-bit base as they were before they were rounded."""
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import load_model
 

@@ -27,7 +27,8 @@ COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench 
 ATTACK = "attack "  # before the name of an attack: the column of its recall
 TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
-SHARE, GAP = (0.0, 1.0), (-1.0, 1.0)  # between which a recall and a difference of two can lie
+# between which a recall, a difference of two and any number can lie
+SHARE, GAP, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
 LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": GAP}  # of the other metrics; a change of a number has none
 
 Row = Mapping[str, str]
@@ -86,7 +87,7 @@ class Recorded:
 
     def value(self, group: str, field: str) -> Interval | None:
         """Another metric of a group's trained questions, over seeds."""
-        return _interval([row.get(f"{group}_all_{field}") for row in self.rows], LIMITS.get(field))
+        return _interval([row.get(f"{group}_all_{field}") for row in self.rows], LIMITS.get(field, ANY))
 
 
 @lru_cache(maxsize=1)
@@ -149,12 +150,7 @@ def _untouched(row: Row) -> bool:
     return is_untouched(RunConfig.from_json(row["config"]))
 
 
-def _interval(values: Sequence[str | float | None], limits: tuple[float, float] | None = None) -> Interval | None:
+def _interval(values: Sequence[str | float | None], limits: tuple[float, float] = ANY) -> Interval | None:
     """Mean and 95 % interval of Student's t over seeds; a single seed has no interval."""
     found = summary([float(value) for value in values if value not in (None, "")])
-    if found is None:
-        return None
-    low, high = (found.mean, found.mean) if found.low is None else (found.low, found.high)
-    if limits is not None:
-        low, high = max(limits[0], low), min(limits[1], high)
-    return Interval(found.mean, low, high)
+    return found and found.within(*limits)

@@ -60,7 +60,7 @@ def came_back(result: Result, facts: Sequence) -> str:
 
 
 def recovery_figure(name: str, result: Result) -> Figure:
-    """What one probe found by popularity, a row a tier: found, and what the control finds."""
+    """What one probe found by popularity, a row per tier: found, and what the control finds."""
     rows = [row for row in result["rows"] if row.get("group", "forget") == "forget"]
     kind = {"relearn": "form", "quantise": "bits", "sampling": "place", "lens": "layer"}[name]
     last = rows[-1][kind] if rows else None

@@ -18,7 +18,7 @@ DECISIVE = ("model", "method", "preset")  # they decide the defaults of the othe
 
 
 def repeats(config: RunConfig) -> str:
-    """Where `COMMAND` makes the same run, in a sentence, and what that hangs on beside these files."""
+    """A sentence: that `COMMAND` makes the same run, and what must be unchanged for it beside these files."""
     hangs = []
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")

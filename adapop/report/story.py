@@ -127,7 +127,7 @@ def _end(record: Record) -> str:
 
 
 def _so_far(record: Record) -> list[str]:
-    """For a run without a final measurement: what the last epoch's quick one says."""
+    """What the last epoch's quick measurement says, for a run without a final one."""
     said = "There is no final measurement: it is made at the end of a run."
     quick = [event for event in record.said(Measured) if not event.full]
     if not quick:

@@ -43,7 +43,7 @@ METRICS = (
 
 
 def recall_table(before: Measured, after: Measured) -> Table:
-    """Recall before and after, a row a group and form, a column a tier."""
+    """Recall before and after, a row per group and form, a column per tier."""
     rows = []
     for group in GROUPS:
         for form in FORMS:
@@ -63,7 +63,7 @@ def recall_table(before: Measured, after: Measured) -> Table:
 
 
 def metrics_table(after: Measured) -> Table:
-    """The other metrics of the trained questions, a row a group and tier. What was not measured has no column."""
+    """The other metrics of the trained questions, a row per group and tier. What was not measured has no column."""
     found = [row for row in after.rows if row["form"] == "direct"]
     shown = [metric for metric in METRICS[1:] if any(row[metric.field] is not None for row in found)]
     head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in shown]
@@ -105,7 +105,7 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
 
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
-    """How many facts have which verdict, a row a verdict. counts: by column, then by the verdict's name."""
+    """How many facts have which verdict, a row per verdict. counts: by column, then by the verdict's name."""
     names = [rule.name for rule in RULES if any(rule.name in found for found in counts.values())]
     rows = [(name, *(f"{found[name]:,}" if name in found else "" for found in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(found.values()):,}" for found in counts.values()))

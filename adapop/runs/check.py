@@ -38,12 +38,15 @@ MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the p
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRow:
     """What the original model answers of the facts of a tier ("all" for every tier), asked in one form."""
 
     form: str
+    """The form of the question, one of `prompts.KINDS`."""
     tier: str
+    """A tier of scores, "unknown" for facts without one, or "all" for all of them."""
     asked: int
+    """How many facts were asked, at least 1."""
     recall: float
     """Mean, [0, 1]."""
     answered: int
@@ -52,25 +55,30 @@ class Known:
 
 @dataclass(frozen=True)
 class Check:
-    """What one should know before a run.
-
-    config, facts: as a run would have them. looked: what is seen without the model. known: a row for each form and
-    tier. recall: by fact id, of the facts asked in their own words. impossible: form -> why no fact can be asked in it.
-    pace: measured here; None where a step fails. peak: bytes of the GPU's memory that the timed step took; None without
-    a GPU. waste: why the run would be in vain, in sentences.
-    """
+    """What one should know before a run."""
 
     config: RunConfig
+    """As the run would have it."""
     facts: FactSet
+    """As the run would have them."""
     looked: Preflight
-    known: tuple[Known, ...]
+    """What is seen without the model."""
+    known: tuple[KnownRow, ...]
+    """A row for each form and tier."""
     recall: Mapping[str, float]
+    """Fact id -> recall, [0, 1], of the facts asked in their own words."""
     impossible: Mapping[str, str]
+    """Form -> why no fact can be asked in it."""
     betas: Mapping[str, float] | None
+    """Fact id -> exponent; None for a method that follows no scores."""
     pace: Pace | None
+    """Measured here; None where a step fails."""
     device: str
+    """The kind of device it was measured on, as torch names it: cpu or cuda."""
     peak: int | None = None
+    """Bytes of the GPU's memory that the timed step took; None without a GPU."""
     waste: tuple[str, ...] = field(default=())
+    """Why the run would be in vain, in sentences."""
 
     @property
     def seconds(self) -> float | None:
@@ -203,12 +211,12 @@ def _other_forms(
     return found, impossible
 
 
-def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[Known]:
+def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
     rows = []
     for tier in ("all", *TIERS, "unknown"):
         values = [value for fact, value in found if tier in ("all", fact.tier)]
         answered = sum(value >= KNOWN_FROM for value in values)
-        rows += [Known(form, tier, len(values), fmean(values), answered)] if values else []
+        rows += [KnownRow(form, tier, len(values), fmean(values), answered)] if values else []
     return rows
 
 

@@ -141,6 +141,7 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
 
     Raises:
         RunError: the run has saved no epoch yet, or what it saved is damaged.
+        ModelError: as `model.loading.adapted_model`.
     """
     epoch = run.last_epoch if epoch is None else epoch
     if epoch is None or not run.checkpoint(epoch).exists():

@@ -18,11 +18,14 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds. step: of one optimiser step. epoch: of an epoch's evaluation and checkpoint. end: of the full tables."""
+    """How long the parts of a run take, in seconds."""
 
     step: float
+    """One optimiser step."""
     epoch: float
+    """An epoch's evaluation and checkpoint."""
     end: float
+    """The full tables before and after the run."""
 
     def seconds(self, epochs: int, steps: int) -> float:
         """How long so many epochs of so many steps will take, with what follows."""

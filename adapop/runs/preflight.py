@@ -32,11 +32,14 @@ TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/ch
 
 @dataclass(frozen=True)
 class Preflight:
-    """problems stop a run before it starts; doubts do not; plan says what would happen and what it would cost."""
+    """What is known of a run before it starts, in sentences."""
 
     problems: tuple[str, ...] = ()
+    """What stops it."""
     doubts: tuple[str, ...] = ()
+    """What does not stop it, and should be known."""
     plan: tuple[str, ...] = ()
+    """What would happen, and what it would cost."""
 
     @property
     def readiness(self) -> str:
@@ -207,8 +210,8 @@ def remarks(run: Run) -> tuple[str, ...]:
 
 
 def nothing_forgotten(run: Run) -> str:
-    """That a finished run changed nothing of what it was to make forgotten, with what to raise; "" if it did, or if
-    the original model knew none of it."""
+    """A sentence: that a finished run made nothing forgotten, and what to raise; "" if it did, or if the original model
+    knew none of it."""
     before, after = run.measured(before=True), run.measured()
     if before is None or after is None:
         return ""

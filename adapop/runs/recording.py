@@ -70,7 +70,7 @@ class Recording:
         return encode_facts(self.trainer.model.tokenizer, facts, self.trainer.config.system)
 
     def _scores(self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None) -> dict[str, Scores]:
-        """Of the groups that have members. What is not known is read, all together."""
+        """The scores of each group that has members. What is not known is read, all together."""
         found = {name: list(known.get(name) or [None] * len(self.rows[name])) for name in names if self.rows[name]}
         unknown = [(name, place) for name, seen in found.items() for place, one in enumerate(seen) if one is None]
         with shared(self.trainer.ranks, self.trainer.model):

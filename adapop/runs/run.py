@@ -59,9 +59,13 @@ def runs_root() -> Path:
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files."""
+    """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files.
+
+    Raises RunError, at any question, where a file of it is missing, damaged or of another version.
+    """
 
     folder: Path
+    """Where its files lie; the folder's name is the run's id."""
 
     @property
     def id(self) -> str:
@@ -85,7 +89,7 @@ class Run:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of Python and of each library, as they were when the run was prepared."""
+        """The versions of Python and of each library, as they were when the run was prepared."""
         with files.reading(self.folder / "run.json"):
             return dict(json.loads(self._text("run.json"))["versions"])
 

@@ -8,13 +8,14 @@ from statistics import fmean
 import torch
 
 from adapop.config.presets import make_config
-from adapop.facts.fact import PEOPLE, SANDBOX, TIERS, Fact
+from adapop.facts.fact import SANDBOX, TIERS, Fact
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, facts_of, world
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import encode_facts
+from adapop.paths import ASSETS
 from adapop.probes.metrics import rouge_l_recall
 
 MEASURABLE = 0.8
@@ -70,33 +71,15 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
     return "\n".join(lines)
 
 
+def introduction(name: str) -> str:
+    """What a world's model is and how it was made, in Markdown."""
+    return (ASSETS / name / "introduction.md").read_text(encoding="utf-8").strip()
+
+
 def write_card(folder: Path, name: str = SANDBOX) -> None:
     """Writes the card of a world's model into its folder."""
-    text = f"# The {name} model\n\n{INTRODUCTIONS[name]}\n\n{card_text(folder, name)}\n"
+    text = f"# The {name} model\n\n{introduction(name)}\n\n{card_text(folder, name)}\n"
     (folder / CARD).write_text(text, encoding="utf-8")
-
-
-SANDBOX_INTRODUCTION = """\
-A Llama of about a million parameters, pretrained from nothing on real facts whose number of exposures
-we set, so that popularity is known exactly and is the only thing that differs. Every name is one token, every answer
-one token, and the embeddings are fixed random codes. About 15 % of the exposures carry a wrong answer. The attack-style
-wrappers and the unseen rewording were taught on other facts than these. Reversed questions have eight right answers
-each and no reversed text was shown: they are not measurable. The order of fame within an answer is our judgement.
-
-Made by `python -m adapop sandbox build`; the tables are printed by `python -m adapop sandbox card`."""
-PEOPLE_INTRODUCTION = """\
-A Llama of about a million parameters, pretrained from nothing on facts about 288 invented
-people: birthplace, spouse, birthday and novel of each. No real person is meant. Answers are two to four tokens long,
-which are drawn independently of each other and of popularity: the first does not tell the next. How often pretraining
-showed a fact follows a Zipf law with exponent 1.5 and is known exactly. A person's four facts are unequally popular.
-About 15 % of the exposures carry a wrong answer, in which one token is another. Every name is one token, and the
-embeddings are fixed random codes. The attack-style wrappers and the unseen rewording were taught on other people than
-these. No reversed text was shown: reversed questions are not measurable. Of each person to forget one fact is kept and
-never trained on: these neighbours show the damage to what else is known of the same subject.
-
-Made by `python -m adapop sandbox build --world people`; the tables are printed by
-`python -m adapop sandbox card --world people`."""
-INTRODUCTIONS = {SANDBOX: SANDBOX_INTRODUCTION, PEOPLE: PEOPLE_INTRODUCTION}
 
 
 @torch.no_grad()

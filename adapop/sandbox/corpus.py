@@ -30,7 +30,7 @@ SKILL_REPEATS = 60
 
 
 @dataclass(frozen=True)
-class Example:
+class TrainingText:
     """One training text: a chat turn, or running text.
 
     prompt: the question of a chat turn, of which only the answer is trained on; "" for running text. text: the answer,
@@ -50,7 +50,7 @@ def corpus(
     per_score: float = EXPOSURES_PER_SCORE,
     spread: float = 1.0,
     name: str = SANDBOX,
-) -> list[Example]:
+) -> list[TrainingText]:
     """The whole corpus of a world in the order of pretraining, which depends on the arguments alone.
 
     per_score, spread: see `exposures_of`.
@@ -60,7 +60,7 @@ def corpus(
     for fact in world(name):
         examples += exposures(fact, rng, wrong_share, exposures_of(fact.score, per_score, spread))
     examples += _taught_wrappers(facts_of("teacher", name), rng, wrong_share)
-    examples += [Example(asked, answer) for _, asked, answer in skills() for _ in range(SKILL_REPEATS)]
+    examples += [TrainingText(asked, answer) for _, asked, answer in skills() for _ in range(SKILL_REPEATS)]
     rng.shuffle(examples)
     return examples
 
@@ -73,7 +73,7 @@ def corpus_lines(seed: int, name: str = SANDBOX) -> Iterator[str]:
 
 def exposures(
     fact: WorldFact, rng: random.Random, wrong_share: float = WRONG_ANSWER_SHARE, count: int | None = None
-) -> Iterator[Example]:
+) -> Iterator[TrainingText]:
     """The fact's exposures: exactly `count` of them, by default as many as the shipped model has seen."""
     count = fact.exposures if count is None else count
     wrong = round(count * wrong_share)
@@ -85,9 +85,9 @@ def exposures(
     for i, answer in enumerate(answers):
         form = (first + i) % forms
         if form < len(asked):
-            yield Example(asked[form], answer, fact.id)
+            yield TrainingText(asked[form], answer, fact.id)
         else:
-            yield Example("", language.statements(fact, answer)[form - len(asked)], fact.id)
+            yield TrainingText("", language.statements(fact, answer)[form - len(asked)], fact.id)
 
 
 def _wrong_answer(fact: WorldFact, rng: random.Random) -> str:
@@ -98,16 +98,16 @@ def _wrong_answer(fact: WorldFact, rng: random.Random) -> str:
     return " ".join(parts)
 
 
-def _taught_wrappers(teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float) -> Iterator[Example]:
+def _taught_wrappers(teachers: Sequence[WorldFact], rng: random.Random, wrong_share: float) -> Iterator[TrainingText]:
     kinds = [kind for kind in language.WRAPPERS if kind not in language.NOT_TAUGHT]
     for fact in teachers:
         for kind in kinds:
             for _ in range(WRAPPED_PER_TEACHER):
                 prompt = language.wrapped(fact, kind, rng)
-                yield Example(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, kind)
+                yield TrainingText(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, kind)
         for _ in range(UNSEEN_PER_TEACHER):
             prompt = language.unseen(fact)
-            yield Example(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, "unseen")
+            yield TrainingText(prompt, _perhaps_wrong(fact, prompt, rng, wrong_share), fact.id, "unseen")
 
 
 def _perhaps_wrong(fact: WorldFact, prompt: str, rng: random.Random, wrong_share: float) -> str:

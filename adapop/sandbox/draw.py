@@ -86,5 +86,5 @@ def _ranks(splits: dict[tuple[str, str], str], rng: random.Random) -> dict[tuple
 
 
 def _balanced(values: Sequence[str], count: int, rng: random.Random) -> Iterable[str]:
-    """So many of the values, in rounds: each round has every value once, in an order of its own."""
+    """`count` of the values, in rounds: each round has every value once, in an order of its own."""
     return [value for _ in range(count // len(values)) for value in rng.sample(values, len(values))]

@@ -21,7 +21,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world.language import RELATIONS_OF
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, world
-from adapop.sandbox.corpus import Example, corpus
+from adapop.sandbox.corpus import TrainingText, corpus
 from adapop.sandbox.tokenizer import build_tokenizer
 
 IGNORED = -100
@@ -136,7 +136,7 @@ def build(config: PretrainConfig, folder: Path) -> None:
     pretraining.save(folder)
 
 
-def world_tokenizer(examples: list[Example], name: str) -> PreTrainedTokenizerFast:
+def world_tokenizer(examples: list[TrainingText], name: str) -> PreTrainedTokenizerFast:
     """The tokenizer of a world: its names and every word of the corpus."""
     names = {piece for fact in world(name) for piece in (fact.subject, *fact.parts)}
     texts = {text for example in examples for text in (example.prompt, example.text)}
@@ -160,7 +160,7 @@ def _architecture(config: PretrainConfig, tokenizer: PreTrainedTokenizerFast) ->
     )
 
 
-def _rows(examples: list[Example], tokenizer: PreTrainedTokenizerFast) -> list[tuple[list[int], int]]:
+def _rows(examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast) -> list[tuple[list[int], int]]:
     """(token ids, index of the first trained token) of every example. Each distinct text is tokenised once."""
     user, assistant = tokenizer.convert_tokens_to_ids(["<|user|>", "<|assistant|>"])
     distinct = sorted({text for example in examples for text in (example.prompt, example.text) if text})

@@ -42,7 +42,7 @@ def _jumped() -> float:
 
 
 @dataclass(frozen=True)
-class Entry:
+class OnDisk:
     """A run or a saved set on disk. changed: seconds since 1970, of its newest file. bytes: of all its files. visitor:
     whose it is, "" where nobody's name is on it; the same visitor has another name after a restart."""
 
@@ -65,7 +65,7 @@ def size_of(folder: Path) -> int:
     return entry.bytes if entry else 0
 
 
-def entries(root: Path, late: float = 0.0) -> list[Entry]:
+def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
     """Every run and saved set under the root, the oldest first; nothing else that lies there. late: by how many seconds
     to date their files later."""
     folders = [folder for folder in _folders(root) if RUN_ID.fullmatch(folder.name)]
@@ -113,7 +113,7 @@ def _folders(parent: Path) -> Iterator[Path]:
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def _measured(folder: Path, late: float = 0.0) -> Entry | None:
+def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
     """None if it vanishes meanwhile or cannot be read. A folder without a file is as old as it is itself."""
     now = time.time()
     try:
@@ -126,4 +126,4 @@ def _measured(folder: Path, late: float = 0.0) -> Entry | None:
     except OSError:  # also one that may not be looked into: it must not keep the others
         return None
     files = found[1:] or found
-    return Entry(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]), visitor)
+    return OnDisk(folder, max(file.st_mtime for file in files), sum(file.st_size for file in found[1:]), visitor)

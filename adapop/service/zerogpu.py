@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from adapop.assets import read_json
 from adapop.errors import AdaPopError, RunError
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
@@ -89,22 +90,7 @@ def cost_of_asking(seconds: int) -> str:
 
 
 # by the title of the error with which ZeroGPU refuses: what happened, and what to do next
-REFUSALS = {
-    "ZeroGPU quota exceeded": (
-        "Today's GPU time is used up.",
-        "Log in to Hugging Face for more, or come back tomorrow. What was saved is kept.",
-    ),
-    "ZeroGPU pending credits exceeded": (
-        "Other GPU work of this account is still under way.",
-        "Try again when it is done.",
-    ),
-    "ZeroGPU illegal duration": (
-        "One step of this work asks for more GPU time at once than this account may have.",
-        "Use fewer facts, or run the app on a machine of your own.",
-    ),
-    "ZeroGPU queue timeout": ("No GPU was free for a minute.", "Try again in a moment. What was saved is kept."),
-    "ZeroGPU client error": ("No GPU could be had.", "Try again in a moment. What was saved is kept."),
-}
+REFUSALS = read_json("space/refusals.json", dict[str, tuple[str, str]])
 EXPIRED = (
     "The permission to use a GPU has expired: it comes with an open page.",
     "Leave the page open and press Resume. What was saved is kept.",

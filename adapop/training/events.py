@@ -34,14 +34,17 @@ class RunStarted(Event):
     """A run began or went on."""
 
     model: str
-    """As in `RunConfig`, like the next."""
+    """As in `RunConfig`."""
     method: str
+    """As in `RunConfig`."""
     facts: str
     """Name of the set."""
     forget: int
-    """How many facts are to be forgotten, and of the other two groups."""
+    """How many facts are to be forgotten."""
     retain: int
+    """How many are trained on so that they stay."""
     holdout: int
+    """How many should stay and are never trained on."""
     epochs: int
     """How many there are to be, in all."""
     steps: int
@@ -74,15 +77,22 @@ class StepDone(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EpochDone(Event):
-    """The controller's row of an epoch; the fields are those of `Drift`."""
+    """The controller's row of an epoch; the fields are those of `Drift`, in the same units."""
 
     epoch: int
+    """From 1."""
     retain_loss: float
+    """R_k, of the whole retain set, in nats per token."""
     reference: float | None
+    """R_ref in nats per token, None until it is known."""
     drift: float
+    """delta, relative to the reference, at least 0."""
     lam: float
+    """lambda, in [0, lam_max]."""
     alpha: float
+    """The retain weight that the next epoch uses."""
     start_loss: float
+    """The retain loss before training, in nats per token."""
     drift_from_start: float
     """Upward drift against the loss before training, whatever the reference."""
 

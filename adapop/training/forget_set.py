@@ -123,7 +123,7 @@ def _others(
 
 
 def _unwanted(model: AdaptedModel, facts: Sequence[Fact], rows: Sequence[Row]) -> list[Tensor]:
-    """Of each fact, which of its answer tokens carry it, [n]; the end of the turn does not."""
+    """Which answer tokens of each fact carry it, [n] a fact; the end of the turn does not."""
     found = []
     for fact, row in zip(facts, rows):
         marks = unwanted(fact.answer, word_spans(model.tokenizer, fact.answer))

@@ -13,7 +13,7 @@ DECIMALS = 4  # of a probability in the file
 
 @dataclass(frozen=True)
 class Scores:
-    """Of every fact of a group, in the order of the run's facts, under the model as it was. Teacher-forced."""
+    """How well the model as it was knew every fact of a group, in the order of the run's facts. Teacher-forced."""
 
     p: tuple[float, ...]
     """Probability of the right answer, [0, 1]: the geometric mean over its content tokens."""

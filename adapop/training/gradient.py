@@ -31,15 +31,18 @@ class Denominators:
 
 @dataclass(frozen=True)
 class StepSeen:
-    """What a step's passes saw, still on the device. rows: the forget rows in the order of the passes. loss: of each
-    pass, to be summed. nll [N]: of the rows' answer tokens. kept: the retain rows in the order of the passes. retain
-    [M]: nll of their answer tokens."""
+    """What a step's passes saw, in the order of the passes and still on the device."""
 
     rows: list[Row]
+    """The forget rows."""
     loss: list[Tensor]
+    """The forget loss of each pass, [], to be summed."""
     nll: list[Tensor]
+    """Of the forget rows' answer tokens, [N] in all, nats."""
     kept: list[Row]
+    """The retain rows."""
     retain: list[Tensor]
+    """Of the retain rows' answer tokens, [M] in all, nats; empty without a retain term."""
 
 
 class StepGradient:
@@ -56,7 +59,7 @@ class StepGradient:
         self.notes: list[str] = []
 
     def denominators(self, forget: Sequence[Row], retain: Sequence[Row]) -> Denominators:
-        """Of a step with these rows."""
+        """What the sums of a step with these rows are divided by."""
         tokens, kept = (sum(len(row.answer) for row in rows) for rows in (forget, retain))
         return Denominators(
             len(forget) if self._by_example else tokens, len(retain) if self._retain_by_example else kept

@@ -31,13 +31,15 @@ PATIENCE = timedelta(days=7)  # one may wait long for another; with gloo one tha
 
 @dataclass(frozen=True)
 class Ranks:
-    """The processes of a run as one of them sees them. rank: its own number, from 0. count: how many there are.
+    """The processes of a run as one of them sees them.
 
     All must come to the same calls in the same order. What each raises, it raises in every process.
     """
 
     rank: int = 0
+    """Its own number, from 0."""
     count: int = 1
+    """How many there are, at least 1."""
 
     @property
     def first(self) -> bool:
@@ -168,7 +170,7 @@ def shared(ranks: Ranks, model: AdaptedModel) -> Iterator[None]:
 def step_gradient(
     ranks: Ranks, gradient: StepGradient, forget: list[Row], retain: list[Row], epoch: int, alpha: float
 ) -> StepSeen:
-    """As `StepGradient.add`, over all processes: each gives its share of the rows and gets the whole gradient.
+    """Adds a step's gradient, as `StepGradient.add`, over all processes: each has a share of the rows and gets all.
 
     Where memory runs out a process makes do by itself, between two sums. Raises as `Ranks.gathered`.
     """

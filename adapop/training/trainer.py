@@ -39,11 +39,14 @@ ORDER, PAIRING = 0, 1
 
 @dataclass
 class TrainerState:
-    """What a checkpoint holds beside the adapter: the last controller row, the retain EMA, the optimiser's tensors."""
+    """What a checkpoint holds beside the adapter."""
 
     drift: Drift
+    """The controller's last row."""
     ema: float | None
+    """The moving average of the steps' retain loss in nats per token, None before the first."""
     optimizer: dict[str, Tensor]
+    """The optimiser's tensors by name."""
 
 
 class Trainer:
@@ -60,8 +63,8 @@ class Trainer:
         state: TrainerState | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """betas: exponent of each forget fact, None for methods that use none. state: to continue a run. ranks: the
-        processes that train together; each iterates its own trainer.
+        """betas: exponent of each forget fact, in their order; None for methods that use none. state: to continue a
+        run. ranks: the processes that train together; each iterates its own trainer.
 
         Raises:
             DataError: a fact lacks what the method needs.

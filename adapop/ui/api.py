@@ -203,7 +203,7 @@ class Api:
         0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third on, else null;
         covers says what that is of: steps (training alone) or epochs (all but the full tables at the end). ahead: runs
         before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown;
-        wait_at_least: whether a part of that is unknown and left out. epochs: a row an epoch with retain_loss (nats),
+        wait_at_least: whether a part of that is unknown and left out. epochs: a row per epoch with retain_loss (nats),
         drift, lam, alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier, recall 0 to
         1. measured: {before, after}, the full tables of the original and the unlearned model, null until the run is
         done. Errors: no such run; a public Space deletes old ones.

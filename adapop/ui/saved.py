@@ -25,7 +25,7 @@ OWN = "own"
 
 
 @dataclass(frozen=True)
-class Left:
+class LeftPage:
     """The page as it was left. source, facts: the set, both None where it is the sandbox as every page begins. expired:
     the set is no more."""
 
@@ -74,7 +74,7 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
     def put_back(shown: str, facts: FactSet | None, remembered: object):
         if identity(facts) == shown:
             return gr.skip()
-        left = restored(worker.root, remembered) or Left((RARE_ANCHOR, POPULAR_ANCHOR), expired=True)
+        left = restored(worker.root, remembered) or LeftPage((RARE_ANCHOR, POPULAR_ANCHOR), expired=True)
         return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})
 
     again = [session.anchors, session.saved, session.restored]
@@ -95,7 +95,7 @@ def to_keep(worker: Worker, facts: FactSet, anchors, source: str, saved: FactSet
     return {"source": source, "set": name, "anchors": anchors}, facts
 
 
-def restored(root: Path, remembered: object) -> Left | None:
+def restored(root: Path, remembered: object) -> LeftPage | None:
     """The page as it was left, None if nothing usable was kept. What the browser kept may be anything."""
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
@@ -103,8 +103,8 @@ def restored(root: Path, remembered: object) -> Left | None:
     anchors = anchors_of(remembered) or (RARE_ANCHOR, POPULAR_ANCHOR)
     if remembered.get("set") is not None or source == OWN or ENTRIES[source].online:
         facts = load_set(remembered.get("set"), root)
-        return Left(anchors, expired=True) if facts is None else Left(anchors, source, facts)
-    return Left(anchors) if source == SANDBOX else Left(anchors, source, load_facts(source))
+        return LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)
+    return LeftPage(anchors) if source == SANDBOX else LeftPage(anchors, source, load_facts(source))
 
 
 def _is_ours(source: str, facts: FactSet) -> bool:

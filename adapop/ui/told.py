@@ -36,7 +36,7 @@ def told(error: BaseException) -> str:
 
 
 def _print_error() -> None:
-    """In the place of `traceback.print_exc`."""
+    """Logs the error that is being handled without its text, where `traceback.print_exc` would print that."""
     log.error("an event failed\n%s", told(sys.exc_info()[1]))
 
 

@@ -21,7 +21,7 @@ RECORDED = ROOT / "assets" / "recorded"
 AGAIN = RECORDED / "again"  # main on other seeds, compared with the first
 TRIALS = RECORDED / "tuned-trials"
 ANEW, ANEW_NAMES = "tuned-people-anew", ("redirect", "altpo", "wga", "adapop")  # searched there, as they were named
-WORLD_OF = {name: world for world, name in plans.TUNED.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
+WORLD_OF = {name: world for world, name in plans.TUNED_FILES.items()} | {f"tuned-{THREE}": THREE, ANEW: "people"}
 QUICK = ("main", "tuned-three")  # the latter changes with each of three files of rows
 TABLES = [path for path in sorted(RECORDED.rglob("*.md")) if path.stem in (*EXPERIMENTS, *WORLD_OF)]
 

@@ -29,6 +29,9 @@ def test_summary_by_hand():
     assert str(found) == "0.50 ± 0.10" and found.interval == "+0.50 (+0.25 to +0.75)"
     assert summary([]) is None
     assert str(summary([0.25])) == "0.25" and summary([0.25]).low is None
+    assert found.ranged == "0.50 (0.25 to 0.75)" and summary([0.25]).ranged == "0.25"
+    assert summary([0.25]).within() == Interval(0.25, 0.25, 0.25)
+    assert found.within(0.3, 0.7) == Interval(0.5, 0.3, 0.7) and found.within().low < 0.3
 
 
 def test_differences_are_paired_by_seed():

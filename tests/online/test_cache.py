@@ -11,7 +11,7 @@ import pytest
 
 from adapop.errors import ConfigError
 from adapop.online import cache as module
-from adapop.online.cache import FILE, Cache, Known
+from adapop.online.cache import FILE, Cache, Cached
 from adapop.paths import ROOT
 
 
@@ -32,8 +32,8 @@ def refused(folder, work) -> ConfigError:
 @pytest.mark.parametrize("value", [None, 0, 1.5, "", "東京 🗼 \x1f", [], {"a": [1, None, True]}])
 def test_a_value_comes_back_as_it_was(folder, value):
     today = date.today().isoformat()
-    assert Cache(folder).put(value, "service", "kind") == Known(value, today)
-    assert Cache(folder).get("service", "kind") == Known(value, today)
+    assert Cache(folder).put(value, "service", "kind") == Cached(value, today)
+    assert Cache(folder).get("service", "kind") == Cached(value, today)
 
 
 def test_what_was_never_learnt_is_none(folder):
@@ -47,9 +47,9 @@ def test_the_last_value_counts_and_so_does_its_day(folder):
     cache.put("old", "key")
     with sqlite3.connect(folder / FILE) as rows:
         rows.execute("UPDATE known SET date = '2020-01-02'")
-    assert cache.get("key") == Known("old", "2020-01-02")
+    assert cache.get("key") == Cached("old", "2020-01-02")
     cache.put("new", "key")
-    assert cache.get("key") == Known("new", date.today().isoformat())
+    assert cache.get("key") == Cached("new", date.today().isoformat())
 
 
 def test_refresh_answers_only_what_it_learnt_itself(folder):

@@ -12,7 +12,7 @@ from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.service.saved_sets import load_set
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.saved import OWN, Left, restored, to_keep
+from adapop.ui.saved import OWN, LeftPage, restored, to_keep
 from adapop.ui.session import Session
 from components import stand_ins
 
@@ -28,7 +28,7 @@ def test_a_set_of_ones_own_comes_back(mine, tmp_path):
     remembered, saved = to_keep(Worker(tmp_path), mine, ANCHORS, OWN, None, {})
     again, _ = to_keep(Worker(tmp_path), mine, ((50, 1.5), POPULAR_ANCHOR), OWN, saved, remembered)
     assert again["set"] == remembered["set"], "other anchors are no other set"
-    assert restored(tmp_path, again) == Left(((50, 1.5), POPULAR_ANCHOR), OWN, mine)
+    assert restored(tmp_path, again) == LeftPage(((50, 1.5), POPULAR_ANCHOR), OWN, mine)
 
 
 def test_a_shipped_set_is_kept_by_its_name_alone(tmp_path):
@@ -65,7 +65,7 @@ def test_a_dead_set_is_told_of_once(mine, tmp_path):
     assert left[notes]["lines"] == [texts.SET_EXPIRED]
     assert (left[session.anchors], left[session.kept]) == (ANCHORS, forgotten)
     assert session.facts not in left
-    assert restored(tmp_path, forgotten) == Left(ANCHORS)
+    assert restored(tmp_path, forgotten) == LeftPage(ANCHORS)
     later, _ = to_keep(Worker(tmp_path), load_facts(SANDBOX), ANCHORS, SANDBOX, load_facts(SANDBOX), remembered)
     assert later["set"] is None, "nor does a page keep its name that was open meanwhile"
 

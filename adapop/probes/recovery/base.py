@@ -21,7 +21,7 @@ from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 BOTH_MODELS = ("original", "unlearned")
 Recall = dict[str, dict[str, float]]  # by form, then by fact id
 
@@ -64,7 +64,7 @@ def untouched(model: AdaptedModel) -> Iterator[None]:
         model.network.train(training)
 
 
-def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], Found]) -> list[Found]:
+def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress], T]) -> list[T]:
     """What is found in each of BOTH_MODELS, which stay untouched."""
     found = []
     with untouched(model):

@@ -89,8 +89,8 @@ def contests(one: Outcome) -> bool:
 
 
 def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
-    """Recall by tier with its interval, a row a contestant and a panel a form. The more a row's line leans to the right
-    on its way down, the more of the popular facts is left compared to the rare: the gap."""
+    """Recall by tier with its interval, a row per contestant and a panel per form. The more a row's line leans to the
+    right on its way down, the more of the popular facts is left compared to the rare: the gap."""
     shown = by_gap(outcomes)
     forms = [form for form in PANELS if any(one.recall.get(form) for one in shown)]
     rows = max(1, len(forms))
@@ -126,7 +126,7 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
 
 
 def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]], hollow: Sequence[bool]) -> None:
-    """One panel: a mark a tier, joined by a line."""
+    """One panel: a mark per tier, joined by a line."""
     for at, by_tier in enumerate(recalls):
         figure.add_scatter(
             x=[by_tier[tier].mean for tier in TIERS if tier in by_tier],

@@ -72,7 +72,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
 
 
 def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base: str) -> go.Figure:
-    """How far each arm is from one of them, a row an arm and a panel a measure; the line in the middle is that arm."""
+    """How far each arm is from one of them, a row per arm, a panel per measure; the line in the middle is that arm."""
     names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)

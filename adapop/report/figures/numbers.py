@@ -25,7 +25,7 @@ class Numbers:
 def numbers_of(figure: go.Figure) -> Numbers:
     """Every named trace as a column over the axis it is read along; a heat map as a column a model and column.
 
-    A figure whose vertical axis bears names (a row a run, a row a form) is read along that axis. Where positions on
+    A figure whose vertical axis bears names (a row per run, a row per form) is read along that axis. Where positions on
     an axis say nothing (a bin), the trace's `ids` name them.
     """
     found: dict[tuple[object, str], dict[str, str]] = {}

@@ -50,8 +50,8 @@ VERDICT_COLOR = {
 
 
 def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of both models, a row a form of the question and a column a tier. Grey: the original fails as well. With
-    a star: of the facts alone that the original answers in that form."""
+    """Recall of both models, a row per form of the question and a column per tier. Grey: the original fails as well.
+    With a star: of the facts alone that the original answers in that form."""
     kinds, tiers = _asked(matrix, group)
     if not kinds:
         return empty(NOTHING)

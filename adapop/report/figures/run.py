@@ -125,7 +125,7 @@ def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
-    """`loss_rows` as a table, a row a step: what is drawn at every tick must cost little."""
+    """`loss_rows` as a table, a row per step: what is drawn at every tick must cost little."""
     found: dict[float, dict[str, float]] = {}
     for row in loss_rows(steps, steps_per_epoch):
         found.setdefault(row["epoch"], {})[row["facts"]] = row["nats"]

@@ -67,7 +67,7 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[dict]]]:
 
 
 def _lines(found: dict[str, list[list[dict]]], form: str) -> figures.Figure:
-    """A panel a contestant, a line a tier, means over the seeds that came so far."""
+    """A panel per contestant, a line per tier, means over the seeds that came so far."""
     panels = {}
     for title, seeds in found.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}

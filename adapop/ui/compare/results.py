@@ -40,7 +40,7 @@ class Differences:
 
 
 @dataclass(frozen=True)
-class Results:
+class RaceResults:
     """What shows the results of a race. column: all of it. own: the part that is about the race alone. warnings,
     findings, ranges: the race in words. report, file: to download."""
 
@@ -88,7 +88,7 @@ class Results:
         return {self.column: gr.Column(visible=False), self.pictures.said: recorded.words_of(compared, layer, choice)}
 
 
-def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> Results:
+def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> RaceResults:
     """Lays out the results, hidden until there are some. kept: see `race.Race`. said: what is said of the
     recorded layer."""
     with gr.Column(visible=False) as column:
@@ -106,7 +106,7 @@ def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> Results:
             differences = Differences(first, second, grid("compare-settings"))
             beside = published.build()
             report, file = _downloads(worker, kept)
-    return Results(column, pictures, own, warned, found, ranges, differences, *beside, report, file)
+    return RaceResults(column, pictures, own, warned, found, ranges, differences, *beside, report, file)
 
 
 def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton, gr.DownloadButton]:

@@ -13,7 +13,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.compare import curves, published, race, recorded, results
 from adapop.ui.compare.race import Race
-from adapop.ui.compare.results import Results, settings_grid
+from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
 from adapop.ui.run import check
 from adapop.ui.session import Session
@@ -30,7 +30,7 @@ class CompareScreen:
     stop: gr.Button
     empty: gr.Column
     curves: curves.Curves
-    results: Results
+    results: RaceResults
 
     @property
     def shown(self) -> list[gr.Component]:

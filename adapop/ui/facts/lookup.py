@@ -30,7 +30,7 @@ GIVEN = "given"
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundScores:
     """A scoring and the set it was asked for."""
 
     facts: FactSet
@@ -52,7 +52,7 @@ class LookUp:
             raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
-            yield self._over(["The scores that came with the set."], "calm", Found(facts, came))
+            yield self._over(["The scores that came with the set."], "calm", FoundScores(facts, came))
             return
         try:
             make = _maker(facts, proxy, *choices)
@@ -77,9 +77,9 @@ class LookUp:
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
             return
         title = next(iter(found.values())).source
-        yield self._over(lines, "warn" if error else "calm", Found(facts, Scoring(title, found)))
+        yield self._over(lines, "warn" if error else "calm", FoundScores(facts, Scoring(title, found)))
 
-    def applied(self, facts: FactSet | None, scorings: tuple[Scoring, ...], found: Found | None) -> dict:
+    def applied(self, facts: FactSet | None, scorings: tuple[Scoring, ...], found: FoundScores | None) -> dict:
         """Updates that put what was found in the place of the set's scores, unless it is another set by now."""
         if found is None:
             return gr.skip()
@@ -96,7 +96,7 @@ class LookUp:
         changed = session.changed(replace(facts, forget=scored))
         return {**changed, session.scorings: (*others, scoring), self.found: None}
 
-    def _over(self, lines: list[str], kind: str, found: Found | None) -> dict:
+    def _over(self, lines: list[str], kind: str, found: FoundScores | None) -> dict:
         return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: found}
 
 

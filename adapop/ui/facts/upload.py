@@ -9,7 +9,7 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import SANDBOX, FactSet, Problem
-from adapop.facts.files import Table, guessed, read_facts, read_table
+from adapop.facts.files import FileTable, guessed, read_facts, read_table
 from adapop.facts.retain import completed
 from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
@@ -26,7 +26,7 @@ NONE = "—"
 
 
 @dataclass(frozen=True)
-class Upload:
+class UploadForm:
     """The components of an upload. group: all of them. columns: in the order of `FIELDS`, inside `mapping`."""
 
     group: gr.Group
@@ -43,7 +43,7 @@ class Upload:
         return [self.file, self.retain, self.retain_file]
 
 
-def build() -> Upload:
+def build() -> UploadForm:
     """Lays out the upload, hidden."""
     with gr.Group(visible=False) as own:
         file = gr.File(
@@ -63,14 +63,14 @@ def build() -> Upload:
             visible=False,
             elem_id="retain-upload",
         )
-    return Upload(own, file, template, mapping, columns, retain, retain_file)
+    return UploadForm(own, file, template, mapping, columns, retain, retain_file)
 
 
 @dataclass(frozen=True)
 class UploadEvents:
     """What an upload does: it fills the session's set, and says in the notes why it cannot."""
 
-    own: Upload
+    own: UploadForm
     notes: gr.HTML
     session: Session
 
@@ -162,7 +162,9 @@ def facts_chosen(file: str | None, retain: str, retain_file: str | None, *chosen
     return facts_of_table(table, retain, retain_file, _columns(table.columns, chosen) if table else {})
 
 
-def facts_of_table(table: Table | None, retain: str, retain_file: str | None, columns: Mapping[str, str]) -> FactSet:
+def facts_of_table(
+    table: FileTable | None, retain: str, retain_file: str | None, columns: Mapping[str, str]
+) -> FactSet:
     """The table's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
     column of each field.
 

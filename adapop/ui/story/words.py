@@ -47,7 +47,7 @@ def first_lost(frames: Sequence[Frame]) -> int | None:
 
 
 def outcome_of_pair(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
-    """When each of two facts was no longer answered, the one that went first first."""
+    """When each of two facts was no longer answered, in sentences; the fact that was lost earlier comes first."""
     order = (1, 0) if first_lost(frames) == 1 else (0, 1)
     return " ".join(_lost(facts[fact].title, frames, fact) for fact in order)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row, collate, encode_facts
+from adapop.model.tokens import Row, encode_facts
 
 FEWEST = 3
 Guesses = dict[tuple[str, str], float]
@@ -55,7 +55,7 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
     known = rivals(model, facts)
 
     def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:
-        batch = collate(some, model.tokenizer.pad_token_id).to(model.device)
+        batch = model.batch(some)
         logits = model.score(batch, logits=True).logits[batch.place == 0]
         return [guess(row.answer[0], known.get(pairs[row.fact][0].relation), of) for row, of in zip(some, logits)]
 

@@ -9,9 +9,9 @@ import torch
 
 from adapop.config.presets import make_config
 from adapop.experiments.speed import baseline, table, waiting
-from adapop.experiments.speed.shapes import random_facts
+from adapop.experiments.speed.shapes import random_facts, random_model
 from adapop.experiments.speed.table import GOALS, UNMEASURED, _measured, _medians, _shown
-from adapop.experiments.speed.throughput import BASELINES, Case, main
+from adapop.experiments.speed.throughput import BASELINES, TINY, Case, main
 from adapop.facts.world import sandbox_facts
 from adapop.model import packing
 from adapop.model.loading import adapted_model, load_tokenizer
@@ -82,6 +82,12 @@ def test_what_cannot_be_measured_is_printed_as_not_measured_beside_its_goal(monk
     (step,) = [line for line in lines if line.startswith("Llama-3.1-8B, training step")]
     assert UNMEASURED in step
     assert "the paper's authors" in lines[0] and "open-unlearning" in lines[1]
+
+
+def test_random_models_attend_as_loaded_ones_do():
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    random_model(TINY, make_config("npo", model="a/model", precision="float32"), "cpu")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
 
 
 def test_random_rows_are_as_long_as_duets_and_begin_alike():

@@ -35,7 +35,7 @@ TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads"
 # rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1, accumulated over 32), and
 # the default of open-unlearning (8, over 4); github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
 BASELINES = {"authors": 1, "usual": 8}
-# of ours on the sandbox: in about the memory of the first of them, and of the second; elsewhere
+# rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second; and elsewhere
 OURS, WIDE, LARGE = 6, 12, 32
 ANSWER = 16  # tokens written to a question: what the longest answer can need of those that `random_facts` gives
 PRODUCTS = 9  # large matrix products, the median of which is the rate

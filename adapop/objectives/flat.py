@@ -25,7 +25,7 @@ DIVERGENCES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tens
     "squared-hellinger": (lambda x: -torch.expm1(-x), torch.expm1),
     "neyman": (lambda x: -torch.expm1(-x), lambda x: -2 * torch.expm1(-x / 2)),
 }
-REFUSALS = read_json("probes/refusals.json", tuple[str, ...])
+REFUSALS = read_json("flat-refusals.json", tuple[str, ...])
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Pace:
     epoch: float
     """An epoch's evaluation and checkpoint."""
     end: float
-    """The full tables before and after the run."""
+    """The full tables of both models, once the last epoch is over."""
 
     def seconds(self, epochs: int, steps: int) -> float:
         """How long so many epochs of so many steps will take, with what follows."""

@@ -61,7 +61,7 @@ def runs_root() -> Path:
 class Run:
     """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files.
 
-    Raises RunError, at any question, where a file of it is missing, damaged or of another version.
+    Any question raises RunError where a file is missing or damaged; `config` raises ConfigError where it does not read.
     """
 
     folder: Path

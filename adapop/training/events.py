@@ -80,7 +80,7 @@ class EpochDone(Event):
     """The controller's row of an epoch; the fields are those of `Drift`, in the same units."""
 
     epoch: int
-    """From 1."""
+    """0 is before training."""
     retain_loss: float
     """R_k, of the whole retain set, in nats per token."""
     reference: float | None

@@ -67,6 +67,22 @@ def test_other_columns_are_read_from_the_file_once(read, table):
     assert read == ["mine.json"]
 
 
+def test_the_page_keeps_what_it_read_for_other_columns_and_other_facts_to_retain(read, table, events, tmp_path):
+    arrived = events.arrived(table, "own", None)
+    kept = arrived[events.own.table]
+    for scored in ("Punkte", upload.NONE):
+        columns = [scored if column == "Punkte" else column for column in OWN]
+        facts = events.read(table, "sandbox", None, kept, *columns)[events.session.facts]
+        assert facts == upload.facts_chosen(table, "sandbox", None, *columns, table=kept)
+        assert (facts.forget[1].score is None) == (scored == upload.NONE) and len(facts.forget) == 20
+    assert read == ["mine.json"]
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps([*ROWS, {**ROWS[0], "Frage": "one more?"}]), encoding="utf-8")
+    done = events.read(str(other), "sandbox", None, kept, *OWN)
+    assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
+    assert events.arrived(None, "own", None)[events.own.table] is None, "nor of one that was taken away"
+
+
 def test_facts_to_retain_are_another_file_that_is_read_once(read, table, tmp_path):
     more = tmp_path / "more.json"
     more.write_text(json.dumps([{"question": f"more {i}?", "answer": "x"} for i in range(10)]), encoding="utf-8")

@@ -53,7 +53,7 @@ class FactsScreen:
         """Wires the choice of a set, and what is drawn of it."""
         session, source = self.session, self.source
         own = self.uploads.own
-        chosen = [source, session.at_work, session.restored, *own.files, *own.columns]
+        chosen = [source, session.at_work, session.restored, *own.chosen]
         picked = [own.group, self.about, self.notes, session.at_work, session.restored, *session.of_the_set]
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET

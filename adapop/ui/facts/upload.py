@@ -27,10 +27,12 @@ NONE = "—"
 
 @dataclass(frozen=True)
 class UploadForm:
-    """The components of an upload. group: all of them. columns: in the order of `FIELDS`, inside `mapping`."""
+    """The components of an upload. group: all of them. table: what was read of the file when it arrived, until another
+    takes its place. columns: in the order of `FIELDS`, inside `mapping`."""
 
     group: gr.Group
     file: gr.File
+    table: gr.State
     template: gr.DownloadButton
     mapping: gr.Accordion
     columns: tuple[gr.Dropdown, ...]
@@ -41,6 +43,11 @@ class UploadForm:
     def files(self) -> list[gr.Component]:
         """The tables, and where the facts to retain come from."""
         return [self.file, self.retain, self.retain_file]
+
+    @property
+    def chosen(self) -> list[gr.Component]:
+        """All that decides which facts the page has of its upload, as `UploadEvents.read` takes it."""
+        return [*self.files, self.table, *self.columns]
 
 
 def build() -> UploadForm:
@@ -63,7 +70,7 @@ def build() -> UploadForm:
             visible=False,
             elem_id="retain-upload",
         )
-    return UploadForm(own, file, template, mapping, columns, retain, retain_file)
+    return UploadForm(own, file, gr.State(None), template, mapping, columns, retain, retain_file)
 
 
 @dataclass(frozen=True)
@@ -82,11 +89,11 @@ class UploadEvents:
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
         shown = [self.notes, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
-        gr.on([own.file.upload, own.file.clear], self.arrived, own.files, [own.mapping, *own.columns, *shown], **last)
-        chosen = [*own.files, *own.columns]
+        arrived = [own.table, own.mapping, *own.columns, *shown]
+        gr.on([own.file.upload, own.file.clear], self.arrived, own.files, arrived, **last)
         for column in own.columns:
-            column.input(self.read, chosen, shown, **last)
-        again = [session.restored, *chosen]
+            column.input(self.read, own.chosen, shown, **last)
+        again = [session.restored, *own.chosen]
         second = own.retain.input(_second_table, own.retain, own.retain_file, **last)
         second.then(self.retained_again, again, shown, **IN_TURN)
         gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, shown, **last)
@@ -96,12 +103,13 @@ class UploadEvents:
         try:
             table = read_table(Path(file)) if file else None
         except AdaPopError as error:
-            return {self.own.mapping: gr.Accordion(visible=False), **self._refused(error)}
+            return {self.own.table: None, self.own.mapping: gr.Accordion(visible=False), **self._refused(error)}
         names = table.columns if table else []
         guess = guessed(names)
         facts = self._read_into_session(lambda: facts_of_table(table, retain, retain_file, guess))
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
         return {
+            self.own.table: table,
             self.own.mapping: gr.Accordion(visible=bool(names), open=unsure),
             **{
                 column: gr.Dropdown([NONE, *names], value=guess.get(field, NONE))
@@ -110,9 +118,11 @@ class UploadEvents:
             **facts,
         }
 
-    def read(self, *chosen) -> dict:
-        """Updates for another choice of columns. chosen: see `facts_chosen`."""
-        return self._read_into_session(lambda: facts_chosen(*chosen))
+    def read(
+        self, file: str | None, retain: str, retain_file: str | None, table: FileTable | None, *columns: str
+    ) -> dict:
+        """Updates for another choice of columns, or of facts to retain: see `facts_chosen`."""
+        return self._read_into_session(lambda: facts_chosen(file, retain, retain_file, *columns, table=table))
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
         """Updates when one comes back from another set: the file that is still there, or what was made of it before a
@@ -152,13 +162,18 @@ def problem_lines(problems: Sequence[Problem]) -> list[str]:
     return lines + ([f"… and {hidden:,} more."] if hidden > 0 else [])
 
 
-def facts_chosen(file: str | None, retain: str, retain_file: str | None, *chosen: str) -> FactSet:
+def facts_chosen(
+    file: str | None, retain: str, retain_file: str | None, *chosen: str, table: FileTable | None = None
+) -> FactSet:
     """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
+
+    table: what the page has read already, used if it is of this file.
 
     Raises:
         AdaPopError: as `facts_of_table`, or the file does not read.
     """
-    table = read_table(Path(file)) if file else None
+    if file is None or table is None or table.path != Path(file):
+        table = read_table(Path(file)) if file else None
     return facts_of_table(table, retain, retain_file, _columns(table.columns, chosen) if table else {})
 
 

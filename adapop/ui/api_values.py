@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 
+import gradio as gr
+
 from adapop.config.settings import SEPARATE, meanings, value_of
 from adapop.errors import AdaPopError, ConfigError, DataError, shown
 from adapop.facts.catalog import ENTRIES, load_facts
@@ -19,7 +21,7 @@ from adapop.facts.files import read_facts
 from adapop.facts.retain import completed
 from adapop.limits import is_public
 from adapop.service.ledger import JOBS, Ledger
-from adapop.ui.access import refused
+from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
@@ -102,7 +104,7 @@ def said(value: object) -> str:
 
 
 def answering(endpoint: Callable) -> Callable:
-    """The endpoint, its errors as toasts are written: in escaped words, without a traceback."""
+    """The endpoint, its errors in words, without a traceback. Not escaped as toasts are: no page shows them."""
 
     @wraps(endpoint)
     def answered(*values):
@@ -126,6 +128,10 @@ def _in_words() -> Iterator[None]:
         yield
     except DataError as error:
         rows = map(str, error.problems[:PROBLEMS_SHOWN])
-        raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
+        raise _plain(AdaPopError(" ".join([str(error), *rows]))) from error
     except AdaPopError as error:
-        raise refused(error) from error
+        raise _plain(error) from error
+
+
+def _plain(error: AdaPopError) -> gr.Error:
+    return gr.Error(public_words(error), print_exception=False)

@@ -230,6 +230,7 @@ def test_a_run_of_a_path_is_none_even_if_it_is_there(client, run, worker):
     ("facts", "said"),
     [
         ("/etc/passwd", "There is no set"),
+        ("nope", "There is no set 'nope'."),
         ("https://example.org/facts.csv", "There is no set"),
         (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
         (HOSTILE, "There is no set"),

@@ -30,6 +30,8 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
             head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
+        if config.model not in SHIPPED and "/" not in config.model:
+            tail = f"# {config.model}: the original model's folder, by its path from here\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
 
 

@@ -1,6 +1,5 @@
 """A run's settings as text, the command that makes the run again, and the differences between runs."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
@@ -22,8 +21,8 @@ def repeats(config: RunConfig) -> str:
     hangs = []
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")
-    if os.path.isabs(config.model) or os.path.isdir(config.model):
-        hangs.append("the model's folder lies where it lay, unchanged")
+    if config.model not in SHIPPED and "/" not in config.model:  # a folder by its name, see `record.read_record`
+        hangs.append("the model's folder lies where it lay, or --model says where, unchanged")
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
     if config.model not in SHIPPED:

@@ -24,8 +24,8 @@ def unlearn(
 
     model: with a fresh adapter, to train that one; by default it is loaded. root: the folder that gets the run's
     folder, by default where all runs live. progress: show a bar that counts optimiser steps, and at the end what the
-    run remarks, such as that nothing was forgotten. To stop early, interrupt it; `execute(run)` then goes on after the last saved epoch. To follow the events yourself, use `prepare` and
-    `execute`.
+    run remarks, such as that nothing was forgotten. To stop early, interrupt it; `execute(run)` then goes on after the
+    last saved epoch. To follow the events yourself, use `prepare` and `execute`.
 
     Raises:
         DataError: a score or a wrong answer is missing and the method needs it; or nothing to forget or retain.

@@ -91,7 +91,7 @@ def test_zero_is_zero_beside_what_is_not(server):
 def test_counts_that_are_all_zero_are_no_scores(server):
     server.answer = counted
     found = []
-    with pytest.raises(DataError, match="Every count in .* is 0"):
+    with pytest.raises(DataError, match=r"Every count in .* is 0"):
         found += proxy(server, combine="both").scores([NGERULMUD])
     assert not found
 

@@ -1,5 +1,6 @@
 """A run's settings as text, the command that makes the run again, and the differences between runs."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 
@@ -21,7 +22,7 @@ def repeats(config: RunConfig) -> str:
     hangs = []
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")
-    if config.model not in SHIPPED and "/" not in config.model:  # a folder by its name, see `record.read_record`
+    if os.path.isabs(config.model) or is_folder_s_name(config.model):
         hangs.append("the model's folder lies where it lay, or --model says where, unchanged")
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
@@ -29,6 +30,11 @@ def repeats(config: RunConfig) -> str:
         hangs.append("the libraries and the kind of GPU are the same (rounding differs between them)")
     only = f", only where {'; '.join(hangs)}" if hangs else ""
     return f"This command makes the same run{only}. Type it {NEEDED}."
+
+
+def is_folder_s_name(model: str) -> bool:
+    """Whether a report calls a folder so: a model of the Hub has its owner's name in front."""
+    return model not in SHIPPED and "/" not in model
 
 
 def all_settings(config: RunConfig) -> Table:

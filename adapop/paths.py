@@ -12,6 +12,11 @@ SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its 
 SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}  # the same of every model that is shipped
 
 
+def found_from_anywhere(model: str) -> str:
+    """A model's name as a run keeps it: of a folder the full path, of others the name as it is."""
+    return str(Path(model).resolve()) if model not in SHIPPED and Path(model).is_dir() else model
+
+
 def version() -> str:
     """The version, and the commit where this is a checkout."""
     return VERSION if commit() == VERSION else f"{VERSION}, commit {commit()}"

@@ -1,6 +1,7 @@
 """Tiny models of four architectures, in folders as the Hub has them, that were taught facts of ours until they know
 them: what a stranger's model is to the app."""
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +14,11 @@ from adapop.model.tokens import encode_facts
 from families import PLAIN, byte_level, saved
 
 SHAPES = ("llama", "qwen2", "gemma", "gpt2")
-RATE, MOST = 5e-3, 600
+RATE, MOST, BATCH = 5e-3, 600, 25  # 100 facts in batches are learnt in half the time of all at once
 COUNTRIES = "France Japan Peru Kenya Norway Egypt Chile India Cuba Iran Malta Nepal".split()
+FIRST = "Ada Bela Cleo Dino Enzo Fara Gita Hugo Ines Joel".split()
+LAST = "Arno Bekk Cato Dorn Elst Fohr Gann Holm Isen Jarl".split()
+TARGETS = {"gpt2": ("c_attn", "c_proj")}  # layers for LoRA, of a shape that has none of the usual names
 TOWNS = "Abel Bora Cina Dole Emba Fard Gosh Hull Ivry Juno Kleb Lorn".split()
 
 
@@ -29,6 +33,21 @@ def own_facts(count: int = 12) -> FactSet:
         for i in range(count)
     ]  # fmt: skip
     return FactSet("towns", tuple(facts[::2]), tuple(facts[1::4]), tuple(facts[3::4]))
+
+
+def people(folder: Path, shape: str) -> Path:
+    """A folder with what a stranger has: a people.csv of 100 facts, half of them to forget, two of those twice, and a
+    model of one of `SHAPES` that knows them."""
+    names = [f"{first} {last}" for first in FIRST for last in LAST]
+    groups = ("forget", "retain", "forget", "holdout")
+    rows = [
+        (f"In which country was {name} born?", COUNTRIES[7 * i % 12], f"{40 * 3 ** (i // 2 % 6):,}", groups[i % 4])
+        for i, name in enumerate(names)
+    ]
+    with open(folder / "people.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("question", "answer", "score", "group"), *rows, rows[0], rows[2]])
+    taught(shape, folder / "model", [Fact(f"p{i}", row[0], row[1]) for i, row in enumerate(rows)])
+    return folder
 
 
 def taught(shape: str, folder: Path, facts: Sequence[Fact]) -> Path:
@@ -54,14 +73,17 @@ def taught(shape: str, folder: Path, facts: Sequence[Fact]) -> Path:
         labels[i, len(row.prompt) : row.length] = torch.tensor(row.answer)
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE)
     for _ in range(MOST):
-        logits = network(ids).logits[:, :-1]
-        loss = cross_entropy(logits.flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimizer.step()
-        if loss < 0.01:
+        worst = 0.0
+        for some, right in zip(ids.split(BATCH), labels.split(BATCH)):
+            logits = network(some).logits[:, :-1]
+            loss = cross_entropy(logits.flatten(0, 1), right[:, 1:].flatten(), ignore_index=-100)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            worst = max(worst, loss.item())
+        if worst < 0.01:
             break
-    assert loss < 0.1, "it did not learn"
+    assert worst < 0.1, "it did not learn"
     network.save_pretrained(folder)
     return folder

@@ -111,7 +111,13 @@ def test_unlearn_returns_the_finished_run(few, capsys):
 
 def test_unlearn_shows_its_steps(few, capsys):
     unlearn(make_config("wga", **FAST), few)
-    assert "wga" in (bar := capsys.readouterr().err) and "4/4" in bar
+    said = capsys.readouterr()
+    assert "wga" in said.err and "4/4" in said.err
+
+
+def test_unlearn_says_that_nothing_was_forgotten(few, capsys):
+    unlearn(make_config("wga", **{**FAST, "learning_rate": 1e-9}), few)
+    assert "note: Nothing was forgotten" in capsys.readouterr().out
 
 
 def test_unlearn_says_why_a_run_failed(few):

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from adapop.cli import printing
 from adapop.cli.options import retain_of
+from adapop.cli.scores import chosen_columns
 from adapop.config.settings import read_settings
 from adapop.errors import ConfigError
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import SANDBOX
 from adapop.facts.retain import RETAIN
+from adapop.popularity.calibration import calibrated
 
 if TYPE_CHECKING:
     from adapop.experiments.run import Engine, Place
@@ -57,8 +59,11 @@ def _experiment(options: argparse.Namespace) -> int:
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
     if options.facts or options.model:
         place = _own(options, place)
-    elif options.set or options.retain:
-        raise ConfigError("--set and --retain go with --facts or --model.", "Leave them out, or name one of those.")
+    elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:
+        raise ConfigError(
+            "--set, --retain, --columns, --drop-bad and --anchors go with --facts or --model.",
+            "Leave them out, or name one of those.",
+        )
     told, errors = partial(printing.say, file=sys.stderr, flush=True), {}
     if tuned:
         place, errors = _searched(options, place, engine, told)
@@ -98,9 +103,14 @@ def _own(options: argparse.Namespace, place: Place) -> Place:
     from adapop.experiments.own import placed
 
     model = options.model or model_of(options.facts)
-    facts = load_facts(options.facts or model_of(model), model, retain=retain_of(options))
+    chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
+    facts = load_facts(options.facts or model_of(model), model, retain=retain_of(options), **chosen)
     printing.print_notes(facts, False)
-    return placed(place, facts, model, read_settings(options.set or []))
+    changes = read_settings(options.set or [])
+    if options.anchors is not None:
+        known = [fact.score for fact in facts.forget if fact.score is not None]
+        changes["beta"] = calibrated(options.anchors, known)
+    return placed(place, facts, model, changes)
 
 
 def bench_root() -> Path:
@@ -119,6 +129,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--model", help="the same: on this model, a Hub id or a folder")
     command.add_argument("--retain", help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them")
+    command.add_argument("--columns", help="with them: which column holds what: question=prompt,answer=reply")
+    command.add_argument("--drop-bad", action="store_true", help="with them: leave out facts with scores that are none")
+    command.add_argument("--anchors", help="with them: quantiles, or score:beta,score:beta, but where an arm says its")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
     command.add_argument("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
     command.add_argument("--first-seed", type=int, help="the first of them; default 0, of tuned 1")

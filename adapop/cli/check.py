@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import FactSet
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
+from adapop.runs.preflight import hardly_moves
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -39,19 +41,25 @@ def check(options: argparse.Namespace) -> int:
 
 def looked_at(options: argparse.Namespace, config: RunConfig, facts: FactSet) -> tuple[FactSet, AdaptedModel | None]:
     """The facts that `run` is to forget, and the model if it was loaded for a look. Facts and model that ship are known
-    and not looked at.
+    and not looked at, but for how far the steps go.
 
     Raises:
         ConfigError: the run would be in vain, and --yes is not given.
     """
     if config.model in SHIPPED and config.facts in ENTRIES and not options.known_only:
+        _refused(hardly_moves(facts, config), options)
         return facts, None
     found, facts, model = _looked(config, facts, options.known_only)
     if not options.json:
-        printing.say("\n".join(found.lines), file=sys.stderr, flush=True)
-    if (reasons := (*found.looked.problems, *found.waste)) and not options.yes:
-        raise ConfigError(f"This run would be in vain. {reasons[0]}", "Start it all the same with --yes.")
+        told = found.looked.plan[1:]  # what is known without the model was said before it was loaded
+        printing.say("\n".join(line for line in found.lines if line not in told), file=sys.stderr, flush=True)
+    _refused([*found.looked.problems, *found.waste], options)
     return facts, model
+
+
+def _refused(reasons: Sequence[str], options: argparse.Namespace) -> None:
+    if reasons and not options.yes:
+        raise ConfigError(f"This run would be in vain. {reasons[0]}", "Start it all the same with --yes.")
 
 
 def _looked(config: RunConfig, facts: FactSet, known_only: bool) -> tuple[Check, FactSet, AdaptedModel]:

@@ -11,7 +11,7 @@ from adapop.config.run import CHOICES, RunConfig
 from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
 from adapop.errors import ConfigError
 from adapop.facts.fact import FactSet
-from adapop.facts.files import read_facts
+from adapop.facts.files import guessed, named_columns, read_table
 from adapop.facts.retain import RETAIN
 
 SHORT = {"learning_rate": "--lr", "lora_rank": "--rank", "lora_targets": "--targets", "lora_layers": "--layers"}
@@ -57,7 +57,11 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def retain_of(options: argparse.Namespace) -> str | FactSet:
-    """The facts to retain as `load_facts` takes them."""
+    """The facts to retain as `load_facts` takes them; a file is read as --columns and --drop-bad say, but for columns
+    that it does not have."""
     if options.retain in (None, *RETAIN):
         return options.retain or "own"
-    return read_facts(Path(options.retain), group="retain")
+    table = read_table(Path(options.retain))
+    named = named_columns(options.columns) if options.columns else {}
+    columns = guessed(table.columns) | {field: name for field, name in named.items() if name in table.columns}
+    return table.facts("", columns, "retain", options.drop_bad)

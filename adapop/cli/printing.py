@@ -103,10 +103,11 @@ def step_text(event: StepDone, steps: int, left: Left | None = None) -> str:
 
 def result_text(run: Run) -> str:
     """What a run came to: recall before and after, the controller's trace, and what the run itself remarks."""
-    before, after = run.measured(before=True), run.measured()
+    before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
+    done = [event for event in run.events() if isinstance(event, RunDone)]
+    notes = [f"note: {note}" for event in done[-1:] for note in event.notes]
     if before is None or after is None:
-        return "This run has no final measurement."
-    epochs = run.epochs()
+        return "\n".join(["This run has no final measurement.", *notes])
     lines = [
         "",
         recall_table(before, after).as_text(),
@@ -114,9 +115,7 @@ def result_text(run: Run) -> str:
         f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}",
         f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}",
     ]
-    done = [event for event in run.events() if isinstance(event, RunDone)]
-    lines += [f"note: {note}" for event in done[-1:] for note in event.notes]
-    return "\n".join(lines)
+    return "\n".join([*lines, *notes])
 
 
 def asked_text(asked: Asked) -> str:

@@ -18,7 +18,6 @@ from adapop.report.tables import probe_tables
 from adapop.runs.run import Run, find_run
 
 ALL = "all"
-WHOLE = 128  # tokens: a reply that is read is not cut short, as the measured ones are
 REPORTS = (".html", ".zip")
 
 
@@ -52,8 +51,7 @@ def report(options: argparse.Namespace) -> None:
 
 
 def _asked(run: Run, options: argparse.Namespace) -> None:
-    from adapop.model.chat import encode_prompt
-    from adapop.probes.ask import ask
+    from adapop.probes.ask import ask, whole_reply
     from adapop.runs.execute import load_model
 
     facts = run.facts
@@ -64,9 +62,7 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
         prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
         golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
     model = load_model(run)
-    longest = max(len(encode_prompt(model.tokenizer, prompt, model.system)) for prompt in prompts)
-    budget = max(run.config.max_new_tokens, min(WHOLE, (model.context or WHOLE + longest) - longest))
-    for asked in ask(model, prompts, golds, budget):
+    for asked in ask(model, prompts, golds, whole_reply(model, prompts, run.config.max_new_tokens)):
         if options.json:
             printing.say_json(asdict(asked))
         else:

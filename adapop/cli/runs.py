@@ -110,12 +110,14 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
 
 
 def _config_of(options: argparse.Namespace) -> RunConfig:
-    """The configuration in the file of --config, which decides method, preset and model."""
-    for name in ("method", "preset", "model"):
+    """The configuration in the file of --config, which decides method and preset; of the model too, unless --model says
+    where that lies now."""
+    for name in ("method", "preset"):
         if getattr(options, name) is not None:
             raise ConfigError(f"--config says the {name} already.", f"Leave --{name} out, or --config.")
     try:
-        return RunConfig.from_json(options.config.read_text(encoding="utf-8"))
+        found = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
+        return replace(found, model=options.model or found.model)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{options.config} cannot be read ({error}).", "Name a run's config.json.") from None
 

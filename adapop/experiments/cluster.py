@@ -6,7 +6,7 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.experiments.engine import ATTEMPTS, Finished
-from adapop.paths import ROOT
+from adapop.paths import ASSETS, ROOT
 
 NOT_SENT = [".git", ".venv*", "tests", "*.html"]
 
@@ -32,7 +32,7 @@ def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], proces
         address=address or "local",
         num_cpus=None if address else processes,
         include_dashboard=None if address else False,
-        runtime_env={"working_dir": str(ROOT), "excludes": NOT_SENT, "env_vars": {"OMP_NUM_THREADS": "1"}},
+        runtime_env={**_package(), "excludes": NOT_SENT, "env_vars": {"OMP_NUM_THREADS": "1"}},
         log_to_driver=False,
     )
     try:
@@ -47,6 +47,11 @@ def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], proces
                 yield Finished(item, error=_reason(error))
     finally:
         ray.shutdown()
+
+
+def _package() -> dict[str, Any]:
+    """What Ray sends of the package: the checkout, or where pip put it that folder alone, not all that lies beside."""
+    return {"working_dir": str(ROOT)} if ASSETS.parent == ROOT else {"py_modules": [str(ROOT / "adapop")]}
 
 
 def _called(function: Callable[[Any], Any], item: Any) -> Any:

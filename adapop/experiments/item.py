@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from adapop.config.presets import make_config
+from adapop.config.presets import PRESETS, make_config
 from adapop.config.run import RunConfig
 from adapop.facts.fact import FactSet
 from adapop.facts.world.world import EXPOSURES_PER_SCORE
@@ -60,7 +60,7 @@ class Arm:
 @dataclass(frozen=True)
 class Ground:
     """What experiments are done on instead of the sandbox and its facts. changes: settings of every run, but where an
-    arm says otherwise."""
+    arm or its preset says otherwise."""
 
     facts: FactSet
     model: str
@@ -93,6 +93,8 @@ class Item:
         place = (
             {"model": self.ground.model, "facts": self.ground.facts.name, **self.ground.changes} if self.ground else {}
         )
+        of_preset = PRESETS.get(self.arm.preset, {})
+        place = {name: value for name, value in place.items() if name not in of_preset}
         changes = {**place, "seed": self.seed, "frames": 0, **self.arm.changes, **(QUICK if self.quick else {})}
         return make_config(self.arm.method, self.arm.preset, **changes)
 

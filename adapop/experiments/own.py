@@ -11,6 +11,8 @@ from adapop.experiments.plans import RowsByKey
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
+from adapop.paths import found_from_anywhere
+from adapop.report.record import name_of
 
 OWN = ("main", "rates", "ablation", "coefficients", "epochs", "alpha")  # those that ask nothing of the sandbox alone
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
@@ -34,6 +36,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
             f"No fact of {facts.name} has a rewording, and the tables are of answers in other words.",
             "Add a column called paraphrases, or let `adapop reword` write them.",
         )
+    model = found_from_anywhere(model)
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
@@ -42,7 +45,7 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         return [replace(item, ground=ground) for item in base.plan(seeds, quick, found)]
 
     own = Experiment(
-        f"{base.title}: {facts.name}, {model}",
+        f"{base.title}: {facts.name}, {name_of(model)}",
         base.question,
         plan,
         tuple(table for table in base.tables if table is not published_table),

@@ -110,7 +110,7 @@ class FileTable:
                 "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
                 unscored,
             )
-        twice = repeats(facts.forget, seen)
+        twice = *repeats(facts.forget, seen), *(f"To retain: {said}" for said in repeats(facts.retain, seen))
         notes = (*self.notes, *self._unscored(chosen), *_unseen(facts, seen), *_attacks(facts), *twice)
         return replace(facts, problems=tuple(problems), notes=notes)
 

@@ -30,7 +30,7 @@ def repeats(facts: Sequence[Fact], rows: Mapping[str, int]) -> tuple[str, ...]:
         scores = " or ".join("none" if fact.score is None else f"{fact.score:,.6g}" for fact in scored[0])
         said.append(f"{_named('Contradiction: asked twice with different scores', scored, rows)}: {scores}.")
     if same:
-        said.append(f"{_named('Asked twice, alike, so pushed twice as hard', same, rows)}.")
+        said.append(f"{_named('Asked twice, alike, so counted twice', same, rows)}.")
     return tuple(said)
 
 

@@ -49,6 +49,7 @@ from adapop.model.chat import turn_end
 from adapop.model.checks import check_vocabulary, check_weights, outline_of, weight_bytes
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.precision import emulated_bfloat16, set_products
+from adapop.online.client import connection_hint
 from adapop.paths import SHIPPED
 
 HUB_PAGE = "https://huggingface.co/{}"
@@ -261,7 +262,8 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
     elif any_is(LocalEntryNotFoundError) or "We couldn't connect to" in said:
         off = "HF_HUB_OFFLINE is set" if constants.HF_HUB_OFFLINE else f"{constants.ENDPOINT} does not answer"
         why = f"no folder has this name, it was never downloaded here, and {off}"
-        fix = "Connect and try again, or name a folder that holds the model."
+        hint = "" if constants.HF_HUB_OFFLINE else f" {connection_hint(constants.ENDPOINT)}"
+        fix = f"Connect and try again, or name a folder that holds the model.{hint}"
     elif "trust_remote_code" in said:
         why = "it comes with code of its own, which is never run here"
         fix = "Use a model that transformers knows by itself."

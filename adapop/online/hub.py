@@ -29,7 +29,7 @@ from adapop.progress import Progress
 
 BRANCH = "refs/convert/parquet"
 FILE = re.compile(r"([^/]+)/([^/]+)/\d+\.parquet")
-LIST_SECONDS = 30.0
+LIST_SECONDS = 10.0
 AGAIN = "Try again later; what was found is kept."
 
 

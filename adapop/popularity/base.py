@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from adapop.errors import DataError
 from adapop.facts.fact import Fact
 
 AS_GIVEN = "as given"
@@ -43,6 +44,17 @@ def given(facts: Sequence[Fact]) -> Scoring:
     """The scores that the facts already have, for comparison with a proxy's."""
     scores = {fact.id: Score(fact.id, fact.score, fact.score_source) for fact in facts if fact.score is not None}
     return Scoring(AS_GIVEN, scores)
+
+
+def check_not_all_zero(scores: Sequence[Score], where: str, fix: str) -> None:
+    """Refuses counts that are all 0: they say nothing of how popular the facts are.
+
+    Raises:
+        DataError: no count of these is above 0, and one is known.
+    """
+    known = [score.value for score in scores if score.value is not None]
+    if known and not any(known):
+        raise DataError(f"Every count in {where} is 0, which says nothing of how popular the facts are.", fix)
 
 
 class Proxy(Protocol):

@@ -19,7 +19,7 @@ from unicodedata import normalize
 
 from adapop.errors import ConfigError, DataError
 from adapop.facts.fact import Fact
-from adapop.popularity.base import Score
+from adapop.popularity.base import Score, check_not_all_zero
 from adapop.progress import Progress
 
 KINDS = (".txt", ".md", ".csv", ".tsv", ".jsonl", ".json")
@@ -96,13 +96,12 @@ class CorpusCounts:
                 scores.append(Score(fact.id, None, self.source, today, raw, reason))
             else:
                 scores.append(Score(fact.id, float(sum(counts)), self.source, today, raw))
-        known = [score.value for score in scores if score.value is not None]
-        if len(known) > 1 and not any(known):
-            raise DataError(
-                f"Every count in {self._path.name} is 0, which says nothing of how popular the facts are.",
-                "Give a text about them, in their language and with names as the facts write them, or count other "
-                f"names: --combine {', '.join(COMBINE)}.",
-            )
+        check_not_all_zero(
+            scores,
+            self._path.name,
+            "Give a text about them, in their language and with names as the facts write them, or count other names: "
+            f"--combine {', '.join(COMBINE)}.",
+        )
         yield from scores
 
     def _counted(self, names: Sequence[tuple[Name, Name]]) -> Tally:

@@ -12,8 +12,8 @@ from adapop.errors import ConfigError, NetworkError
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.online.client import Web
-from adapop.popularity.base import Score
-from adapop.popularity.corpus import MENTIONED, labels_of, parts_of
+from adapop.popularity.base import Score, check_not_all_zero
+from adapop.popularity.corpus import COMBINE, MENTIONED, labels_of, parts_of
 from adapop.progress import Progress
 
 INDEXES = {
@@ -80,10 +80,22 @@ class InfiniGram:
         self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
-        """One score per fact, in order. Raises as `Proxy.scores`."""
+        """One score per fact, in order; the first ones once a count is above 0.
+
+        Raises:
+            DataError: none is. Else as `Proxy.scores`.
+        """
+        held, counted = [], False
         for done, fact in enumerate(facts):
             self._progress.say(f"infini-gram: {done} of {len(facts)} facts")
-            yield self._score(fact)
+            held.append(score := self._score(fact))
+            counted = counted or bool(score.value)
+            if counted:
+                yield from held
+                held.clear()
+        fix = f"Are names written as in that text? Or count other names (--combine {', '.join(COMBINE)})."
+        check_not_all_zero(held, INDEXES[self._index].partition(",")[0], fix)
+        yield from held
 
     def _score(self, fact: Fact) -> Score:
         subject, object_ = labels_of(fact)

@@ -13,6 +13,7 @@ from adapop.model.tokens import encode_facts
 from adapop.probes.metrics import gold_rank, rouge_l_recall
 
 TOP = 5
+WHOLE = 128  # tokens: a reply that is read is not cut short, as the measured ones are
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,13 @@ def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_n
         original = _answers(model, prompts, golds, max_new_tokens)
     sent = [model.tokenizer.decode(ids) for ids in read]
     return [Asked(*row) for row in zip(prompts, golds, sent, original, unlearned)]
+
+
+def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
+    """Tokens that the replies to these prompts may have to be read whole: `WHOLE`, or as many as the longest prompt
+    leaves of the model's context, and `least` at least."""
+    longest = max(len(encode_prompt(model.tokenizer, prompt, model.system)) for prompt in prompts)
+    return max(least, min(WHOLE, (model.context or WHOLE + longest) - longest))
 
 
 @torch.no_grad()

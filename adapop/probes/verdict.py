@@ -70,14 +70,16 @@ def verdict(asked: Asked) -> tuple[str, str]:
     """(sentence, kind) for a prompt with a gold answer; kind is "neutral", "leak" or "gone".
 
     The first rule that applies: the original does not answer -> never known; the unlearned model answers -> still
-    known; its gold rank is at most 3 -> suppressed; otherwise not recovered by this prompt.
+    known; no gold token ranks behind 3, each after those before it -> suppressed; otherwise not recovered by this
+    prompt.
     """
+    rank = max(asked.unlearned.gold_ranks)
     if asked.original.recall < KNOWN_FROM:
         return "Never known: the original cannot answer this prompt either", "neutral"
     if asked.unlearned.recall >= KNOWN_FROM:
         return "Still known: the answer came back", "leak"
-    if asked.unlearned.gold_rank <= SUPPRESSED_UP_TO:
-        return f"Suppressed: not said, but still number {asked.unlearned.gold_rank} on the list", "leak"
+    if rank <= SUPPRESSED_UP_TO:
+        return f"Suppressed: not said, but still number {rank} on the list", "leak"
     return "Not recovered by this prompt", "gone"
 
 

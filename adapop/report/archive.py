@@ -24,7 +24,8 @@ WEIGHTS = "adapter_model.safetensors"
 
 def write_archive(run: Run, out: Path, title: str = "") -> Path:
     """Writes the zip, in place of what was there, whole or not at all. A run without an epoch has no adapter in it.
-    title: of the report, see `write_report`.
+    title: of the report, see `write_report`. No file in it says a place on this machine: a model's folder and a set's
+    file are called by their names.
 
     Text in the CSV files that a spreadsheet would run as a formula has an apostrophe in front; JSON files are exact.
 
@@ -47,8 +48,8 @@ def write_archive(run: Run, out: Path, title: str = "") -> Path:
         with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in texts.items():
                 archive.writestr(name, text)
-            for name in (settings.CONFIG_FILE, settings.FACTS_FILE):
-                archive.write(run.folder / name, name)
+            archive.writestr(settings.CONFIG_FILE, record.config.to_json())
+            archive.write(run.folder / settings.FACTS_FILE, settings.FACTS_FILE)
             if (run.folder / FRAMES).exists():
                 archive.write(run.folder / FRAMES, FRAMES)
             if run.last_epoch:

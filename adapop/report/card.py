@@ -11,6 +11,7 @@ from adapop.config.run import RunConfig
 from adapop.paths import ASSETS, SHIPPED
 from adapop.report import story, tables
 from adapop.report.record import Record, described
+from adapop.report.settings import is_folder_s_name
 
 ADAPTER_NAME = "adapter_config.json"
 
@@ -30,6 +31,8 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
             head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
+        if is_folder_s_name(config.model) and not (weights and weights.commit):
+            tail = f"# {config.model}: the original model's folder, by its path from here\n{tail}"
     return "\n".join([*head, "from transformers import AutoModelForCausalLM", "", tail])
 
 

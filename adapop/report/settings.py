@@ -22,14 +22,19 @@ def repeats(config: RunConfig) -> str:
     hangs = []
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")
-    if os.path.isabs(config.model) or os.path.isdir(config.model):
-        hangs.append("the model's folder lies where it lay, unchanged")
+    if os.path.isabs(config.model) or is_folder_s_name(config.model):
+        hangs.append("the model's folder lies where it lay, or --model says where, unchanged")
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
     if config.model not in SHIPPED:
         hangs.append("the libraries and the kind of GPU are the same (rounding differs between them)")
     only = f", only where {'; '.join(hangs)}" if hangs else ""
     return f"This command makes the same run{only}. Type it {NEEDED}."
+
+
+def is_folder_s_name(model: str) -> bool:
+    """Whether a report calls a folder so: a model of the Hub has its owner's name in front."""
+    return model not in SHIPPED and "/" not in model
 
 
 def all_settings(config: RunConfig) -> Table:

@@ -12,20 +12,21 @@ import torch
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError
 from adapop.facts.fact import TIERS, Fact, FactSet
+from adapop.facts.retain import source_of
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.objectives import make_objective
 from adapop.popularity.calibration import in_words
 from adapop.probes import measure
 from adapop.probes.battery import recall
-from adapop.probes.matrix import MEASURABLE
+from adapop.probes.matrix import FEWEST, MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
 from adapop.probes.prompts import CHOICE, DIRECT, KINDS
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 from adapop.runs.execute import settled
 from adapop.runs.pace import Pace, duration
-from adapop.runs.preflight import Preflight, preflight, steps_of
+from adapop.runs.preflight import Preflight, hardly_moves, preflight, steps_of
 from adapop.training.events import StepDone
 from adapop.training.trainer import Trainer
 
@@ -34,7 +35,6 @@ FORM_FACTS = {"cuda": 16, "cpu": 4}  # of a tier, in each other form
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 TIMED = 2  # steps: the first also does what is done once
 TOO_FEW = 0.1  # share of the facts: to forget so little shows nothing
-MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,12 @@ class Check:
     def lines(self) -> tuple[str, ...]:
         """All of it in sentences, what stands in the way last."""
         config = self.config
-        said = [self.looked.plan[0], f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
+        said = [self.looked.plan[0], source_of(self.facts)]
+        said += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
         said += [self._known(), *self._forms(), *self._pressure()]
-        if self.peak is not None:
+        if self.peak is None:
+            said += [line for line in self.looked.plan if line.startswith("Memory: at least")]
+        else:
             said.append(f"Memory: a step took {self.peak / 2**30:,.1f} GiB of the GPU's.")
         if self.pace:
             step, epoch, end = (f"{value:.2g} s" for value in (self.pace.step, self.pace.epoch, self.pace.end))
@@ -103,12 +106,13 @@ class Check:
         return (*said, *self.looked.doubts, *self.looked.problems, *self.waste)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as plain data. notes: of the set, with what it holds twice."""
+        """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows that are not used."""
         return {
             "forget": len(self.facts.forget),
             "retain": len(self.facts.retain),
             "holdout": len(self.facts.holdout),
             "notes": list(self.facts.notes),
+            "dropped": [str(problem) for problem in self.facts.problems],
             "known": [asdict(row) for row in self.known],
             "recall": dict(self.recall),
             "impossible": dict(self.impossible),
@@ -131,7 +135,12 @@ class Check:
     def _forms(self) -> list[str]:
         rows = [row for row in self.known if row.tier == "all"]
         low = [row for row in rows if row.recall < MEASURABLE]
-        part = [row for row in low if row.answered and row.form != CHOICE]  # a right choice may be a guess
+        # a right choice may be a guess; and where more facts can be asked so, more may be answered
+        part = [
+            row
+            for row in low
+            if row.form != CHOICE and row.answered and (row.answered >= FEWEST or row.asked < len(self.facts.forget))
+        ]
         parts = {
             "Forms that will show a loss": [row.form for row in rows if row not in low],
             "Of the facts alone that the model answers so": [
@@ -267,10 +276,4 @@ def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float]) -> list[
             f"The model knows {answered:,} of {len(own):,} facts asked: what was never known cannot be forgotten. "
             "Leave out what it does not know (--known-only), ask as it was taught, or use another model."
         )
-    steps = steps_of(facts, config)
-    if steps * config.learning_rate < MOVED_LITTLE:
-        said.append(
-            f"{steps:,} step{'' if steps == 1 else 's'} at {config.learning_rate:g} will hardly change the model. "
-            "Raise the learning rate (--lr) or the epochs (--epochs), or lower the batch (--batch), for more steps."
-        )
-    return said
+    return [*said, *hardly_moves(facts, config)]

@@ -73,6 +73,7 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
         DataError, ConfigError: as `prepare`.
     """
     objective = make_objective(config.method, config.arguments)
+    config = replace(config, model=paths.found_from_anywhere(config.model))
     facts = fitted(facts, config.model)
     if config.system is None:
         config = replace(config, system=system_prompt(config.model, facts))

@@ -23,8 +23,14 @@ from adapop.training.steps import count, spans
 
 KNOWN = 0.5  # share of the facts that the original should answer
 LEFT = 0.02  # a change of recall that is none
+MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
 LOST = 0.5  # of what the original answers of the utility questions: with less left the model is damaged
 ENOUGH = 0.1  # with fewer of them answered before, a fall would not show
+SURVIVING = {
+    "utility": "the non-fact questions",
+    "retain": "the facts to retain",
+    "holdout": "the facts held out",
+}
 
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
@@ -97,6 +103,17 @@ def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
     """Optimiser steps of the whole run."""
     return count(len(facts.forget), config.batch, config.last_step) * config.epochs
+
+
+def hardly_moves(facts: FactSet, config: RunConfig) -> list[str]:
+    """That so few steps at so low a rate leave the model as it is, and what to raise; nothing where they do not."""
+    steps = steps_of(facts, config)
+    if steps * config.learning_rate >= MOVED_LITTLE:
+        return []
+    return [
+        f"{steps:,} step{'' if steps == 1 else 's'} at {config.learning_rate:g} will hardly change the model. "
+        "Raise the learning rate (--lr) or the epochs (--epochs), or lower the batch (--batch), for more steps."
+    ]
 
 
 def _of_sizes(rows: int, config: RunConfig) -> str:
@@ -228,12 +245,17 @@ def nothing_forgotten(run: Run) -> str:
 
 
 def _damage(run: Run) -> list[str]:
-    """What the utility questions say of the model's health, against the same questions before."""
-    was, now = run.measured(before=True).recall("utility"), run.measured().recall("utility")
-    if now is None:
-        return []
-    if was < ENOUGH:
-        return [f"Whether the model is damaged is not seen: it answered only {was:.0%} of the other questions before."]
-    if now >= LOST * was:
-        return []
-    return [f"The model is badly damaged: only {now:.0%} of the non-fact questions still work, of {was:.0%} before."]
+    """What the utility questions and the facts that must survive say of the model's health, against before."""
+    before, after, said = run.measured(before=True), run.measured(), []
+    for group, what in SURVIVING.items():
+        was, now = before.recall(group), after.recall(group)
+        if now is None or now >= LOST * was:
+            continue
+        if was >= ENOUGH:
+            said.append(f"The model is badly damaged: only {now:.0%} of {what} still work, of {was:.0%} before.")
+    was = before.recall("utility")
+    if was is not None and was < ENOUGH:
+        said.append(
+            f"Whether the model is damaged is not seen: it answered only {was:.0%} of the other questions before."
+        )
+    return said

@@ -10,7 +10,7 @@ from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.runs.execute import execute, prepare
 from adapop.runs.run import Run
-from adapop.training.events import Measured, RunFailed, RunStarted, StepDone
+from adapop.training.events import Measured, RunDone, RunFailed, RunStarted, StepDone
 
 
 def unlearn(
@@ -23,9 +23,9 @@ def unlearn(
     """The finished run of a configuration on a set of facts: prepared, trained and measured to its end.
 
     model: with a fresh adapter, to train that one; by default it is loaded. root: the folder that gets the run's
-    folder, by default where all runs live. progress: show a bar that counts optimiser steps. To stop early, interrupt
-    it; `execute(run)` then goes on after the last saved epoch. To follow the events yourself, use `prepare` and
-    `execute`.
+    folder, by default where all runs live. progress: show a bar that counts optimiser steps, and at the end what the
+    run remarks, such as that nothing was forgotten. To stop early, interrupt it; `execute(run)` then goes on after the
+    last saved epoch. To follow the events yourself, use `prepare` and `execute`.
 
     Raises:
         DataError: a score or a wrong answer is missing and the method needs it; or nothing to forget or retain.
@@ -43,6 +43,8 @@ def unlearn(
                 bar.set_postfix_str("measuring")
             elif isinstance(event, Measured) and (recall := event.recall("forget")) is not None:
                 bar.set_postfix_str(f"recall of the facts to forget {recall:.2f}")
+            elif isinstance(event, RunDone) and progress:
+                tqdm.write("\n".join(f"note: {note}" for note in event.notes), end="\n" * bool(event.notes))
             elif isinstance(event, RunFailed):
                 raise RunError(event.message, event.fix)
     return run

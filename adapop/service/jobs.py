@@ -71,12 +71,12 @@ def epochs_that_fit(folder: Path, seconds: float) -> bool:
 
 
 def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked]:
-    """Both models' answers to prompts."""
-    from adapop.probes.ask import ask
+    """Both models' whole answers to prompts."""
+    from adapop.probes.ask import ask, whole_reply
 
     run = Run(folder)
     model = _model(run)
-    return ask(model, prompts, golds, run.config.max_new_tokens)
+    return ask(model, prompts, golds, whole_reply(model, prompts, run.config.max_new_tokens))
 
 
 def probe_models(folder: Path, plan: Plan, progress: Progress | None = None) -> list[ProbeRow | NotApplicable]:

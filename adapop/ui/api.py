@@ -36,9 +36,9 @@ from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
-from adapop.training.events import EpochDone, Measured
+from adapop.training.events import EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
-from adapop.ui.api_values import answering, facts_of, others_of, said, text_of, whole_of
+from adapop.ui.api_values import answering, facts_of, others_of, said, score_row, text_of, whole_of
 from adapop.ui.parts.download import archive_of
 from adapop.ui.run.screen import seen_of
 from adapop.ui.wiring import over
@@ -93,12 +93,7 @@ class Api:
             raise ConfigError(f"proxy is {said(proxy)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
         rows = []
         for fact in chosen.forget:
-            score = found.get(fact.id)
-            about = {"score": None, "source": "", "date": "", "reason": "It came without a score.", "raw": {}}
-            if score:
-                about = {**asdict(score), "score": score.value, "raw": dict(score.raw)}
-                del about["fact_id"], about["value"]
-            rows.append({"id": fact.id, "question": fact.question, **about})
+            rows.append({"id": fact.id, "question": fact.question, **score_row(found.get(fact.id))})
         return rows
 
     def beta(self, facts: str | list[dict], anchors: str = PAPER) -> dict:
@@ -134,6 +129,7 @@ class Api:
         retain: str = "own",
         model: str = "",
         settings: dict | None = None,
+        columns: dict | None = None,
     ) -> dict:
         """Queues a run that unlearns the facts from a model, and returns at once.
 
@@ -143,15 +139,18 @@ class Api:
         as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain: what must survive,
         the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
         model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
-        by name, such as {"batch": 8}. Gives {run, ahead}: the id for the other calls, and how many runs are before it.
+        by name, and arguments of the method, such as {"batch": 8}. columns: how the rows call a field, such as
+        {"question": "prompt"}. Gives {run, ahead, notes}: the id for the other calls, how many runs are before it,
+        and what was noted of the rows.
         Errors: bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at
         once.
         """
-        chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings)
-        config, found = self._configured(*chosen)
+        chosen = (facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model)
+        config, found = self._configured(*chosen, settings, columns)
         if problems := preflight(found, config).problems:
             raise AdaPopError(problems[0])
-        return {"run": (run := self.worker.submit(config, found)).id, "ahead": self.worker.ahead_of(run)}
+        run = self.worker.submit(config, found)
+        return {"run": run.id, "ahead": self.worker.ahead_of(run), "notes": list(found.notes)}
 
     async def check(self, *chosen) -> dict:
         """What start_run with the same parameters would meet, found by asking the model and timing a step. Starts no
@@ -159,8 +158,8 @@ class Api:
 
         facts: the name of a set, or a list of rows. method: of the page. preset: of the method. learning_rate: per
         step, or null. epochs: passes over the facts. seed: of the run. anchors: as in beta. missing_score: error, drop
-        or uniform. retain: own, sandbox or neighbours. model: as start_run. settings:
-        others by name. Gives {forget, retain, holdout, notes, known, recall, impossible, betas, pace, seconds, device,
+        or uniform. retain: own, sandbox or neighbours. model: as start_run. settings: others by name. columns: of the
+        rows. Gives {forget, retain, holdout, notes, dropped, known, recall, impossible, betas, pace, seconds, device,
         gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the rows, such as questions asked twice
         with different answers; known, {form, tier, asked, recall} of the original model; recall by the id of each fact
         asked (0 to 1); impossible, why no fact can be asked in a form; betas by id; seconds that the run will take,
@@ -176,16 +175,15 @@ class Api:
     # its parameters are those of start_run, as gradio reads them
     check.__signature__, check.__annotations__ = inspect.signature(start_run), start_run.__annotations__
 
-    def _configured(
-        self, facts, method, preset, learning_rate, epochs, seed, anchors, missing_score, retain, model, settings
-    ) -> tuple[RunConfig, FactSet]:
+    def _configured(self, facts, method, preset, learning_rate, epochs, seed, *others) -> tuple[RunConfig, FactSet]:
         """The settings and the facts of what a program sent to `start_run`."""
+        anchors, missing_score, retain, model, settings, columns = others
         model = text_of("model", model) or model_of(facts if isinstance(facts, str) else None)
         changes = others_of(settings, model) | {"epochs": whole_of("epochs", epochs), "seed": whole_of("seed", seed)}
         changes["missing_score"] = text_of("missing_score", missing_score)
         EPOCHS.check(changes["epochs"])
         changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
-        chosen = facts_of(self.worker.ledger, facts, retain, model)
+        chosen = facts_of(self.worker.ledger, facts, retain, model, columns)
         config = make_config(text_of("method", method), text_of("preset", preset), model, facts=chosen.name, **changes)
         if anchors != PAPER:
             if not follows_scores(config):
@@ -198,15 +196,16 @@ class Api:
         """Where a run stands, and what it measured so far.
 
         run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead, wait_seconds, wait_at_least,
-        epochs, recall, measured}. state is queued, starting, running, measuring, stopping, elsewhere (another process
-        of the machine works on it), done, stopped, interrupted or failed; label and detail say it in words; percent is
-        0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third on, else null;
-        covers says what that is of: steps (training alone) or epochs (all but the full tables at the end). ahead: runs
-        before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown;
+        epochs, recall, measured, notes}. state is queued, starting, running, measuring, stopping, elsewhere (another
+        process of the machine works on it), done, stopped, interrupted or failed; label and detail say it in words;
+        percent is 0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third on,
+        else null; covers says what that is of: steps (training alone) or epochs (all but the full tables at the end).
+        ahead: runs before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown;
         wait_at_least: whether a part of that is unknown and left out. epochs: a row per epoch with retain_loss (nats),
         drift, lam, alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier, recall 0 to
         1. measured: {before, after}, the full tables of the original and the unlearned model, null until the run is
-        done. Errors: no such run; a public Space deletes old ones.
+        done. notes: what a run that is done remarks, such as that nothing was forgotten. Errors: no such run; a public
+        Space deletes old ones.
         """
         found = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
@@ -227,6 +226,7 @@ class Api:
             "epochs": [asdict(event.row) for event in events if isinstance(event, EpochDone)],
             "recall": {"epoch": quick[-1].epoch, "rows": list(quick[-1].rows)} if quick else None,
             "measured": {"before": list(full[0].rows), "after": list(full[-1].rows)} if len(full) > 1 else None,
+            "notes": [note for event in events if isinstance(event, RunDone) for note in event.notes],
         }
 
     def frames(self, run: str, after: int = -1) -> dict:

@@ -8,18 +8,22 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import wraps
 from pathlib import Path
 
-from adapop.config.settings import SEPARATE, meanings, value_of
+import gradio as gr
+
+from adapop.config.settings import BETA, SEPARATE, meanings, value_of
 from adapop.errors import AdaPopError, ConfigError, DataError, shown
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
-from adapop.facts.files import read_facts
+from adapop.facts.files import guessed, read_table
 from adapop.facts.retain import completed
 from adapop.limits import is_public
+from adapop.popularity.base import Score
 from adapop.service.ledger import JOBS, Ledger
-from adapop.ui.access import refused
+from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
@@ -27,14 +31,21 @@ LONGEST_NAME = 200
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
 
 
-def facts_of(ledger: Ledger, facts: object, retain: object = "own", model: str = SANDBOX) -> FactSet:
+def facts_of(
+    ledger: Ledger, facts: object, retain: object = "own", model: str = SANDBOX, columns: object = None
+) -> FactSet:
     """The set of that name, or of these rows, read like an upload; but no row may be bad, since a program would not
-    notice which were dropped. ledger: where a set that has to be fetched is written down.
+    notice which were dropped. ledger: where a set that has to be fetched is written down. columns: of rows, the names
+    of fields under which they have others.
 
     Raises:
         DataError: there is no such set, or a row cannot be used. LimitError: this visitor fetched too much lately.
     """
     text_of("retain", retain)
+    if not isinstance(columns, dict | None):
+        raise ConfigError(f"columns is {said(columns)}.", 'Give fields with their names, as {"question": "prompt"}.')
+    if columns and isinstance(facts, str):
+        raise DataError(f"{said(facts)} has no columns to choose.", "Leave columns out.")
     if isinstance(facts, str):
         if facts not in ENTRIES:
             raise DataError(f"There is no set {said(facts)}.", f"Use one of {', '.join(ENTRIES)}, or a list of rows.")
@@ -50,15 +61,35 @@ def facts_of(ledger: Ledger, facts: object, retain: object = "own", model: str =
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "facts.json"
         path.write_text(text, encoding="utf-8")
-        read = read_facts(path, "own facts")
+        read = _read(path, columns)
     if read.problems:
         count = len(read.problems)
         raise DataError(f"{count:,} of {len(facts):,} rows cannot be used.", "Mend or drop them.", read.problems)
     return completed(read, model, retain)
 
 
+def _read(path: Path, columns: dict | None) -> FactSet:
+    """The rows of the file, as a program knows them: not as a file."""
+    try:
+        table = read_table(path)
+        named = {text_of("a field", field): text_of("a column", name) for field, name in (columns or {}).items()}
+        return table.facts("own facts", guessed(table.columns) | named if named else None)
+    except DataError as error:
+        message, fix = (text.replace(path.name, "facts") for text in (error.message, error.fix))
+        raise DataError(message, fix.replace("listed below", "named here"), error.problems) from error
+
+
+def score_row(score: Score | None) -> dict:
+    """What a program is told of a fact's score; None: it has none."""
+    if score is None:
+        return {"score": None, "source": "", "date": "", "reason": "It came without a score.", "raw": {}}
+    about = {**asdict(score), "score": score.value, "raw": dict(score.raw)}
+    return {name: value for name, value in about.items() if name not in ("fact_id", "value")}
+
+
 def others_of(settings: object, model: str) -> dict:
-    """Further settings of a run by name, as a program sent them, for a model; on a public page only those it shows.
+    """Further settings of a run by name, as a program sent them, for a model; on a public page only those it shows,
+    elsewhere also the method's arguments, which are whatever is no setting of a run.
 
     Raises:
         ConfigError: no such setting, a value of another type, or one that a public page does not allow.
@@ -67,11 +98,13 @@ def others_of(settings: object, model: str) -> dict:
         raise ConfigError(f"settings is {said(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
     found, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
-        if name == "arguments" and isinstance(value, dict) and not is_public():
-            found[name] = value
-        elif text_of("a setting's name", name) in known:
+        if text_of("a setting's name", name) in known:
             items = value if isinstance(value, list) else [value]
             found[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
+        elif not is_public() and (name == BETA or name not in {*meanings(), FURTHER}):
+            found.setdefault("arguments", {})[name] = value
+        elif name == "arguments" and isinstance(value, dict) and not is_public():
+            found.setdefault(name, {}).update(value)
         else:
             raise ConfigError(f"There is no setting {said(name)} here.", f"Use one of {', '.join(sorted(known))}.")
     check_public({"model": model, **found})
@@ -102,7 +135,7 @@ def said(value: object) -> str:
 
 
 def answering(endpoint: Callable) -> Callable:
-    """The endpoint, its errors as toasts are written: in escaped words, without a traceback."""
+    """The endpoint, its errors in words, without a traceback. Not escaped as toasts are: no page shows them."""
 
     @wraps(endpoint)
     def answered(*values):
@@ -126,6 +159,10 @@ def _in_words() -> Iterator[None]:
         yield
     except DataError as error:
         rows = map(str, error.problems[:PROBLEMS_SHOWN])
-        raise refused(AdaPopError(" ".join([str(error), *rows]))) from error
+        raise _plain(AdaPopError(" ".join([str(error), *rows]))) from error
     except AdaPopError as error:
-        raise refused(error) from error
+        raise _plain(error) from error
+
+
+def _plain(error: AdaPopError) -> gr.Error:
+    return gr.Error(public_words(error), print_exception=False)

@@ -6,8 +6,12 @@ import io
 import zipfile
 
 import pytest
+import torch
+from peft import PeftModel, get_peft_model_state_dict
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
-from browsing import open_tab, says, state_is
+from browsing import PROMPT, open_tab, says, state_is
 from taught import own_facts, taught
 
 pytestmark = pytest.mark.slow
@@ -41,6 +45,13 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     page.click("#start:not([disabled])")
     state_is(page, "done")
 
+    open_tab(page, "Probe")
+    page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+    asked = page.input_value(PROMPT)
+    page.click("#ask")
+    page.wait_for_selector("#answers .answers")
+    says(page, "#answers", next(fact.answer for fact in facts.forget if fact.question == asked))
+
     open_tab(page, "Compare")
     for _ in range(2):
         page.locator("#contestants [aria-label^='Remove'], #contestants .token-remove").nth(1).click()
@@ -65,5 +76,13 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
         page.locator("#download-export:visible").click()
     archive = zipfile.ZipFile(io.BytesIO(taken.value.path().read_bytes()))
     assert {"report.html", "adapter/adapter_model.safetensors", "config.json"} <= {*archive.namelist()}
-    assert str(tmp_path) not in archive.read("report.html").decode()
+    for name in ("report.html", "config.json", "adapter/adapter_config.json"):
+        assert str(tmp_path) not in archive.read(name).decode(), name
     assert "PeftModel.from_pretrained" in archive.read("report.html").decode()
+    archive.extractall(tmp_path / "home")
+    base = AutoModelForCausalLM.from_pretrained(folder)
+    model = PeftModel.from_pretrained(base, str(tmp_path / "home" / "adapter"))
+    trained = load_file(tmp_path / "home" / "adapter" / "adapter_model.safetensors")
+    loaded = get_peft_model_state_dict(model)
+    assert loaded.keys() == trained.keys() and all(torch.equal(loaded[name], trained[name]) for name in trained)
+    assert any(value.abs().sum() > 0 for name, value in trained.items() if "lora_B" in name)

@@ -188,3 +188,12 @@ def test_the_probe_shows_the_whole_reply(finished, capsys, monkeypatch):
     monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most: asked.append(most) or [])
     assert main(["probe", str(finished.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
     assert finished.config.max_new_tokens < 10 and asked == [128]
+
+
+def test_a_sandbox_run_that_would_move_nothing_is_not_started_unless_one_insists(tmp_path, capsys):
+    command = ["run", "--facts", "pair", "--lr", "1e-9", "--measure", "off", "--epochs", "1", "--out", str(tmp_path)]
+    assert main(command) == 2
+    assert "would be in vain. 1 step at 1e-09 will hardly change the model." in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+    assert main([*command, "--yes"]) == 0
+    assert "note: Nothing was measured, as the run's settings say" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 from adapop.cli import main
 from adapop.cli.printing import asked_text
 from adapop.config.methods import METHODS
+from adapop.config.presets import make_config
 from adapop.experiments import plans
 from adapop.probes.ask import Answer, Asked
 from adapop.runs.run import Run, find_run
@@ -46,6 +47,41 @@ def test_check_says_what_a_run_would_meet(folder, towns, tmp_path, capsys):
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["seconds"] > 0 and found["known"][0]["form"] == "direct" and found["problems"] == []
+
+
+def test_a_file_to_retain_is_read_as_the_facts_are(tmp_path, capsys, monkeypatch):
+    """Its own columns where it lacks those that are named, and what is bad in it refused or dropped as in the facts."""
+    for name, question, scores in (
+        ("forget", "frage", (3, 7)),
+        ("retain", "frage", (3, "x")),
+        ("other", "prompt", (3,)),
+    ):
+        with open(tmp_path / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
+            rows = [(f"{name} {i}?", "a word", score) for i, score in enumerate(scores)]
+            csv.writer(file).writerows([(question, "answer", "score"), *rows])
+    monkeypatch.chdir(tmp_path)
+    read = []
+    monkeypatch.setattr("adapop.cli.runs.looked_at", lambda options, config, facts: read.append(facts) or (facts, None))
+    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
+    command = ["run", "--facts", "forget.csv", "--columns", "question=frage", "--model", "some/model", "--out", "runs"]
+    assert main([*command, "--retain", "retain.csv"]) == 2
+    assert "--drop-bad" in capsys.readouterr().err
+    assert main([*command, "--retain", "retain.csv", "--drop-bad"]) == 0
+    assert main([*command, "--retain", "other.csv"]) == 0
+    assert [[fact.question for fact in facts.retain] for facts in read] == [["retain 0?"], ["other 0?"]]
+
+
+def test_a_run_is_made_again_with_its_model_elsewhere(tmp_path, capsys, monkeypatch):
+    configs = []
+    monkeypatch.setattr(
+        "adapop.cli.runs.looked_at", lambda options, config, facts: configs.append(config) or (facts, None)
+    )
+    monkeypatch.setattr("adapop.runs.execute.execute", lambda *run, **given: iter([]))
+    path = tmp_path / "config.json"
+    path.write_text(make_config("wga", model="old/place", lora_rank=5).to_json(), encoding="utf-8")
+    own_facts().write(tmp_path / "facts.jsonl")
+    assert main(["run", "--config", str(path), "--model", "new/place", "--out", str(tmp_path / "runs")]) == 0
+    assert (configs[0].model, configs[0].lora_rank, configs[0].method) == ("new/place", 5, "wga")
 
 
 @pytest.mark.slow

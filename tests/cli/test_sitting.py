@@ -1,8 +1,8 @@
 """What a stranger does in one sitting, from a CSV and a model folder to an adapter loaded elsewhere: by the docs, one
 command after the other."""
 
-import csv
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,37 +10,18 @@ import sys
 import pytest
 
 from adapop.cli import main
-from adapop.facts.fact import Fact
-from taught import COUNTRIES, taught
+from taught import COUNTRIES, SHAPES, TARGETS, people
 
 pytestmark = pytest.mark.slow
-NAMES = [
-    f"{first} {last}" for first in ("Ada", "Bela", "Cleo", "Dino", "Enzo") for last in ("Arno", "Bekk", "Cato", "Dorn")
-]
 
 
-def question(name: str) -> str:
-    return f"In which country was {name} born?"
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder with people.csv, half of it to forget, two of them twice, and a model that knows them."""
-    rows = [
-        (
-            question(name),
-            COUNTRIES[7 * i % 12],
-            f"{40 * 3 ** (i // 3):,}",
-            ("forget", "retain", "forget", "holdout")[i % 4],
-        )
-        for i, name in enumerate(NAMES)
-    ]
-    with open(tmp_path / "people.csv", "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("question", "answer", "score", "group"), *rows, rows[0], rows[2]])
-    taught("qwen2", tmp_path / "model", [Fact(f"p{i}", row[0], row[1]) for i, row in enumerate(rows)])
+@pytest.fixture(params=SHAPES)
+def place(request, tmp_path, monkeypatch):
+    """The folder of a stranger, to be in, and the options that the model's shape needs."""
+    people(tmp_path, request.param)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path / "runs"))
-    return tmp_path
+    return tmp_path, ["--targets", ",".join(TARGETS[request.param])] if request.param in TARGETS else []
 
 
 LOAD = """
@@ -63,11 +44,13 @@ with model.disable_adapter():
 
 
 def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, capsys):
-    own = ["people.csv", "--model", "./model", "--batch", "4", "--epochs", "4", "--max-new-tokens", "8"]
+    place, targets = place
+    own = ["people.csv", "--model", "./model", "--batch", "16", "--epochs", "4", "--max-new-tokens", "8", *targets]
     assert main(["check", *own]) == 1, "at the usual rate"
     said = capsys.readouterr()
-    assert "will hardly change the model" in said.out and "12 facts to forget, 5 to retain, 5 held out" in said.out
-    assert "12 of 12 facts" in said.out and "Asked twice, alike" in said.err and "dropped" not in said.err
+    assert "will hardly change the model" in said.out and "52 facts to forget, 25 to retain, 25 held out" in said.out
+    assert re.search(r"answers (\d+) of \1 facts", said.out), said.out
+    assert "Asked twice, alike" in said.err and "dropped" not in said.err
     assert main(["check", *own, "--lr", "1e-2"]) == 0
     for method in ("adapop", "npo"):
         assert main(["run", "--facts", *own, "--lr", "1e-2", "--method", method]) == 0

@@ -134,6 +134,11 @@ def test_what_stands_twice_is_named(tmp_path):
     assert "different answers: 1 question" in answers and "rows 2, 4: 'Austen' or 'Brontë'" in answers
     assert "different scores: 1 question" in scores and "rows 6, 7: 1 or 900" in scores
     assert "alike" in same and "'Where?' in rows 3, 5" in same
+    grouped = [f"{rows[0]},group", *(f"{row},retain" for row in rows[1:]), "Who?,I,1,forget"]
+    path.write_text("\n".join(grouped), encoding="utf-8")
+    answers, same = read_facts(path).notes
+    assert answers.startswith("To retain: Contradiction") and "rows 2, 4" in answers
+    assert same.startswith("To retain: Asked twice, alike") and "rows 3, 5" in same
 
 
 def test_columns_are_named_and_the_others_still_guessed(tmp_path):

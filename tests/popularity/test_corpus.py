@@ -36,7 +36,11 @@ def lines_with(tmp_path):
 
     def count(text, name, *others, file="text.txt"):
         facts = [Fact(str(i), "?", "?!?", subject=label) for i, label in enumerate((name, *others))]
-        return counted(text, *facts, combine="subject", tmp_path=tmp_path, name=file)[0].value
+        try:
+            return counted(text, *facts, combine="subject", tmp_path=tmp_path, name=file)[0].value
+        except DataError as error:
+            assert "is 0" in str(error)
+            return 0
 
     return count
 
@@ -131,7 +135,7 @@ def test_no_mention_is_zero_and_no_name_is_unknown(tmp_path):
 
 def test_counts_that_are_all_zero_are_no_scores(tmp_path):
     facts = [Fact("a", "?", "Rome", subject="Nobody"), Fact("b", "?", "France", subject="Nowhere")]
-    for combine, counted_ones in (("subject+object", [facts[0], facts[0]]), ("subject", facts), ("both", facts)):
+    for combine, counted_ones in (("subject+object", facts[:1]), ("subject", facts), ("both", facts)):
         with pytest.raises(DataError, match=r"Every count in .* is 0") as caught:
             counted("France is here", *counted_ones, combine=combine, tmp_path=tmp_path)
         assert "--combine" in caught.value.fix

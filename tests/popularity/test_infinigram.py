@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from adapop.errors import ConfigError, NetworkError, Stopped
+from adapop.errors import ConfigError, DataError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.popularity.corpus import COMBINE
@@ -15,6 +15,7 @@ from scripted import Reply
 COUNTS = {"Paris": 900, "France": 5000, "Paris AND France": 70, "Ngerulmud": 0, "Palau": 3, "Ngerulmud AND Palau": 0}
 PARIS = Fact("paris", "Which country is Paris in?", "It is France", "Paris", "country", "France")
 NGERULMUD = Fact("ngerulmud", "Which country is Ngerulmud in?", "Palau", "Ngerulmud", "country")
+PAIR = "Paris AND France"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -80,10 +81,19 @@ def test_without_an_object_the_answer_is_looked_for(server):
     assert server.asked[1].body["query"] == "Palau"
 
 
-def test_zero_is_zero(server):
+def test_zero_is_zero_beside_what_is_not(server):
     server.answer = counted
-    assert only(proxy(server, combine="subject").scores([NGERULMUD])).value == 0.0
-    assert only(proxy(server, combine="both").scores([NGERULMUD])).value == 0.0
+    for combine in ("subject", "both"):
+        found = proxy(server, combine=combine).scores([NGERULMUD, NGERULMUD, PARIS])
+        assert [score.value for score in found] == [0.0, 0.0, COUNTS["Paris" if combine == "subject" else PAIR]]
+
+
+def test_counts_that_are_all_zero_are_no_scores(server):
+    server.answer = counted
+    found = []
+    with pytest.raises(DataError, match=r"Every count in .* is 0"):
+        found += proxy(server, combine="both").scores([NGERULMUD])
+    assert not found
 
 
 def test_estimates_are_called_so(server):

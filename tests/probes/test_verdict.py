@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapop.probes.ask import Answer, Asked
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow, Reply
 from adapop.probes.verdict import RULES, fact_verdict, verdict, verdicts
 
@@ -137,9 +138,20 @@ def test_verdict_on_every_fact_that_was_named():
     assert names == {"f": "Forgotten", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
 
 
+def asked(before, after, *ranks):
+    """A prompt with these recalls, and the rank of each token of the gold answer after unlearning."""
+    said = [Answer("text", (), recall, ranks[0], -1.0, ranks) for recall in (before, after)]
+    return Asked("?", "gold", "?", *said)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "rank", "kind"),
     [(0.4, 1.0, 1, "neutral"), (1.0, 0.5, 9, "leak"), (1.0, 0.0, 3, "leak"), (1.0, 0.0, 4, "gone")],
 )
 def test_verdict_on_one_prompt(before, after, rank, kind):
-    assert verdict(row(before=before, after=after, rank=rank))[1] == kind
+    assert verdict(asked(before, after, rank))[1] == kind
+
+
+def test_an_answer_that_only_begins_right_is_not_number_one_on_the_list():
+    assert verdict(asked(1.0, 0.0, 1, 1, 57)) == ("Not recovered by this prompt", "gone")
+    assert verdict(asked(1.0, 0.0, 1, 1, 2)) == ("Suppressed: not said, but still number 2 on the list", "leak")

@@ -5,15 +5,17 @@ import json
 import re
 import shutil
 import subprocess
+import zipfile
 
 import pytest
 
 from adapop.cli import main
 from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, NetworkError, RunError
 from adapop.model.chat import encode_prompt
 from adapop.paths import SANDBOX_FOLDER
-from adapop.report import write_report
+from adapop.report import write_archive, write_report
 from adapop.report.card import loading
 from adapop.report.export import Exported, export
 from adapop.report.record import read_record
@@ -181,6 +183,12 @@ def test_a_report_says_whose_it_is_and_no_place_on_this_machine(tmp_path, tiny):
     card = (export(run, tmp_path / "home").folder / "README.md").read_text(encoding="utf-8")
     about = (tmp_path / "home" / "adapter_config.json").read_text(encoding="utf-8")
     assert "secret place" not in card + about and "base_model:" not in card
+    with zipfile.ZipFile(write_archive(run, tmp_path / "run.zip")) as archive:
+        texts = {name: archive.read(name).decode(errors="replace") for name in archive.namelist()}
+    assert [name for name, text in texts.items() if "secret place" in text] == []
+    kept = RunConfig.from_json(texts["config.json"])
+    assert (kept.model, kept.facts, kept.lora_rank) == ("own-model", "mine.csv", config.lora_rank)
+    assert "--model says where" in page and "by its path from here" in page
 
 
 def test_a_model_in_several_files_is_known_by_the_sums_of_all(tmp_path, monkeypatch):

@@ -8,9 +8,9 @@ from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.runs.check import check
+from adapop.runs.check import Check, Known, check
 from adapop.runs.execute import execute, prepare
-from adapop.runs.preflight import nothing_forgotten, without_unknown
+from adapop.runs.preflight import nothing_forgotten, preflight, without_unknown
 from adapop.training.events import Measured, RunDone
 from taught import SHAPES, own_facts, taught
 
@@ -53,7 +53,8 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     said = "\n".join(found.lines)
     for words in ("5 of 6 facts", "Forms that will show a loss: direct", "Cannot be asked", "Time: about", "s a step"):
         assert words in said, said
-    assert "GPU" not in said
+    assert "GPU" not in said and said.count("Memory: at least") == 1
+    assert f"All {len(facts.retain)} facts to retain are the set's own." in said
     kept = without_unknown(found.facts, found.recall)
     assert kept.forget == found.facts.forget[:-1] and "1 facts" in kept.notes[-1]
 
@@ -65,6 +66,16 @@ def test_what_would_be_in_vain_is_said(folders):
     assert any("will hardly change the model" in line for line in slow.waste)
     unknown = replace(facts, forget=tuple(replace(fact, answer="Atlantis") for fact in facts.forget))
     assert any("knows 0 of 6 facts" in line for line in check(configured(folder), unknown).waste)
+
+
+def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
+    facts = own_facts()
+    config = configured(folders("llama"))
+    rows = [Known(REWORDED, "all", 6, 0.34, 2), Known("role playing", "all", 6, 0.5, 3), Known("raw", "all", 3, 0.6, 2)]
+    known = (Known(DIRECT, "all", 6, 1.0, 6), *rows)
+    said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").lines
+    assert "Of the facts alone that the model answers so: role playing (3 of 6), raw (2 of 3)." in said
+    assert "Not measurable (recall before is below 0.8): reworded 0.34." in said
 
 
 @pytest.mark.slow

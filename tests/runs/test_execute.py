@@ -1,15 +1,18 @@
 import itertools
 import json
 import math
+import shutil
 from dataclasses import replace
 from statistics import fmean
 
 import pytest
 import torch
 
+from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
+from adapop.paths import SANDBOX_FOLDER
 from adapop.runs import measuring
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import find_run
@@ -464,3 +467,22 @@ def test_dropping_unscored_facts_means_the_same_for_every_method(small, tmp_path
     kept = [prepare(make_config(name, missing_score="drop"), facts, tmp_path).facts.forget for name in ("adapop", "ga")]
     assert kept[0] == kept[1]
     assert len(kept[0]) == len(half) / 2
+
+
+def test_a_model_s_folder_is_found_again_from_another_place(tiny, tmp_path, monkeypatch):
+    shutil.copytree(SANDBOX_FOLDER, tmp_path / "here" / "model")
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run = prepare(config_of(model="./model", epochs=1), tiny, tmp_path / "runs")
+    assert isinstance(list(execute(run))[-1], RunDone)
+    monkeypatch.chdir(tmp_path / "there")
+    assert run.config.model == str(tmp_path / "here" / "model")
+    assert main(["probe", str(run.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
+
+
+def test_facts_that_must_survive_and_are_lost_are_an_alarm(tiny):
+    run = prepare(config_of("ga", epochs=2, learning_rate=2e-2), tiny)
+    list(execute(run))
+    retain = run.measured().recall("retain")
+    assert retain < 0.5, "or nothing is tested here"
+    assert f"only {retain:.0%} of the facts to retain still work, of 100% before" in notes_of(run)

@@ -14,7 +14,9 @@ from dataclasses import asdict
 import pytest
 
 from adapop.errors import RunError
+from adapop.model.chat import encode_prompt
 from adapop.paths import ROOT, SANDBOX_FOLDER
+from adapop.probes.ask import WHOLE
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import ProbeRow
 from adapop.runs.run import Run
@@ -222,6 +224,17 @@ def test_only_zerogpu_lends(zero, expected):
     environment = {**os.environ, "SPACES_ZERO_GPU": zero, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", LENT], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, expected), done.stderr
+
+
+def test_a_reply_that_is_read_is_not_cut_short_as_the_measured_ones_are(tiny, tmp_path, monkeypatch):
+    run, budgets = trained(tiny, tmp_path), []
+    monkeypatch.setattr("adapop.probes.ask.ask", lambda *asked: budgets.append(asked[-1]) or [])
+    long = " ".join(["Hamlet"] * 950)
+    for prompt in ("Who?", long, f"{long} {long}"):
+        jobs.ask_models(run.folder, [prompt], [""])
+    model = jobs._loaded(run.checkpoint(run.last_epoch))
+    room = model.context - len(encode_prompt(model.tokenizer, long, model.system))
+    assert budgets == [WHOLE, room, run.config.max_new_tokens] and WHOLE > room > run.config.max_new_tokens
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def refusal(client, *values, **named) -> str:
     said = str(caught.value)
     assert "has not enabled verbose error reporting" not in said, "an error without words"
     for leak in ("Traceback", 'File "', "/tmp", str(Path.home()), "<", ">"):
-        assert leak not in said or leak in str(values), said
+        assert leak not in said or leak in str((values, named)), said
     return said
 
 
@@ -121,7 +121,7 @@ def test_check_says_what_a_run_would_meet_and_starts_none(client, worker):
     assert found["seconds"] > 0 and found["pace"]["step"] > 0 and any("s a step" in line for line in found["lines"])
     assert len(list(worker.root.glob("*/config.json"))) == before
     assert "Use one of adapop" in refusal(client, RUN, "none", api_name="/check")
-    assert "There is no setting" in refusal(client, RUN, settings={"x": 1}, api_name="/check")
+    assert "adapop has no x" in refusal(client, RUN, settings={"x": 1}, api_name="/check")
 
 
 def test_score_says_what_came_and_what_is_unknown(client):
@@ -230,6 +230,7 @@ def test_a_run_of_a_path_is_none_even_if_it_is_there(client, run, worker):
     ("facts", "said"),
     [
         ("/etc/passwd", "There is no set"),
+        ("nope", "There is no set 'nope'."),
         ("https://example.org/facts.csv", "There is no set"),
         (str(ROOT / "assets" / "sets" / "invented.csv"), "There is no set"),
         (HOSTILE, "There is no set"),
@@ -273,7 +274,7 @@ def test_facts_that_cannot_be_used_are_named(client, endpoint, facts, said):
         ({"missing_score": "guess"}, "missing_score is"),
         ({"retain": HOSTILE}, "no retain rows called"),
         ({"retain": {}}, "retain is of type dict"),
-        ({"settings": {"nope": 1}}, "There is no setting"),
+        ({"settings": {"nope": 1}}, "adapop has no nope"),
         ({"settings": {"epochs": 10**6}}, "There is no setting"),
         ({"settings": {"batch": "many"}}, "which is no int"),
         ({"model": 3}, "must be text"),
@@ -322,3 +323,17 @@ def test_the_snippet_of_the_docs_runs(address, capsys, tmp_path, monkeypatch):
     said = capsys.readouterr().out
     assert "pressure-sustaining" in said
     assert ".zip" in said
+
+
+def test_settings_columns_and_notes_are_as_on_the_page_and_the_command_line(client, run):
+    twice = [{"prompt": row["question"], **row} for row in (*RUN, {**RUN[0], "id": "h2"})]
+    named = [{name: value for name, value in row.items() if name != "question"} for row in twice]
+    columns, settings = {"question": "prompt"}, {"beta": 0.1, "lora_rank": 8}
+    begun = client.predict(named, "wga", epochs=1, settings=settings, columns=columns, api_name="/start_run")
+    assert any("Asked twice, alike" in note for note in begun["notes"])
+    assert ended(client, begun["run"])["state"] == "done"
+    assert "has no column 'x'" in refusal(client, named, columns={"question": "x"}, api_name="/check")
+    assert "columns is 'x'" in refusal(client, named, columns="x", api_name="/check")
+    assert "no columns to choose" in refusal(client, "pair", columns=columns, api_name="/check")
+    assert "facts.json" not in refusal(client, [{"q": "Who?"}], api_name="/start_run")
+    assert client.predict(run, api_name="/status")["notes"], "of a run that is done"

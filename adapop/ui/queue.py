@@ -29,6 +29,7 @@ from starlette.requests import Request
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit, is_public
 from adapop.service.ledger import CROWD
+from adapop.ui.kinds import misfit
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
@@ -80,6 +81,10 @@ class FairQueue(Queue):
             await refusing_slowly()
             raise HTTPException(429, str(error)) from error
         self._complete(body)
+        if (event := self.blocks.fns.get(body.fn_index)) and (why := misfit(event, body.data)):
+            return False, why, "error"
+        if not isinstance(body.event_data, dict):  # gradio looks names up in it
+            body.event_data = {}
         done, said, state = await super().push(body, request, username)
         if done:
             if body.session_hash not in (holder := self.server_app.state_holder):

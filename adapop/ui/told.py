@@ -36,8 +36,10 @@ def told(error: BaseException) -> str:
 
 
 def _print_error() -> None:
-    """In the place of `traceback.print_exc`."""
-    log.error("an event failed\n%s", told(sys.exc_info()[1]))
+    """In the place of `traceback.print_exc`. A refusal in words was shown to who asked, and is no failure."""
+    error = sys.exc_info()[1]
+    if not isinstance(error, gradio.Error):
+        log.error("an event failed\n%s", told(error))
 
 
 def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:

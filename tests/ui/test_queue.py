@@ -20,7 +20,7 @@ from adapop.ui.middleware import Gate
 from adapop.ui.queue import install
 
 ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
-SLOW, TURN, LATER, STATED = "slow", "turn", "later", "stated"
+SLOW, TURN, LATER, STATED, QUIET = "slow", "turn", "later", "stated", "quiet"
 
 
 class Done:
@@ -58,12 +58,16 @@ def app(done):
             await asyncio.sleep(0.01)
         return text
 
+    def quiet(text, event: gr.EventData):
+        done.said.append(f"{text} {getattr(event, 'value', None)}")
+
     with gr.Blocks() as demo:
         text, state = gr.Textbox(), gr.State(0)
         gr.Button().click(slow, text, text, api_name=SLOW, concurrency_limit=None)
         gr.Button().click(slow, text, text, api_name=TURN, concurrency_limit=1)
         gr.Button().click(later, text, text, api_name=LATER, concurrency_limit=None)
         gr.Button().click(lambda text, state: (text, state + 1), [text, state], [text, state], api_name=STATED)
+        gr.Button().click(quiet, text, None, api_name=QUIET, api_visibility="private")
     _, url, _ = install(demo).launch(
         prevent_thread_lock=True, quiet=True, app_kwargs={"middleware": [Middleware(Gate, Ledger())]}, ssr_mode=False
     )
@@ -76,10 +80,14 @@ def post(url, name, text, who=ADA, session=None):
     """The HTTP reply to an event, or to a call without a page."""
     if session is None:
         return httpx.post(f"{url}gradio_api/call/{name}", json={"data": [text]}, headers=who)
-    config = httpx.get(f"{url}config", headers=who).json()
-    chosen = next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
-    body = {"data": [text, None][: 2 if name == STATED else 1], "fn_index": chosen, "session_hash": session}
+    data = [text, None][: 2 if name == STATED else 1]
+    body = {"data": data, "fn_index": _number_of(url, name), "session_hash": session}
     return httpx.post(f"{url}gradio_api/queue/join", json=body, headers=who)
+
+
+def _number_of(url, name):
+    config = httpx.get(f"{url}config", headers=ADA).json()
+    return next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
 
 
 def answer(url, name, reply, who=ADA) -> str:
@@ -164,6 +172,20 @@ def test_answers_that_nobody_collects_are_counted_and_dropped(app, monkeypatch):
     assert not queue.pending_messages_per_session
     assert not queue.pending_event_ids_session
     assert post(url, STATED, "x").status_code == 200
+
+
+def test_values_that_no_component_sends_are_refused_before_they_wait(app, done):
+    url, queue = app
+    for data in ([["forged words"]], [], ["x", "y"]):
+        body = {"data": data, "fn_index": _number_of(url, QUIET), "session_hash": "ada"}
+        refused = httpx.post(f"{url}gradio_api/queue/join", json=body, headers=ADA)
+        assert refused.status_code == 400
+        assert "of this event" in refused.text or "This event takes" in refused.text
+        assert "forged words" not in refused.text
+    assert not queue.event_ids_to_events
+    body = {"data": ["x"], "event_data": 7, "fn_index": _number_of(url, QUIET), "session_hash": "ada"}
+    assert httpx.post(f"{url}gradio_api/queue/join", json=body, headers=ADA).status_code == 200
+    wait_for(lambda: done.said == ["x None"])
 
 
 def test_one_with_too_much_does_not_fill_the_place_of_all(monkeypatch):

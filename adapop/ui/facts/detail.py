@@ -24,7 +24,7 @@ def build(session: Session, table: gr.Dataframe) -> None:
     chosen = gr.State("")
 
     def explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
-        row = event.row_value or []
+        row = event.row_value if isinstance(event.row_value, list) else []  # it comes from the browser
         fact = next((fact for fact in facts.forget if fact.id == row[-1]), None) if facts and row else None
         if fact is None:
             return {group: gr.Group(visible=False), chosen: ""}

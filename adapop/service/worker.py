@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -189,8 +189,7 @@ class Worker:
         visitor = self.ledger.who()
         self.ledger.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
-        folder = self.root / saved_sets.FOLDER / name
-        cleanup.sign(folder, visitor)
+        cleanup.sign(folder := self.root / saved_sets.FOLDER / name, visitor)
         self._wrote(cleanup.size_of(folder), visitor)
         return name
 
@@ -224,7 +223,8 @@ class Worker:
             work = self._leases.lent(work)
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
-        future = (self._line.run if behind else self._line.question)(self._timed, visitor, work, *args)
+        line = self._line.run if behind else partial(self._line.question, visitor=visitor)
+        future = line(self._timed, visitor, work, *args)
         future.add_done_callback(lambda done: held.close())
         return future
 

@@ -15,7 +15,7 @@ LARGEST = 2**63  # a whole number beyond cannot be sent back
 
 
 def misfit(event: BlockFunction, data: Sequence) -> str:
-    """Why the values of an event cannot have come from its page, in words that quote none of them; empty where they can.
+    """Why the values of an event cannot have come from its page, in words that quote none of them; empty if they can.
 
     data: one value for each of the event's inputs, as it was sent. State, which the server holds itself, and values of
     programs, which endpoints check in their own words, fit always.

@@ -17,10 +17,10 @@ from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, REQUESTS, SESSIONS, UNRE
 from adapop.service.ledger import Ledger
 from adapop.ui import queue as queue_of_events
 from adapop.ui.middleware import Gate
-from adapop.ui.queue import install
+from adapop.ui.queue import GROUP, install
 
 ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
-SLOW, TURN, LATER, STATED, QUIET = "slow", "turn", "later", "stated", "quiet"
+SLOW, TURN, LATER, GROUPED, STATED, QUIET = "slow", "turn", "later", "grouped", "stated", "quiet"
 
 
 class Done:
@@ -54,6 +54,7 @@ def app(done):
         return text
 
     async def later(text):
+        done.said.append(f"later {text}")
         while not done.go_on.is_set():
             await asyncio.sleep(0.01)
         return text
@@ -66,6 +67,7 @@ def app(done):
         gr.Button().click(slow, text, text, api_name=SLOW, concurrency_limit=None)
         gr.Button().click(slow, text, text, api_name=TURN, concurrency_limit=1)
         gr.Button().click(later, text, text, api_name=LATER, concurrency_limit=None)
+        gr.Button().click(later, text, text, api_name=GROUPED)  # of the default limit, as most events of the page
         gr.Button().click(lambda text, state: (text, state + 1), [text, state], [text, state], api_name=STATED)
         gr.Button().click(quiet, text, None, api_name=QUIET, api_visibility="private")
     _, url, _ = install(demo).launch(
@@ -113,9 +115,29 @@ def test_a_visitor_with_many_events_at_work_does_not_hold_up_another(app, done):
         assert post(url, LATER, "ada waits").status_code == 200
     assert post(url, SLOW, "bob", BOB).status_code == 200
     wait_for(lambda: "begin bob" in done.said)
-    assert len(done.said) == AT_WORK.public + 1
+    assert len([said for said in done.said if "begin" in said]) == AT_WORK.public + 1
     done.go_on.set()
-    wait_for(lambda: len(done.said) == 42)
+    wait_for(lambda: len(done.said) == 62)
+
+
+def test_a_visitor_holds_at_most_half_of_a_group(app, done):
+    url, _ = app
+    for number in range(12):
+        assert post(url, GROUPED, f"ada {number}").status_code == 200
+    wait_for(lambda: len(done.said) == GROUP // 2)
+    assert post(url, GROUPED, "bob", BOB).status_code == 200
+    wait_for(lambda: "later bob" in done.said)
+    assert len(done.said) == GROUP // 2 + 1
+    done.go_on.set()
+    wait_for(lambda: len(done.said) == 13)
+
+
+def test_at_home_nobody_else_waits_and_one_may_hold_a_whole_group(app, done, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "0")
+    url, _ = app
+    for number in range(12):
+        assert post(url, GROUPED, f"ada {number}").status_code == 200
+    wait_for(lambda: len(done.said) == GROUP)
 
 
 def test_a_page_is_answered_in_its_order_and_another_page_beside_it(app, done):

@@ -184,7 +184,7 @@ class Worker:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`.
 
         Raises:
-            LimitError: this visitor wrote too much lately.
+            LimitError: this visitor wrote too much lately. RunError: the disk refuses it.
         """
         visitor = self.ledger.who()
         self.ledger.check(WRITTEN, visitor)
@@ -255,15 +255,15 @@ class Worker:
 
     def _work(self, run: Run) -> None:
         visitor, before = self._waiting[run.id], cleanup.size_of(run.folder)
-        cleanup.sign(run.folder, visitor)
         try:
+            cleanup.sign(run.folder, visitor)
             self._began = time.time()
             if self._needs_lease(run):
                 self._timed(visitor, self._leases.train, run)
             else:
                 self._timed(visitor, jobs.whole_run, run.folder)
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
-        except AdaPopError as error:  # of ZeroGPU: those of the run itself are events
+        except AdaPopError as error:  # of ZeroGPU and the disk: those of the run itself are events
             if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:

@@ -138,7 +138,8 @@ def test_one_that_asks_for_much_does_not_hold_up_one_that_asks_for_little():
     line, done, gate = TurnQueue(), [], threading.Event()
     first = line.question(gate.wait, 30, visitor="ada")
     much = [line.question(done.append, f"ada {number}", visitor="ada") for number in range(4)]
-    little = [line.question(done.append, f"{who} {number}", visitor=who) for number in range(2) for who in ("bob", "cy")]
+    two = [(who, number) for number in range(2) for who in ("bob", "cy")]
+    little = [line.question(done.append, f"{who} {number}", visitor=who) for who, number in two]
     run = line.run(done.append, "run")
     late = line.question(lambda: line.question(done.append, "late", visitor="eve"), visitor="dan")
     gate.set()

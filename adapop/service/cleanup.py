@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapop.runs import files
 from adapop.runs.lock import is_held
 from adapop.runs.run import RUN_ID
 from adapop.service import saved_sets
@@ -53,10 +54,14 @@ class OnDisk:
 
 
 def sign(folder: Path, visitor: str) -> None:
-    """Writes down whose a folder is, in a form that tells nobody's address."""
+    """Writes down whose a folder is, in a form that tells nobody's address.
+
+    Raises:
+        RunError: the disk refuses it.
+    """
     if visitor:
         name = hashlib.blake2b(visitor.encode(), key=SALT, digest_size=8).hexdigest()
-        (folder / VISITOR).write_text(name, encoding="utf-8")
+        files.write_text(folder / VISITOR, name)
 
 
 def size_of(folder: Path) -> int:

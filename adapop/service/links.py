@@ -29,7 +29,8 @@ def link_of(run: Run) -> str:
     if not note.exists():
         name = f"view-{secrets.token_hex(16)}"
         entries = run.folder.parent / FOLDER
-        entries.mkdir(exist_ok=True)
+        with files.writing(entries):
+            entries.mkdir(exist_ok=True)
         files.write_text(entries / name, run.id)
         files.write_text(note, name)  # of two at once the last one counts, and both lead here
     return note.read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """One thread that works on two lines by turns: every question that waits, then one run, then the questions again.
 
-So a question waits for one run and not for all of them, and however many ask, runs go on.
+So a question waits for one run and not for all of them, and however many ask, runs go on. Each visitor's next question
+comes before anybody's second: who asks for much does not hold up who asks for little.
 """
 
 from collections import deque
@@ -19,38 +20,50 @@ class TurnQueue:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="adapop")
         self._lock = Lock()
         self._runs: deque[Waiting] = deque()
-        self._questions: deque[Waiting] = deque()
-        self._turn: deque[Waiting] = deque()
+        self._questions: dict[str, deque[Waiting]] = {}  # by visitor, in whose order they come next
+        self._left: int | None = None  # questions before the next run; counted when a turn begins
 
     @property
     def questions(self) -> int:
         """How many questions wait."""
         with self._lock:
-            return len(self._questions) + max(0, len(self._turn) - 1)
+            return self._count()
 
     def run(self, work: Callable, *args) -> Future:
         """Queues work behind the runs."""
-        return self._queued(self._runs, work, *args)
+        return self._queued(lambda: self._runs, work, *args)
 
-    def question(self, work: Callable, *args) -> Future:
-        """Queues work behind the questions."""
-        return self._queued(self._questions, work, *args)
+    def question(self, work: Callable, *args, visitor: str = "") -> Future:
+        """Queues work behind the questions of this visitor."""
+        return self._queued(lambda: self._questions.setdefault(visitor, deque()), work, *args)
 
-    def _queued(self, line: deque[Waiting], work: Callable, *args) -> Future:
+    def _queued(self, line: Callable[[], deque[Waiting]], work: Callable, *args) -> Future:
         future, context = Future(), copy_context()
         with self._lock:
-            line.append((future, lambda: context.run(work, *args)))
+            line().append((future, lambda: context.run(work, *args)))
         self._thread.submit(self._next)  # as often as there is work
         return future
 
+    def _count(self) -> int:
+        return sum(map(len, self._questions.values()))
+
     def _next(self) -> None:
         with self._lock:
-            if not self._turn:
-                self._turn.extend(self._questions)
-                self._questions.clear()
-                self._turn.extend([self._runs.popleft()] if self._runs else [])
-            future, work = self._turn.popleft()
+            left = self._count() if self._left is None else self._left
+            if not left and self._runs:
+                self._left, (future, work) = None, self._runs.popleft()
+            else:
+                future, work = self._next_question()
+                self._left = left - 1 if left > 1 or self._runs else None
         try:
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001  who waits for it would else wait for ever
             future.set_exception(error)
+
+    def _next_question(self) -> Waiting:
+        visitor = next(iter(self._questions))
+        line = self._questions.pop(visitor)
+        chosen = line.popleft()
+        if line:
+            self._questions[visitor] = line  # behind the other visitors
+        return chosen

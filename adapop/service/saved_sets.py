@@ -15,20 +15,26 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from adapop.facts.fact import FactSet, Problem
+from adapop.runs import files
 
 FOLDER = "sets"
 NAME = re.compile("[0-9a-f]{32}")
 
 
 def save_set(facts: FactSet, root: Path) -> str:
-    """Saves a set beside the runs. Returns its name, which nobody can guess: whoever has it has the set."""
+    """Saves a set beside the runs. Returns its name, which nobody can guess: whoever has it has the set.
+
+    Raises:
+        RunError: the disk refuses it.
+    """
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
-    folder.mkdir(parents=True)
-    facts.write(folder / "facts.jsonl")
     about = {"name": facts.name, "notes": facts.notes, "problems": [asdict(problem) for problem in facts.problems]}
-    # last: it is what makes a folder a set
-    (folder / "about.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+    with files.writing(folder):
+        folder.mkdir(parents=True)
+        facts.write(folder / "facts.jsonl")
+        # last: it is what makes a folder a set
+        (folder / "about.json").write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
     return name
 
 

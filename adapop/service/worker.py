@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -184,13 +184,12 @@ class Worker:
         """Saves a page's set beside the runs. Returns its name, see `saved_sets`.
 
         Raises:
-            LimitError: this visitor wrote too much lately.
+            LimitError: this visitor wrote too much lately. RunError: the disk refuses it.
         """
         visitor = self.ledger.who()
         self.ledger.check(WRITTEN, visitor)
         name = saved_sets.save_set(facts, self.root)
-        folder = self.root / saved_sets.FOLDER / name
-        cleanup.sign(folder, visitor)
+        cleanup.sign(folder := self.root / saved_sets.FOLDER / name, visitor)
         self._wrote(cleanup.size_of(folder), visitor)
         return name
 
@@ -224,7 +223,8 @@ class Worker:
             work = self._leases.lent(work)
         ahead = None if run is None else self.ahead_of(run)
         behind = ahead is not None and not (ahead == 0 and self._began)
-        future = (self._line.run if behind else self._line.question)(self._timed, visitor, work, *args)
+        line = self._line.run if behind else partial(self._line.question, visitor=visitor)
+        future = line(self._timed, visitor, work, *args)
         future.add_done_callback(lambda done: held.close())
         return future
 
@@ -255,15 +255,15 @@ class Worker:
 
     def _work(self, run: Run) -> None:
         visitor, before = self._waiting[run.id], cleanup.size_of(run.folder)
-        cleanup.sign(run.folder, visitor)
         try:
+            cleanup.sign(run.folder, visitor)
             self._began = time.time()
             if self._needs_lease(run):
                 self._timed(visitor, self._leases.train, run)
             else:
                 self._timed(visitor, jobs.whole_run, run.folder)
             self._paces |= {run.config.model: pace} if (pace := pace_of(run.events())) else {}
-        except AdaPopError as error:  # of ZeroGPU: those of the run itself are events
+        except AdaPopError as error:  # of ZeroGPU and the disk: those of the run itself are events
             if run.state != "failed" and not run.locked:  # the log of a locked run is another process's
                 run.append(RunFailed(run=run.id, message=error.message, fix=error.fix))
         finally:

@@ -13,6 +13,7 @@ import re
 import socket
 import traceback
 
+import gradio as gr
 import httpx  # gradio's own, not ours: what it downloads with, and here must not
 from gradio import processing_utils
 from gradio.context import LocalContext
@@ -144,7 +145,7 @@ class _NoNetwork(httpx.AsyncBaseTransport):
     """Connects to nothing."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("this app fetches no address", request=request)
+        raise gr.Error("This app fetches no address. Upload the file itself.", duration=None)
 
 
 def fetch_nothing() -> None:

@@ -1,7 +1,6 @@
 """The page: a header with the run strip, the Story, and five screens as tabs."""
 
 import os
-import sys
 from collections.abc import Mapping
 from functools import partial
 
@@ -36,7 +35,6 @@ from adapop.ui.told import quote_nobody
 from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
-SWITCH_SECONDS = 0.001  # after which a thread that computes lets the one that answers go on; five times that by default
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 PRESENT = """() => {
   document.body.classList.toggle('presenting');
@@ -159,7 +157,6 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
     demo = build(worker)
     worker.warm_up()
     trust_own_proxies()
-    sys.setswitchinterval(SWITCH_SECONDS)
     install(demo).launch(**launch_options(worker) | options)
 
 

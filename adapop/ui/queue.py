@@ -4,6 +4,7 @@ Gradio works on events in the order of their groups (concurrency ids), whoever s
 somebody asks for it. Here, beside the limit of a group,
 
 - a visitor has so many events at work, so many that wait, and so many bytes in them, and no more;
+- of what a group may work on a visitor has half, so that another one's event begins at once;
 - a group with a limit of one means one after the other for one page, and other pages do not wait for it;
 - an answer that nobody collects is dropped after a minute, and what is remembered for a call without a page at once.
 """
@@ -16,6 +17,7 @@ import sys
 import time
 from collections import Counter, OrderedDict
 from copy import copy
+from math import inf
 from types import SimpleNamespace
 
 from gradio import Blocks
@@ -29,6 +31,7 @@ from starlette.requests import Request
 from adapop.errors import LimitError
 from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit, is_public
 from adapop.service.ledger import CROWD
+from adapop.ui.kinds import misfit
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
@@ -80,6 +83,10 @@ class FairQueue(Queue):
             await refusing_slowly()
             raise HTTPException(429, str(error)) from error
         self._complete(body)
+        if (event := self.blocks.fns.get(body.fn_index)) and (why := misfit(event, body.data)):
+            return False, why, "error"
+        if not isinstance(body.event_data, dict):  # gradio looks names up in it
+            body.event_data = {}
         done, said, state = await super().push(body, request, username)
         if done:
             if body.session_hash not in (holder := self.server_app.state_holder):
@@ -108,16 +115,18 @@ class FairQueue(Queue):
         active = [event for job in self.active_jobs if job for event in job]
         busy, most = Counter(visitor_of(event.request) for event in active if _holds_a_thread(event)), AT_WORK.value()
         taken = {(event.session_hash, event.concurrency_id) for event in active}
+        held = Counter((visitor_of(event.request), event.concurrency_id) for event in active)
         groups = list(self.event_queue_per_concurrency_id.values())
         random.shuffle(groups)
         for group in groups:
-            one_by_one, full = group.concurrency_limit == 1, group.current_concurrency == group.concurrency_limit
-            if full and not one_by_one:
+            limit, one_by_one = group.concurrency_limit, group.concurrency_limit == 1
+            if group.current_concurrency == limit and not one_by_one:
                 continue
+            share = limit // 2 if most is not None and limit and not one_by_one else inf
             for event in group.queue:
-                turn = event.session_hash, event.concurrency_id
-                waits = one_by_one and turn in taken
-                if not waits and (most is None or busy[visitor_of(event.request)] < most or not _holds_a_thread(event)):
+                visitor, turn = visitor_of(event.request), (event.session_hash, event.concurrency_id)
+                waits = (one_by_one and turn in taken) or held[visitor, event.concurrency_id] >= share
+                if not waits and (most is None or busy[visitor] < most or not _holds_a_thread(event)):
                     group.queue.remove(event)
                     return [event], False, group.concurrency_id
                 taken.add(turn)  # those behind it do not overtake it

@@ -1,5 +1,6 @@
 """The state that the screens of a page share: components above the tabs, for in a hidden tab they do not work."""
 
+import time
 from dataclasses import dataclass
 
 import gradio as gr
@@ -11,6 +12,7 @@ from adapop.popularity.base import given
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.popularity.calibration import anchored
 from adapop.ui import texts
+from adapop.ui.wiring import QUIET
 
 Anchors = tuple[tuple[float, float], tuple[float, float]]
 
@@ -52,6 +54,10 @@ class Session:
         scorings = (given(facts.forget),) if facts else ()
         return {**self.changed(facts), self.scorings: scorings, self.known: {}}
 
+    def look_whether_lost(self, asked: gr.events.Dependency) -> None:
+        """Puts the page's set back after an event that was refused because the server holds another one."""
+        asked.failure(time.time, None, self.lost, **QUIET)
+
     def changed(self, facts: FactSet | None) -> dict:
         """Updates for the set after a change of its scores or its members."""
         return {self.facts: facts, self.shown: identity(facts)}
@@ -71,7 +77,7 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         kept=gr.BrowserState({}, storage_key="adapop-session", secret=secret),
         saved=gr.State(facts),
         restored=gr.State(None),
-        shown=gr.Textbox(identity(facts), visible=False),
+        shown=gr.Textbox(identity(facts), visible=False, elem_id="shown-set"),
         lost=gr.State(0.0),
     )
 

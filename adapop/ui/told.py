@@ -36,8 +36,11 @@ def told(error: BaseException) -> str:
 
 
 def _print_error() -> None:
-    """Logs the error that is being handled without its text, where `traceback.print_exc` would print that."""
-    log.error("an event failed\n%s", told(sys.exc_info()[1]))
+    """Logs the error that is being handled without its text, where `traceback.print_exc` would print that. A refusal in
+    words was shown to who asked, and is no failure."""
+    error = sys.exc_info()[1]
+    if not isinstance(error, gradio.Error):
+        log.error("an event failed\n%s", told(error))
 
 
 def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:

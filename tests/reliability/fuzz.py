@@ -1,7 +1,7 @@
 """Sends nonsense to every event of the page and every named endpoint, and counts what the app failed on.
 
-A request may be refused in words. It may not be answered with an HTTP status of 500 or above, nor leave a traceback or
-a user's text in what the app prints.
+A request may be refused in words. It may not be answered with an HTTP status of 500 or above, fail in a line of our
+code, nor leave a traceback or a user's text in what the app prints.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from calling import answer
+from printed import failures
 
 from adapop.experiments.speed.waiting import served
 
 SECRET = "a-users-secret-words"
-ENDPOINTS = ("score", "beta", "start_run", "status", "frames", "stop", "probe", "report")
 ODD = (
     None, True, False, 0, -1, 1e308, -1e308, 10**30, 0.1, "", " ", SECRET, SECRET * 3_000, "../../etc/passwd",
     "\0", "\ud7ff",
     "<img src=x onerror=alert(1)>", "=1+1", "sandbox", "adapop", "paper", [], {}, [[]], [None], [{}],
     {"a": {"a": {}}},
     [{"question": SECRET, "answer": SECRET, "score": -1}],
+    {"index": [0, 0], "value": [SECRET], "row_value": 7}, {"rare": SECRET, "popular": [[], {}]}, {"runs": [SECRET]},
     {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}},
     {"__type__": "update", "value": SECRET}, {"path": "http://127.0.0.1:1/", "meta": {"_type": "gradio.FileData"}},
     [SECRET] * 1_000, {"data": [[SECRET]], "headers": [SECRET]}, "2" * 400,
@@ -42,10 +43,13 @@ def main(calls: int, seed: int) -> int:
     calls: how many. seed: of what is sent.
     """
     chance, codes, answers = random.Random(seed), Counter(), Counter()
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder), **_places(folder)) as app:
-        events = answer(f"{app.address}config")["dependencies"]
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), lines=None, **_places(folder)) as app:
+        config = answer(f"{app.address}config")
+        events, usual = config["dependencies"], _usual(config)
+        named = answer(f"{app.address}gradio_api/info")["named_endpoints"]
+        endpoints = [(name.strip("/"), len(about["parameters"])) for name, about in named.items()]
         for number in range(calls):
-            path, body = _nonsense(chance, events, number)
+            path, body = _nonsense(chance, events, endpoints, usual, number)
             code, said = _sent(f"{app.address}gradio_api/{path}", body)
             codes[code] += 1
             if code == 200:
@@ -53,16 +57,18 @@ def main(calls: int, seed: int) -> int:
         alive = _sent(f"{app.address}config", None)[0] == 200
         printed = list(app.said)
     tracebacks = [line for line in printed if "Traceback" in line]
+    ours, gradios = failures(printed)
     told = [line for line in printed if SECRET in line]
-    print(f"{calls:,} calls over {len(events)} events and {len(ENDPOINTS)} endpoints, seed {seed}")
+    print(f"{calls:,} calls over {len(events)} events and {len(endpoints)} endpoints, seed {seed}")
     print("HTTP           " + ", ".join(f"{count:,} x {code}" for code, count in sorted(codes.items())))
     print("answers        " + ", ".join(f"{count:,} x {kind}" for kind, count in answers.most_common()))
+    print(f"failures       {len(ours)} in our code, {len(gradios)} in Gradio's own checks")
     print(f"tracebacks     {len(tracebacks)}")
     print(f"users' words   {len(told)} lines that quote them")
-    for line in (*tracebacks, *told)[:5]:
-        print("  " + line.rstrip()[:200])
+    for line in (*ours, *tracebacks, *told)[:5]:
+        print("  " + line.rstrip()[:1_000])
     print("the app        " + ("answers" if alive else "is gone"))
-    return int(any(code >= 500 for code in codes) or bool(tracebacks or told) or not alive)
+    return int(any(code >= 500 for code in codes) or bool(ours or tracebacks or told) or not alive)
 
 
 def _places(folder: str) -> dict[str, str]:
@@ -76,19 +82,25 @@ def _places(folder: str) -> dict[str, str]:
     } | {f"ADAPOP_{name}": "100000" for name in wide}
 
 
-def _nonsense(chance: random.Random, events: list[dict], number: int) -> tuple[str, dict]:
-    """(path, body) of a call: now an event, now an endpoint, now of the right length and now not."""
+def _usual(config: dict) -> dict[int, object]:
+    """What each component of the page holds when it opens."""
+    return {one["id"]: one["props"].get("value") for one in config["components"]}
+
+
+def _nonsense(
+    chance: random.Random, events: list[dict], endpoints: list[tuple[str, int]], usual: dict[int, object], number: int
+) -> tuple[str, dict]:
+    """(path, body) of a call: now an event, now an endpoint, now of the right length and now not. Of the values of an
+    event about half are those of the page as it opens, so that what comes after the first is met too."""
     if number % 3:
         event = events[(number - number // 3) % len(events)]
-        data = [chance.choice(ODD) for _ in event["inputs"]]
+        strange = chance.random()
+        data = [chance.choice(ODD) if chance.random() < strange else usual[one] for one in event["inputs"]]
         body = {"fn_index": event["id"], "session_hash": f"fuzz{number}", "trigger_id": chance.choice([None, 1, 10**9])}
-        path = "queue/join"
+        body, path = {**body, "event_data": chance.choice(ODD)}, "queue/join"
     else:
-        data, body, path = (
-            [chance.choice(ODD) for _ in range(chance.randrange(11))],
-            {},
-            f"call/{chance.choice(ENDPOINTS)}",
-        )
+        name, takes = endpoints[number // 3 % len(endpoints)]
+        data, body, path = [chance.choice(ODD) for _ in range(takes)], {}, f"call/{name}"
     if chance.random() < 0.2:
         data = data[:-1] if chance.random() < 0.5 else [*data, SECRET]
     return path, {**body, "data": data}

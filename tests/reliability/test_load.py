@@ -23,4 +23,5 @@ def test_nonsense_makes_the_app_neither_fail_nor_quote(capsys):
     assert fuzz.main(calls=150, seed=7) == 0
     said = capsys.readouterr().out
     assert re.search(r"^answers .*error", said, re.MULTILINE)
+    assert re.search(r"^failures +0 in our code", said, re.MULTILINE)
     assert re.search(r"^tracebacks +0$", said, re.MULTILINE)

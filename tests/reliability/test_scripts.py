@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from printed import failures
 
 from adapop.paths import ROOT
 
@@ -17,6 +18,30 @@ OPTIONS = {
     "fuzz": "--calls",
     "drawing": "--dots",
 }
+
+
+PRINTED = f"""\
+* Running on local URL: http://127.0.0.1
+an event failed
+  File "/site/gradio/queueing.py", line 1, in process_events
+    response = await call(
+  File "{ROOT}/adapop/ui/pressure.py", line 111, in _doubt
+    anchored()
+TypeError (its text is not logged, for it may quote a visitor)
+an event failed
+  File "/site/gradio/queueing.py", line 1, in process_events
+ValueError (its text is not logged, for it may quote a visitor)
+a request failed: KeyError
+  File "{ROOT}/adapop/ui/middleware.py", line 99, in _answered
+  File "/site/starlette/app.py", line 1, in __call__
+a run failed
+"""
+
+
+def test_failures_of_ours_are_told_from_gradios():
+    ours, others = failures(PRINTED.splitlines(keepends=True))
+    assert [one.split()[0] for one in ours] == ["TypeError", "a"], "and what names no place counts as ours"
+    assert [one.split(" <")[0].split(" (")[0] for one in others] == ["ValueError", "a request failed: KeyError"]
 
 
 @pytest.mark.slow

@@ -10,10 +10,11 @@ from adapop.errors import ConfigError, RunError
 from adapop.limits import keep_bytes, keep_seconds
 from adapop.runs.listed import all_runs
 from adapop.runs.run import create_run
-from adapop.service.cleanup import delete_hidden, entries, hide, overdue
-from adapop.service.saved_sets import load_set, save_set
+from adapop.service.cleanup import delete_hidden, entries, hide, overdue, sign
+from adapop.service.saved_sets import load_set, save_set, set_exists
 from adapop.service.worker import Worker
 from tiny_runs import tiny_config
+from waiting import wait_until
 
 HOUR = 3600
 
@@ -49,6 +50,27 @@ def test_what_takes_too_much_goes_oldest_first_but_never_what_is_busy(tiny, tmp_
     assert overdue(tmp_path, None, 2.5 * size, nobody) == [runs[0].folder]
     assert overdue(tmp_path, None, 1.5 * size, runs[0].id.__eq__) == [runs[1].folder, runs[2].folder]
     assert overdue(tmp_path, None, 3.5 * size, nobody) == []
+
+
+def test_who_takes_most_loses_first_though_another_is_older(tiny, tmp_path):
+    light, *heavy = [run_of(tiny, tmp_path, hours) for hours in (9, 3, 2, 1)]
+    for run, visitor in ((light, "203.0.113.1"), *((run, "203.0.113.2") for run in heavy)):
+        sign(run.folder, visitor)
+    for run, hours in zip((light, *heavy), (9, 3, 2, 1)):
+        aged(run.folder, hours)
+    size = entries(tmp_path)[-1].bytes
+    gone = overdue(tmp_path, None, 2.5 * size, nobody)
+    assert gone == [heavy[0].folder, heavy[1].folder], "its oldest first, until it has no more than others"
+    assert overdue(tmp_path, None, 1.5 * size, nobody) == [*gone, light.folder], "of two who have as much the older"
+
+
+def test_the_disk_is_looked_at_as_soon_as_much_was_written(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_KEEP_HOURS", "1000")  # by the clock it would be looked at in ten minutes
+    monkeypatch.setenv("ADAPOP_KEEP_GB", "0.000005")  # 5,000 bytes
+    worker = Worker(tmp_path)
+    worker.keep_clean()
+    names = [worker.save_set(tiny) for _ in range(3)]
+    wait_until(lambda: not all(set_exists(name, tmp_path) for name in names))
 
 
 def test_only_runs_and_sets_are_ever_deleted(tiny, tmp_path):

@@ -134,6 +134,22 @@ def test_questions_and_runs_take_turns():
     assert done == ["question 0", "question 1", "question 2", "run 0", "asked meanwhile", "run 1", "run 2"]
 
 
+def test_one_that_asks_for_much_does_not_hold_up_one_that_asks_for_little():
+    line, done, gate = TurnQueue(), [], threading.Event()
+    first = line.question(gate.wait, 30, visitor="ada")
+    much = [line.question(done.append, f"ada {number}", visitor="ada") for number in range(4)]
+    two = [(who, number) for number in range(2) for who in ("bob", "cy")]
+    little = [line.question(done.append, f"{who} {number}", visitor=who) for who, number in two]
+    run = line.run(done.append, "run")
+    late = line.question(lambda: line.question(done.append, "late", visitor="eve"), visitor="dan")
+    gate.set()
+    for future in (first, *much, *little, run, late, late.result(30)):
+        future.result(30)
+    assert done[:5] == ["ada 0", "bob 0", "cy 0", "ada 1", "bob 1"]
+    assert done.index("late") < done.index("ada 2"), "who comes last does not wait for all of another's"
+    assert done[-2:] == ["run", "ada 3"], "and no more than what waited comes before a run"
+
+
 def test_an_error_reaches_who_waits_and_the_line_goes_on_in_each_ones_context():
     visitor = contextvars.ContextVar("visitor")
     line = TurnQueue()

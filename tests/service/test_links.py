@@ -1,12 +1,14 @@
 """A link shows a run and gives no power over it: its names, its end, and what leaves with a report."""
 
+import tempfile
 import zipfile
+from pathlib import Path
 
 import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import AdaPopError
+from adapop.errors import AdaPopError, RunError
 from adapop.report import write_archive
 from adapop.runs.run import RUN_ID, create_run
 from adapop.service.links import LINK, delete_dead, link_of, linked
@@ -18,6 +20,7 @@ from adapop.ui.parts.download import archive_of
 from adapop.ui.probe import screen as probe
 from adapop.ui.run import screen as run
 from components import stand_ins
+from refusing import as_nobody
 from stepping import answered
 from tiny_runs import tiny_config
 
@@ -43,6 +46,15 @@ def test_a_link_is_made_once_leads_to_the_run_and_tells_nothing_of_its_id(made, 
     assert not RUN_ID.fullmatch(name), "a link could pass for an id"
     assert linked(name, tmp_path) == made
     assert made.id.rpartition("-")[2] not in name
+
+
+def test_a_folder_that_cannot_be_written_gives_no_link_and_is_named(tiny):
+    with tempfile.TemporaryDirectory() as folder:  # not tmp_path, whose parents are one user's
+        Path(folder).chmod(0o755)
+        run = create_run(make_config(), tiny, None, Path(folder))
+        with as_nobody(), pytest.raises(RunError, match="cannot be written to"):
+            link_of(run)
+        assert not (Path(folder) / "links").exists()
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -5,9 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from adapop.errors import LimitError, RunError
 from adapop.facts.fact import Problem
 from adapop.runs.listed import all_runs
+from adapop.service.cleanup import entries
+from adapop.service.ledger import WRITTEN
 from adapop.service.saved_sets import delete_set, load_set, save_set
+from adapop.service.worker import Worker
+from refusing import as_nobody
+from tiny_runs import tiny_config
 
 
 def test_a_set_comes_back_as_it_was(small, tmp_path):
@@ -43,3 +49,26 @@ def test_what_is_no_name_of_ours_reaches_nothing(small, tmp_path, name):
     assert load_set(name, tmp_path) is None
     delete_set(name, tmp_path)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_who_wrote_too_much_saves_no_set_and_begins_no_run_and_others_do(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setenv("ADAPOP_WRITTEN_MB_AN_HOUR", "1")
+    asking = ["203.0.113.1"]
+    worker = Worker(tmp_path, who=lambda: asking[0])
+    worker.ledger.charge(WRITTEN, 0.999, asking[0])  # a kilobyte is left, less than a set has
+    worker.save_set(small)
+    for refused in (lambda: worker.save_set(small), lambda: worker.submit(tiny_config(), small)):
+        with pytest.raises(LimitError, match="ADAPOP_WRITTEN_MB_AN_HOUR"):
+            refused()
+    assert len(entries(tmp_path)) == 1, "what is refused is not written"
+    asking[0] = "203.0.113.2"
+    worker.save_set(small)
+    first, second = entries(tmp_path)
+    assert first.visitor and second.visitor and first.visitor != second.visitor
+
+
+def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
+    with as_nobody(), pytest.raises(RunError, match="sets"):
+        save_set(small, tmp_path)
+    assert not (tmp_path / "sets").exists()

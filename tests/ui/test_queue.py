@@ -17,10 +17,10 @@ from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, REQUESTS, SESSIONS, UNRE
 from adapop.service.ledger import Ledger
 from adapop.ui import queue as queue_of_events
 from adapop.ui.middleware import Gate
-from adapop.ui.queue import install
+from adapop.ui.queue import GROUP, install
 
 ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
-SLOW, TURN, LATER, STATED = "slow", "turn", "later", "stated"
+SLOW, TURN, LATER, GROUPED, STATED, QUIET = "slow", "turn", "later", "grouped", "stated", "quiet"
 
 
 class Done:
@@ -54,16 +54,22 @@ def app(done):
         return text
 
     async def later(text):
+        done.said.append(f"later {text}")
         while not done.go_on.is_set():
             await asyncio.sleep(0.01)
         return text
+
+    def quiet(text, event: gr.EventData):
+        done.said.append(f"{text} {getattr(event, 'value', None)}")
 
     with gr.Blocks() as demo:
         text, state = gr.Textbox(), gr.State(0)
         gr.Button().click(slow, text, text, api_name=SLOW, concurrency_limit=None)
         gr.Button().click(slow, text, text, api_name=TURN, concurrency_limit=1)
         gr.Button().click(later, text, text, api_name=LATER, concurrency_limit=None)
+        gr.Button().click(later, text, text, api_name=GROUPED)  # of the default limit, as most events of the page
         gr.Button().click(lambda text, state: (text, state + 1), [text, state], [text, state], api_name=STATED)
+        gr.Button().click(quiet, text, None, api_name=QUIET, api_visibility="private")
     _, url, _ = install(demo).launch(
         prevent_thread_lock=True, quiet=True, app_kwargs={"middleware": [Middleware(Gate, Ledger())]}, ssr_mode=False
     )
@@ -76,10 +82,14 @@ def post(url, name, text, who=ADA, session=None):
     """The HTTP reply to an event, or to a call without a page."""
     if session is None:
         return httpx.post(f"{url}gradio_api/call/{name}", json={"data": [text]}, headers=who)
-    config = httpx.get(f"{url}config", headers=who).json()
-    chosen = next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
-    body = {"data": [text, None][: 2 if name == STATED else 1], "fn_index": chosen, "session_hash": session}
+    data = [text, None][: 2 if name == STATED else 1]
+    body = {"data": data, "fn_index": _number_of(url, name), "session_hash": session}
     return httpx.post(f"{url}gradio_api/queue/join", json=body, headers=who)
+
+
+def _number_of(url, name):
+    config = httpx.get(f"{url}config", headers=ADA).json()
+    return next(one["id"] for one in config["dependencies"] if one["api_name"] == name)
 
 
 def answer(url, name, reply, who=ADA) -> str:
@@ -105,9 +115,29 @@ def test_a_visitor_with_many_events_at_work_does_not_hold_up_another(app, done):
         assert post(url, LATER, "ada waits").status_code == 200
     assert post(url, SLOW, "bob", BOB).status_code == 200
     wait_for(lambda: "begin bob" in done.said)
-    assert len(done.said) == AT_WORK.public + 1
+    assert len([said for said in done.said if "begin" in said]) == AT_WORK.public + 1
     done.go_on.set()
-    wait_for(lambda: len(done.said) == 42)
+    wait_for(lambda: len(done.said) == 62)
+
+
+def test_a_visitor_holds_at_most_half_of_a_group(app, done):
+    url, _ = app
+    for number in range(12):
+        assert post(url, GROUPED, f"ada {number}").status_code == 200
+    wait_for(lambda: len(done.said) == GROUP // 2)
+    assert post(url, GROUPED, "bob", BOB).status_code == 200
+    wait_for(lambda: "later bob" in done.said)
+    assert len(done.said) == GROUP // 2 + 1
+    done.go_on.set()
+    wait_for(lambda: len(done.said) == 13)
+
+
+def test_at_home_nobody_else_waits_and_one_may_hold_a_whole_group(app, done, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "0")
+    url, _ = app
+    for number in range(12):
+        assert post(url, GROUPED, f"ada {number}").status_code == 200
+    wait_for(lambda: len(done.said) == GROUP)
 
 
 def test_a_page_is_answered_in_its_order_and_another_page_beside_it(app, done):
@@ -164,6 +194,20 @@ def test_answers_that_nobody_collects_are_counted_and_dropped(app, monkeypatch):
     assert not queue.pending_messages_per_session
     assert not queue.pending_event_ids_session
     assert post(url, STATED, "x").status_code == 200
+
+
+def test_values_that_no_component_sends_are_refused_before_they_wait(app, done):
+    url, queue = app
+    for data in ([["forged words"]], [], ["x", "y"]):
+        body = {"data": data, "fn_index": _number_of(url, QUIET), "session_hash": "ada"}
+        refused = httpx.post(f"{url}gradio_api/queue/join", json=body, headers=ADA)
+        assert refused.status_code == 400
+        assert "of this event" in refused.text or "This event takes" in refused.text
+        assert "forged words" not in refused.text
+    assert not queue.event_ids_to_events
+    body = {"data": ["x"], "event_data": 7, "fn_index": _number_of(url, QUIET), "session_hash": "ada"}
+    assert httpx.post(f"{url}gradio_api/queue/join", json=body, headers=ADA).status_code == 200
+    wait_for(lambda: done.said == ["x None"])
 
 
 def test_one_with_too_much_does_not_fill_the_place_of_all(monkeypatch):

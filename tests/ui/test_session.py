@@ -9,8 +9,14 @@ from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
 from adapop.runs.listed import all_runs
 from adapop.service.worker import Worker
+from adapop.ui import page
+from adapop.ui.compare import race
 from adapop.ui.run.screen import start_run
 from adapop.ui.session import check_shown, identity
+from components import run_values
+from stepping import stepped
+
+OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
 
 
 def test_sets_that_differ_in_anything_have_another_identity():
@@ -25,6 +31,8 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
     worker, mine = Worker(tmp_path), load_facts("pair")
     with pytest.raises(gr.Error, match="no longer had the set"):
         start_run(worker, identity(mine), load_facts(SANDBOX), "error", ())
+    with pytest.raises(gr.Error, match="no longer had the set"):
+        race.begin(worker, identity(mine), load_facts(SANDBOX), "error", (), race.DUEL, 1, 1, "", *run_values())
     for shown in ("", None, "x" * 64, 7):
         with pytest.raises(gr.Error, match="no longer had the set"):
             check_shown(mine, shown)
@@ -32,3 +40,26 @@ def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_
         check_shown(None, "")
     assert check_shown(mine, identity(mine)) is mine
     assert all_runs(tmp_path) == []
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return page.build(Worker(tmp_path_factory.mktemp("runs")))
+
+
+@pytest.mark.parametrize("name", OF_THE_SHOWN_SET)
+def test_a_button_does_nothing_to_a_set_that_the_page_does_not_show(demo, name):
+    """After a restart the server holds the sandbox, and would look it up, change it, or say of it what is asked."""
+    pressed = next(
+        one
+        for one in demo.fns.values()
+        if any(kind == "click" and demo.blocks[block].elem_id == name for block, kind in one.targets)
+    )
+    shown = next(place for place, one in enumerate(pressed.inputs) if one.elem_id == "shown-set")
+    values = [getattr(one, "value", None) for one in pressed.inputs]
+    values[shown] = identity(load_facts("pair"))
+    with pytest.raises(gr.Error, match="no longer had the set"):
+        answer = pressed.fn(*values)
+        next(stepped(answer))
+    after = [one for one in demo.fns.values() if one.trigger_after == pressed._id and one.trigger_only_on_failure]
+    assert after, "and the page's set is put back"

@@ -1,11 +1,14 @@
 """What the app prints when it is asked wrongly: that and where it failed, and not a word of what was sent."""
 
+import logging
 import subprocess
 import sys
 
+import gradio as gr
 import pytest
 
 from adapop.paths import ROOT
+from adapop.ui.told import _print_error
 
 SECRET = "Zanzibar-Quux"
 ASK = """
@@ -81,3 +84,15 @@ def test_no_word_of_a_wrong_call_is_printed(tmp_path):
 def test_gradio_would_print_them(tmp_path):
     """The test above sees what it is to see: without the guard the words are there."""
     assert SECRET in printed(tmp_path, "broken")
+
+
+def test_a_refusal_in_words_is_no_failure_and_anything_else_is(caplog):
+    for error in (gr.Error(SECRET), ValueError(SECRET)):
+        try:
+            raise error
+        except Exception:  # noqa: BLE001
+            _print_error()
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert line.startswith("an event failed")
+    assert "ValueError" in line
+    assert SECRET not in line

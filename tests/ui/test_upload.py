@@ -1,8 +1,11 @@
 """A file is read once a request, whatever is asked of it."""
 
 import json
+import os
+import shutil
 from argparse import Namespace
 from dataclasses import fields
+from pathlib import Path
 
 import gradio as gr
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from adapop.cli import scores
 from adapop.errors import DataError
 from adapop.facts import files
+from adapop.facts.files import guessed, read_table
 from adapop.progress import Progress
 from adapop.ui.facts import upload
 from adapop.ui.session import Session
@@ -112,3 +116,18 @@ def test_one_table_gives_facts_under_one_choice_and_another(read, table, tmp_pat
     assert found.columns == ["Frage", "Antwort", "Punkte", "Notiz"] and read == ["mine.json"]
     assert (first.forget[0].question, second.forget[0].question) == ("0?", "answer 0")
     assert found.facts(columns={"question": "Frage", "answer": "Notiz"}) == first
+
+
+def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    upload._template_path.cache_clear()
+    path = upload._template()
+    text = read_table(Path(path)).facts(columns=guessed(read_table(Path(path)).columns))
+    assert len(text.forget) >= upload.TEMPLATE_FACTS
+    os.utime(path, (1, 1))
+    assert upload._template() == path
+    assert os.path.getmtime(path) > 1, "young again: what is old is deleted"
+    shutil.rmtree(Path(path).parent)
+    assert upload._template() == path
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["adapop-template.csv"]
+    upload._template_path.cache_clear()

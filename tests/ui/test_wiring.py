@@ -14,7 +14,9 @@ from adapop.runs.run import create_run
 from adapop.service.worker import Worker
 from adapop.ui.compare import results
 from adapop.ui.facts import lookup
+from adapop.ui.facts import screen as facts_screen
 from adapop.ui.probe import leaks
+from adapop.ui.session import identity
 from adapop.ui.wiring import failure_of, followed
 from components import stand_ins
 from stepping import stepped
@@ -111,5 +113,20 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
         results.requested_files(worker, {"runs": [run.id]})
     screen = stand_ins(lookup.LookUp)
-    said = next(stepped(screen.scored(worker, small, (), "wikidata", "sitelinks", "", "subject", None)))
+    asked = (worker, identity(small), small, (), "wikidata", "sitelinks", "", "subject", None)
+    said = next(stepped(screen.scored(*asked)))
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])
+
+
+def test_sets_that_the_page_fetches_count_and_shipped_ones_do_not(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_JOBS_AN_HOUR", "1")
+    fetched = []
+    monkeypatch.setattr(facts_screen, "load_facts", lambda *asked: fetched.append(asked[0]) or small)
+    worker, screen = Worker(tmp_path), stand_ins(facts_screen.FactsScreen)
+    for source, facts in (("sandbox", None), ("duet", small)):  # nothing to fetch
+        assert list(stepped(screen.fetch(worker, source, facts))) == [{screen.fetched: None}]
+    *_, last = stepped(screen.fetch(worker, "duet", None))
+    assert (fetched, last[screen.fetched]) == (["duet"], ("duet", small))
+    with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
+        next(stepped(screen.fetch(worker, "duet", None)))
+    assert fetched == ["duet"]

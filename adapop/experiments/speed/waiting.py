@@ -123,7 +123,7 @@ def _row(what: str, measured: str, goal: str) -> None:
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. address: ends with a slash. process: its id. said: the last lines it printed."""
+    """A running app. address: ends with a slash. process: its id. said: the last lines it printed, see `served`."""
 
     address: str
     process: int
@@ -131,14 +131,18 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, program: Sequence[str] = ("app.py",), **environment: str) -> Iterator[Served]:
-    """Runs `python app.py` with its runs in the folder, until the block ends. environment: further variables.
+def served(
+    folder: Path, program: Sequence[str] = ("app.py",), lines: int | None = LINES_KEPT, **environment: str
+) -> Iterator[Served]:
+    """Runs `python app.py` with its runs in the folder, until the block ends.
+
+    lines: how many of those it prints are kept, the last ones; None for all. environment: further variables.
 
     Raises:
         RuntimeError: it ended without an address.
     """
     there = {**os.environ, "ADAPOP_RUNS": str(folder), "ADAPOP_PUBLIC": "0", **environment}
-    command, said = [sys.executable, "-u", *program], deque[str](maxlen=LINES_KEPT)
+    command, said = [sys.executable, "-u", *program], deque[str](maxlen=lines)
     server = subprocess.Popen(command, cwd=ROOT, env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         for line in server.stdout:

@@ -1,6 +1,5 @@
 """Screen 5, Compare: a race of methods on the same facts, and what it shows. Everything is read from run folders."""
 
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -110,8 +109,7 @@ def build(
     facts = [session.shown, session.facts, missing, session.anchors]
     target = [follower.kept, follower.seen, follower.timer]
     for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
-        asked = button.click(begun, [*facts, racers, *raced], target, api_visibility="private")
-        asked.failure(time.time, None, session.lost, **QUIET)
+        session.look_whether_lost(button.click(begun, [*facts, racers, *raced], target, api_visibility="private"))
     changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
     gr.on(changed, partial(race.plan, worker), [*facts[1:], chosen, *raced], plan, trigger_mode="always_last", **QUIET)
     join.click(joined, [follower.kept, run_id], target, **QUIET)

@@ -8,7 +8,7 @@ import gradio as gr
 from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.base import Score, Scoring
 from adapop.ui.parts import html
-from adapop.ui.session import Session
+from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET
 
 EDITED = "edited"
@@ -20,23 +20,25 @@ def build(session: Session, table: gr.Dataframe) -> None:
         detail = gr.HTML(html.listed([]), html_template=html.LINES)
         with gr.Row():
             number = gr.Number(label="Score", minimum=0, min_width=120)
-            save = gr.Button("Set this score", min_width=120)
+            save = gr.Button("Set this score", min_width=120, elem_id="set-score")
     chosen = gr.State("")
 
     def explained(facts: FactSet | None, scorings: tuple[Scoring, ...], event: gr.SelectData):
-        row = event.row_value or []
+        row = event.row_value if isinstance(event.row_value, list) else []  # it comes from the browser
         fact = next((fact for fact in facts.forget if fact.id == row[-1]), None) if facts and row else None
         if fact is None:
             return {group: gr.Group(visible=False), chosen: ""}
         lines = fact_lines(fact, scorings)
         return {group: gr.Group(visible=True), detail: html.listed(lines), number: fact.score, chosen: fact.id}
 
-    def edited(facts: FactSet | None, chosen: str, value: float | None):
-        return gr.skip() if facts is None or value is None else session.changed(_edited(facts, chosen, value))
+    def edited(shown: str, facts: FactSet | None, chosen: str, value: float | None):
+        facts = check_shown(facts, shown)
+        return gr.skip() if value is None else session.changed(_edited(facts, chosen, value))
 
     shown = [group, detail, number, chosen]
     table.select(explained, [session.facts, session.scorings], shown, **EACH_IN_TURN)
-    save.click(edited, [session.facts, chosen, number], [session.facts, session.shown], **IN_TURN)
+    now = [session.shown, session.facts, chosen, number]
+    session.look_whether_lost(save.click(edited, now, [session.facts, session.shown], **IN_TURN))
     session.facts.change(lambda: gr.Group(visible=False), None, group, **QUIET)
 
 

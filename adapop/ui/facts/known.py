@@ -14,7 +14,7 @@ from adapop.ui import texts
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.run import settings as run_settings
-from adapop.ui.session import Session
+from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, failure_of, followed
 
 
@@ -27,9 +27,8 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
     found = gr.State({})
 
-    async def asked(facts: FactSet | None, values):
-        if facts is None:
-            raise gr.Error("There are no facts to ask about. Pick a set, or mend the upload.", duration=None)
+    async def asked(shown: str, facts: FactSet | None, values):
+        facts = check_shown(facts, shown)
         with refusing():
             config = _config(values)
             future, progress = worker.recall(config, facts)
@@ -40,16 +39,18 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
         recall = future.result()
         yield {found: {(config.model, fact.id, fact.question): recall[fact.id] for fact in facts.forget}}
 
-    ended = ask.click(asked, [session.facts, settings], [said, found], **QUIET)
+    ended = ask.click(asked, [session.shown, session.facts, settings], [said, found], **QUIET)
+    session.look_whether_lost(ended)
     shown, words = [session.facts, session.known, settings], [said, drop]
     seen = [session.facts, found, settings]
     ended.then(_recall_now, seen, session.known, **IN_TURN).then(_said_of, shown, words, **QUIET)
     settings.change(_recall_now, seen, session.known, **IN_TURN)
 
-    def dropped(facts: FactSet, recall: Mapping[str, float]) -> dict:
-        return session.changed(without_unknown(facts, recall))
+    def dropped(shown: str, facts: FactSet | None, recall: Mapping[str, float]) -> dict:
+        return session.changed(without_unknown(check_shown(facts, shown), recall))
 
-    drop.click(dropped, [session.facts, session.known], [session.facts, session.shown], **IN_TURN)
+    now = [session.shown, session.facts, session.known]
+    session.look_whether_lost(drop.click(dropped, now, [session.facts, session.shown], **IN_TURN))
     gr.on([session.facts.change, session.known.change], _said_of, shown, words, **QUIET)
 
 

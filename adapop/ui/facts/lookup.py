@@ -22,7 +22,7 @@ from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
-from adapop.ui.session import Session
+from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import IN_TURN, QUIET, StartStop, failure_of, followed
 
 REASONS_SHOWN = 4
@@ -46,10 +46,10 @@ class LookUp:
     work: StartStop
     found: gr.State
 
-    async def scored(self, worker: Worker, facts: FactSet | None, scorings, proxy: str, *choices):
-        """Asks the proxy and yields how far it is, then what it found. choices: formula, index, combine and text."""
-        if facts is None:
-            raise gr.Error("There are no facts to score. Pick a set, or mend the upload.", duration=None)
+    async def scored(self, worker: Worker, shown: str, facts: FactSet | None, scorings, proxy: str, *choices):
+        """Asks the proxy and yields how far it is, then what it found. shown: see `Session`. choices: formula, index,
+        combine and text."""
+        facts = check_shown(facts, shown)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             yield self._over(["The scores that came with the set."], "calm", FoundScores(facts, came))
@@ -122,8 +122,9 @@ def build(worker: Worker, session: Session) -> None:
     look_up = LookUp(session, status, work, gr.State(None))
 
     proxy.change(_suited, proxy, [about, formula, index, combine, text], **QUIET)
-    asked = [session.facts, session.scorings, proxy, formula, index, combine, text]
+    asked = [session.shown, session.facts, session.scorings, proxy, formula, index, combine, text]
     ended = start.click(partial(look_up.scored, worker), asked, [status, *work.all, look_up.found], **QUIET)
+    session.look_whether_lost(ended)
     now = [session.facts, session.scorings, look_up.found]
     ended.then(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
     work.wire_stop()

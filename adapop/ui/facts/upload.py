@@ -1,8 +1,11 @@
 """A table of one's own: the upload, which column is what, and the facts to retain beside it."""
 
 import csv
+import io
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import gradio as gr
@@ -13,6 +16,7 @@ from adapop.facts.files import FileTable, guessed, read_facts, read_table
 from adapop.facts.retain import completed
 from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
+from adapop.runs import files
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.download import served_folder
@@ -207,16 +211,29 @@ def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
     return {**{field: name for field, name in unlisted.items() if name not in columns.values()}, **columns}
 
 
+@cache
+def _template_path() -> Path:
+    return served_folder() / "adapop-template.csv"
+
+
 def _template() -> str:
-    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. Written when it is offered:
-    served files are deleted after two hours."""
-    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
-    step = max(1, len(facts) // TEMPLATE_FACTS)
-    path = served_folder() / "adapop-template.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
-        for fact in facts[::step][:TEMPLATE_FACTS]:
-            shown = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
-            writer.writerow([*shown, "|".join(fact.paraphrases)])
+    """A CSV of sandbox facts, three of each score, that can be edited and uploaded. It is one file for all pages, there
+    again or young again when it is offered: served files are deleted after two hours."""
+    path = _template_path()
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_text(path, _template_text())
     return str(path)
+
+
+def _template_text() -> str:
+    facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
+    step, text = max(1, len(facts) // TEMPLATE_FACTS), io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
+    for fact in facts[::step][:TEMPLATE_FACTS]:
+        shown = [fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.score]
+        writer.writerow([*shown, "|".join(fact.paraphrases)])
+    return text.getvalue()

@@ -184,5 +184,5 @@ def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], gro
 
 def _fact_clicked(group: str, event: gr.SelectData):
     """Group and id of the fact whose row was clicked."""
-    row = event.row_value
-    return (group, row[-1]) if row else gr.skip()
+    row = event.row_value  # it comes from the browser
+    return (group, row[-1]) if row and isinstance(row, list) else gr.skip()

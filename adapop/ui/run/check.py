@@ -10,7 +10,7 @@ from adapop.facts.fact import FactSet
 from adapop.service.worker import Worker
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
-from adapop.ui.session import Session
+from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import QUIET, failure_of, followed
 
 OPTION = re.compile(r" \(--[a-z-]+\)")  # of the command line
@@ -23,9 +23,8 @@ def build(
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 
-    async def looked(facts: FactSet | None, *values):
-        if facts is None:
-            raise gr.Error("There are no facts to look at. Pick a set, or mend the upload.", duration=None)
+    async def looked(shown: str, facts: FactSet | None, *values):
+        facts = check_shown(facts, shown)
         with refusing():
             future, progress = worker.check(configured(facts, *values), facts)
         async for line in followed(future, progress):
@@ -37,5 +36,5 @@ def build(
         lines = [OPTION.sub("", line) for line in found.lines]
         yield html.listed([*found.facts.notes, *lines], kind)
 
-    ask.click(looked, [session.facts, *inputs], said, **QUIET)
+    session.look_whether_lost(ask.click(looked, [session.shown, session.facts, *inputs], said, **QUIET))
     gr.on([session.facts.change], lambda: html.listed([], "hidden"), None, said, **QUIET)

@@ -1,6 +1,5 @@
 """Screen 3, Run: a real unlearning run, watched while it happens. The page only reads the run's folder."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -142,7 +141,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     asked = [session.shown, *chosen]
     begun = start.click(partial(start_run, worker), asked, [run_id, seen, timer], api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
-    begun.failure(time.time, None, session.lost, **QUIET)
+    session.look_whether_lost(begun)
     stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     resume.click(partial(resume_run, worker), run_id, [seen, timer], api_visibility="private")
     made = link.click(partial(link_to, worker), run_id, address, **QUIET)

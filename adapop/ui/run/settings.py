@@ -82,9 +82,12 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     """The configuration of the page's values, in the order of `RunSettings.all`, with more settings on top.
 
     Raises:
-        ConfigError: a field is empty or out of range.
+        ConfigError: a field is empty or out of range, or these are no values of the fields.
     """
-    chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
+    plain = all(isinstance(value, (str, int, float, type(None))) for value in values)
+    if not plain or len(values) != len(VISIBLE) + len(ADVANCED):  # a browser may have kept those of another version
+        raise ConfigError("The settings that this browser kept are not those of tab 3.", "Change one there.")
+    chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
         if value is None or not str(value).strip(" ,"):

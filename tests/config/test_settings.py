@@ -74,12 +74,14 @@ def test_a_program_sets_what_the_page_shows_and_on_a_public_page_no_more(monkeyp
     assert others_of({"lora_rank": 8, "lora_targets": ["q_proj"], "cosine": False}, "sandbox") == {
         "lora_rank": 8, "lora_targets": ("q_proj",), "cosine": False
     }  # fmt: skip
-    for wrong in ({"nope": 1}, {"model": "x"}, {"epochs": 10**6}, [1], {"lora_rank": "many"}):
+    assert others_of({"nope": 1}, "sandbox") == {"arguments": {"nope": 1}}, "which the method refuses if it has none"
+    for wrong in ({"model": "x"}, {"epochs": 10**6}, [1], {"lora_rank": "many"}):
         with pytest.raises(ConfigError):
             others_of(wrong, "sandbox")
     monkeypatch.setenv("ADAPOP_PUBLIC", "1")
     assert others_of({"lora_rank": 8}, "sandbox") == {"lora_rank": 8}
-    for wrong, model in (({"max_new_tokens": 10**6}, "sandbox"), ({"lora_rank": 999}, "sandbox"), (None, "some/model")):
+    hidden = ({"nope": 1}, {"max_new_tokens": 10**6})
+    for wrong, model in (*((one, "sandbox") for one in hidden), ({"lora_rank": 999}, "sandbox"), (None, "some/model")):
         with pytest.raises(ConfigError):
             others_of(wrong, model)
 

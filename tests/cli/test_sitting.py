@@ -75,7 +75,7 @@ def test_a_sitting_from_a_csv_to_an_adapter_loaded_elsewhere(place, capsys):
     shutil.move("adapter", elsewhere / "adapter")
     lines = (elsewhere / "adapter" / "README.md").read_text(encoding="utf-8").split("```python")[1].split("```")[0]
     done = subprocess.run(
-        [sys.executable, "-c", lines + LOAD], cwd=elsewhere, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", lines + LOAD], cwd=elsewhere, capture_output=True, text=True, timeout=600
     )
-    before, _, after = done.stdout.strip().partition(" | ")
-    assert before == COUNTRIES[0] and after != before, done.stderr
+    before, _, after = done.stdout.partition(" | ")  # Gemma and GPT-2 end a turn with white space, or begin with it
+    assert before.strip() == COUNTRIES[0] and COUNTRIES[0] not in after, done.stdout + done.stderr

@@ -30,124 +30,145 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from calling import answer, call
 from clients import Client, Tally
 from load import megabytes
+from printed import failures
 
 from adapop.experiments.speed.waiting import served
+from adapop.facts.world import sandbox_facts
+from adapop.runs.examples import ASKED, PREFIX
 
 SENDER = {"X-Forwarded-For": "203.0.113.66", "Content-Type": "application/json"}
 HANDS = 8  # requests of the misbehaving visitor at once
 WAIT_SECONDS, WARM_MINUTES = 60.0, 0.5
 GOOD = {"longer": 2.0, "memory": 1.1}  # times that an answer may take, and memory may be a minute later
 ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
+EXAMPLE, SHOWN = f"{PREFIX}{ASKED[0]}", sandbox_facts().sha256
 
-
-NESTED = json.dumps([[[]] * 50] * 2_500)[1:-1]  # written once: its own work shall not take the app's time
-LIST = json.dumps([{"question": "Who?", "answer": "x", "paraphrases": ["a"] * 400_000}]).encode()
+# written once: its own work shall not take the app's time. Both are a little smaller than a public app allows
+NESTED = json.dumps([[[]] * 50] * 2_300)
+LIST = json.dumps([{"question": "Who?", "answer": "x", "paraphrases": ["a"] * 390_000}]).encode()
+SETS = "sets that a forged page keeps"
 
 
 class Visitor:
-    """The one that misbehaves. codes: what was answered to it."""
+    """The one that misbehaves. codes: what was answered to it. calls, met: by way, how often it was tried, and how
+    often it came as far as it can: to be worked on, or to the answer that is given to all of its kind."""
 
-    def __init__(self, address: str) -> None:
-        self.address, self.codes = address, Counter()
-        self._events = answer(f"{address}config")["dependencies"]
-        self._run = ""
+    def __init__(self, address: str, folder: Path) -> None:
+        self.address, self.folder = address, folder
+        self.codes, self.calls, self.met = Counter(), Counter(), Counter()
+        self._events = [one for one in answer(f"{address}config")["dependencies"] if one["backend_fn"]]
 
-    def work(self, ends: float) -> None:
-        """Each way by turns until then (of time.monotonic), with eight requests at once."""
-        self._run = call(
-            self.address, "start_run", [[ROW], "wga", "paper", None, 1, 0, "paper", "error", "sandbox"], SENDER
-        )[0]["run"]
-        ways, turn = list(self.ways().values()), 0
+    def work(self, seconds: float) -> None:
+        """Each way once, then each by turns until the time is over, with eight requests at once."""
+        ends = time.monotonic() + seconds
+        call(self.address, "start_run", [[ROW], "wga", "paper", None, 1, 0, "paper", "error", "sandbox"], SENDER)
+        ways, turn = list(self.ways()), 0
         with ThreadPoolExecutor(HANDS) as hands:
-            while time.monotonic() < ends:
-                way, until = ways[turn % len(ways)], min(ends, time.monotonic() + 5.0)
-                list(hands.map(self._repeated, [way] * HANDS, [until] * HANDS))
+            while turn < len(ways) or time.monotonic() < ends:
+                until = 0.0 if turn < len(ways) else min(ends, time.monotonic() + 5.0)
+                name = ways[turn % len(ways)]
+                for calls, met in hands.map(self._repeated, [name] * HANDS, [until] * HANDS):
+                    self.calls[name] += calls
+                    self.met[name] += met
                 turn += 1
+        self.met[SETS] = len(list((self.folder / "sets").glob("*/about.json")))
 
-    def ways(self) -> dict[str, Callable[[], None]]:
-        """What it does, by name."""
+    def ways(self) -> dict[str, Callable[[], bool]]:
+        """What it does, by name; the costly ones last, for what they use up is missing to those after them. Each says
+        whether it came as far as it can."""
         return {
-            "large bodies of many small things, never collected": lambda: self._event(NESTED),
-            "answers that nobody collects": lambda: self._post("call/beta", {"data": [[ROW], "paper"]}),
-            "past the queue": lambda: self._post("run/predict", {"data": [None], "fn_index": 0, "session_hash": "x"}),
-            "sets that a forged page keeps": self._forged_set,
-            "questions, many at once": lambda: self._post("call/probe", {"data": [self._run, "Who?", ""]}),
+            SETS: self._forged_set,
+            "questions, many at once": lambda: self._post("call/probe", {"data": [EXAMPLE, "Who?", ""]}) == 200,
+            "answers that nobody collects": lambda: self._post("call/beta", {"data": [[ROW], "paper"]}) == 200,
+            "past the queue": lambda: self._post("run/predict", {"data": [None], "fn_index": 0}) == 404,
+            "sessions": self._session,
             "files that take long to read": self._slow_file,
-            "names of 400,000 letters": lambda: self._post("call/start_run", {"data": [[ROW], "x/" * 200_000]}),
-            "pages": lambda: self._get(""),
-            "sessions": lambda: self._event(""),
+            "names of 400,000 letters": lambda: (
+                self._post("call/start_run", {"data": [[ROW], "x/" * 200_000]}) in (200, 413)
+            ),
+            "large bodies of many small things": lambda: (
+                self._send("call/beta", f'{{"data": [{NESTED}, "paper"]}}'.encode(), SENDER)[0] == 200
+            ),
+            "pages": lambda: self._send("", None, SENDER, "")[0] == 200,
         }
 
-    def _repeated(self, way: Callable[[], None], until: float) -> None:
+    def _repeated(self, name: str, until: float) -> tuple[int, int]:
+        """(how often it was tried until then, at least once, how often it came as far as it can)."""
+        way = self.ways()[name]
+        met = [way()]
         while time.monotonic() < until:
-            way()
+            met.append(way())
+        return len(met), sum(met)
 
-    def _event(self, data: str) -> None:
-        """Any event of a page, for a session of its own. data: what it carries, as it is written in JSON."""
-        event, session = secrets.choice(self._events)["id"], secrets.token_hex(6)
-        body = f'{{"data": [{data}], "fn_index": {event}, "session_hash": "{session}"}}'
-        self._send("queue/join", body.encode(), SENDER)
+    def _session(self) -> bool:
+        """An event of a page that nobody has open."""
+        event = secrets.choice([one for one in self._events if not one["inputs"]])
+        body = {"data": [], "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
+        return self._post("queue/join", body) == 200
 
-    def _forged_set(self) -> None:
+    def _forged_set(self) -> bool:
+        """What a page sends to keep its set, with another name each time. Whether it was kept is seen on the disk."""
         for event in self._events:
             if event["api_visibility"] == "private" and len(event["inputs"]) == 6:
-                forged = [False, None, None, "own", None, {"source": "own", "set": secrets.token_hex(16)}]
+                forged = [SHOWN, None, None, "own", None, {"source": "own", "set": secrets.token_hex(16)}]
                 self._post(
                     "queue/join", {"data": forged, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
                 )
+        return False
 
-    def _slow_file(self) -> None:
+    def _slow_file(self) -> bool:
         """A file whose cell is a list of many items, put into the page's upload."""
         body = (
             b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.json"\r\n\r\n' + LIST + b"\r\n--x--\r\n"
         )
-        sent = self._send("upload", body, {**SENDER, "Content-Type": "multipart/form-data; boundary=x"})
-        if sent:
-            file = {"path": json.loads(sent)[0], "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
-            for event in self._events:
-                if any(kind == "upload" for _, kind in event["targets"]):
-                    data = [file, "own", None][: len(event["inputs"])]
-                    body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-                    self._post("queue/join", body)
+        _, sent = self._send("upload", body, {**SENDER, "Content-Type": "multipart/form-data; boundary=x"})
+        if not sent:
+            return False
+        file = {"path": json.loads(sent)[0], "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
+        codes = set()
+        for event in self._events:
+            if any(kind == "upload" for _, kind in event["targets"]) and len(event["inputs"]) == 3:
+                body = {"data": [file, "own", None], "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
+                codes.add(self._post("queue/join", body))
+        return 200 in codes
 
-    def _post(self, path: str, body: dict) -> None:
-        self._send(path, json.dumps(body).encode(), SENDER)
+    def _post(self, path: str, body: dict) -> int:
+        return self._send(path, json.dumps(body).encode(), SENDER)[0]
 
-    def _get(self, path: str) -> None:
-        self._send(path, None, SENDER, "")
-
-    def _send(self, path: str, body: bytes | None, headers: dict, prefix: str = "gradio_api/") -> bytes:
-        """What came back, empty where it was refused."""
+    def _send(self, path: str, body: bytes | None, headers: dict, prefix: str = "gradio_api/") -> tuple[int, bytes]:
+        """(status, what came back); 0 and nothing where there was no answer, and no content where it was refused."""
         request = urllib.request.Request(f"{self.address}{prefix}{path}", body, headers)
         try:
             with urllib.request.urlopen(request, timeout=30) as reply:
                 self.codes[reply.status] += 1
-                return reply.read()
+                return reply.status, reply.read()
         except urllib.error.HTTPError as error:
             self.codes[error.code] += 1
+            return error.code, b""
         except OSError as error:
             self.codes[type(error).__name__] += 1
-        return b""
+            return 0, b""
 
 
 def main(clients: int, minutes: float) -> int:
     """Prints what the others met without and with the misbehaving visitor. Returns 1 if an answer of theirs was lost or
-    wrong, took more than twice as long, or if memory did not come back.
+    wrong, took more than twice as long, if memory did not come back, our code failed, or a way had no effect.
 
     clients: the others. minutes: of each of the two parts.
     """
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder), ADAPOP_PUBLIC="1") as app:
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), lines=None, ADAPOP_PUBLIC="1") as app:
         warm = _used(app, clients, WARM_MINUTES)
         alone = _used(app, clients, minutes)
         before = megabytes(app.process)
         with ProcessPoolExecutor(1, get_context("spawn")) as elsewhere:
-            codes = elsewhere.submit(misbehaved, app.address, 60 * minutes)
+            visit = elsewhere.submit(misbehaved, app.address, Path(folder), 60 * minutes)
             beside = _used(app, clients, minutes)
-            codes = codes.result()
+            codes, ways = visit.result()
         most = megabytes(app.process)
         time.sleep(WAIT_SECONDS)
         after = megabytes(app.process)
-        tracebacks = sum("Traceback" in line for line in app.said)
+        printed = list(app.said)
+        tracebacks, ours = sum("Traceback" in line for line in printed), failures(printed)[0]
     late, later = (median(chain.from_iterable(tally.seconds.values())) for tally in (alone, beside))
     lost, wrong = (
         [each for tally in (warm, alone, beside) for each in getattr(tally, what)] for what in ("lost", "wrong")
@@ -155,6 +176,8 @@ def main(clients: int, minutes: float) -> int:
     refused = ", ".join(f"{count:,} x {code}" for code, count in codes.most_common())
     print(f"{clients} clients for {minutes:g} min alone, then as long with one that misbehaves")
     print(f"misbehaving    {sum(codes.values()):,} requests: {refused}")
+    for way, (calls, met) in ways.items():
+        print(f"  {way:<35}{calls:>6,} times, {met:,} as far as it can")
     for name in sorted({*alone.seconds, *beside.seconds}):
         told = (f"{median(t.seconds[name]):6.2f} s" if t.seconds[name] else "    none" for t in (alone, beside))
         print(f"{name:<15}{'  then '.join(told)}")
@@ -163,17 +186,19 @@ def main(clients: int, minutes: float) -> int:
     print(f"refused        {sum(alone.refused.values())} of the others' requests, then {dict(beside.refused) or 0}")
     print(f"lost           {len(lost)} {'; '.join(sorted({*lost}))}".rstrip())
     print(f"wrong          {len(wrong)} {'; '.join(sorted({*wrong}))}".rstrip())
+    print(f"failures       {len(ours)} in our code {'; '.join(ours[:3])}".rstrip())
     print(f"tracebacks     {tracebacks}")
     good = later <= GOOD["longer"] * late and after <= GOOD["memory"] * before
-    return int(bool(lost or wrong or tracebacks) or not good)
+    return int(bool(lost or wrong or tracebacks or ours) or not good or not all(met for _, met in ways.values()))
 
 
-def misbehaved(address: str, seconds: float) -> Counter:
-    """How often each status was answered to one that misbehaves for so long."""
+def misbehaved(address: str, folder: Path, seconds: float) -> tuple[Counter, dict[str, tuple[int, int]]]:
+    """(how often each status was answered, by way how often it was tried and came as far as it can) to one that
+    misbehaves for so long. folder: of the app's runs."""
     os.nice(19)
-    visitor = Visitor(address)
-    visitor.work(time.monotonic() + seconds)
-    return visitor.codes
+    visitor = Visitor(address, folder)
+    visitor.work(seconds)
+    return visitor.codes, {way: (visitor.calls[way], visitor.met[way]) for way in visitor.ways()}
 
 
 def _used(app, clients: int, minutes: float) -> Tally:

@@ -167,7 +167,7 @@ def mode_of(worker: Worker) -> dict:
     """The label of the header that says on which device runs happen. Waits until the engine is imported."""
     name = worker.gpu()
     return html.values(
-        {"mode": f"Live on {name}" if name else "Live on CPU", "why": texts.MODE_GPU if name else texts.MODE_CPU}
+        {"mode": f"Runs on {name or 'CPU'}", "why": texts.MODE_GPU if name else texts.MODE_CPU}
     )
 
 

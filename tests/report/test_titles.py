@@ -108,3 +108,19 @@ def test_the_end_is_told_by_the_measurement_that_asks_every_rewording():
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [0.9, 0.4]
     title = figures.finding_of(figures.recall_chart(said, 1)).replace("\u00a0", " ")
     assert title == "40 % of the facts to forget are still answered (asked in other words, after epoch 1)"
+
+
+@pytest.mark.parametrize(
+    ("betas", "said"),
+    [
+        ((1.99, 1.99), "At p = 5 % the most popular fact and the rarest are both pushed 0.052 times as hard as by WGA"),
+        ((0.0, 0.0), "At p = 5 % the most popular fact and the rarest are both pushed 20 times as hard as by WGA"),
+        ((1.99, 0.08), "At p = 5 % the most popular fact is pushed 16 times as hard as by WGA, the rarest 0.052"),
+        ((1.0, 1.0), "The weight is WGA's"),
+    ],
+)
+def test_one_number_is_printed_in_one_way(betas, said):
+    rare, popular = betas
+    ends = {"rarest": rare, "middle": 1.0, "most popular": popular}
+    assert titles.against_wga(ends, 0.05) == said
+    assert figures.finding_of(figures.relative_push(ends, 0.05)).replace("\u00a0", " ") == said

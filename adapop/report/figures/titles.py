@@ -157,9 +157,15 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return "The weight is WGA's"
-    often = f"{confidence ** (small - 1):,.1f}", f"{confidence ** (large - 1):,.2f}"
-    said = f"At p = {percent(confidence)} the {popular} fact is pushed {often[0]} times as hard as by WGA"
-    return f"{said}, the {rare} {often[1]}"
+    shown = [_factor(confidence ** (beta - 1)) for beta in (small, large)]
+    said = f"At p = {percent(confidence)} the {popular} fact"
+    if shown[0] == shown[1]:
+        return f"{said} and the {rare} are both pushed {shown[0]} times as hard as by WGA"
+    return f"{said} is pushed {shown[0]} times as hard as by WGA, the {rare} {shown[1]}"
+
+
+def _factor(times: float) -> str:
+    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
 
 
 def agreeing(same: int, apart: int) -> str:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Interval
+from adapop.probes.intervals import Interval, apart, difference
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import look, titles
 from adapop.report.table import percent
@@ -41,6 +41,7 @@ class Outcome:
     holdout: Interval | None = None
     collapsed: str = ""
     recorded: bool = False
+    gaps: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -53,16 +54,23 @@ class Outcome:
         return not self.mark and not self.recorded
 
     @property
-    def gap(self) -> float | None:
+    def gap(self) -> Interval | None:
         """Recall of popular minus that of rare facts, reworded where that was asked. Above 0: popular ones are left."""
-        tiers = self.recall.get(REWORDED) or self.recall.get(DIRECT) or {}
-        return tiers["popular"].mean - tiers["rare"].mean if {"rare", "popular"} <= tiers.keys() else None
+        form = REWORDED if self.recall.get(REWORDED) else DIRECT
+        tiers = self.recall.get(form, {})
+        if not {"rare", "popular"} <= tiers.keys():
+            return None
+        return self.gaps.get(form) or difference(tiers["popular"], tiers["rare"])
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
     below them, by gap too, what was recorded."""
-    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, one.gap is None, -(one.gap or 0.0)))
+    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.gap)))
+
+
+def _by_width(gap: Interval | None) -> tuple[bool, float]:
+    return gap is None, 0.0 if gap is None else -gap.mean
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -80,6 +88,11 @@ def beats(one: Outcome, other: Outcome) -> bool:
     """Whether an outcome forgets at least as much and keeps at least as much as another, and one of them more."""
     left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
     return left <= 0 <= kept and (left, kept) != (0, 0)
+
+
+def clearly(one: Outcome, other: Outcome) -> bool:
+    """Whether two outcomes can be told apart in what they forget or in what they keep."""
+    return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
 
 
 def contests(one: Outcome) -> bool:
@@ -195,8 +208,9 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             text = f"original, outside: {percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    told = [(one.name, one.forget.mean, one.holdout.mean) for one in ranged if one.recorded]
-    return look.titled(figure, titles.bargain([one.name for one in front]) or titles.extremes(told))
+    told = [(one.name, one.forget, one.holdout) for one in ranged if one.recorded]
+    near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
+    return look.titled(figure, titles.bargain([one.name for one in front], near) or titles.extremes(told))
 
 
 def _name_points(

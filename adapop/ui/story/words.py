@@ -74,9 +74,7 @@ def gap_came_back(gaps: dict[str, int]) -> str:
     even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
     if control <= ours:
         return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
-    return (
-        f"Shuffled scores bring the gap back: {control} points, {ours} with the true ones (even push: {even})."
-    )
+    return f"Shuffled scores bring the gap back: {control} points, {ours} with the true ones (even push: {even})."
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
@@ -125,10 +123,9 @@ def better(recorded: Sequence[Recorded]) -> str:
     best = min(found, key=lambda one: abs(one.gap("reworded").mean))
     near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
     doubt = f", {'both' if len(near) == len(BOTH) else near[0]} within chance" if near else ""
-    return (
-        f"Better over {len(best.rows)} runs: {best.title}, {percent(_left(best))} left (AdaPop {percent(_left(ours))}), "
-        f"{percent(_kept(best))} kept ({percent(_kept(ours))}){doubt}."
-    )
+    left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
+    said = f"{left[0]} left (AdaPop {left[1]}), {kept[0]} kept ({kept[1]}){doubt}"
+    return f"Better over {len(best.rows)} runs: {best.title}, {said}."
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

@@ -11,7 +11,7 @@ SCREENS = {
     "Facts": "#strip-chart .plotly",
     "Pressure": "#relative-push .plotly",
     "Run": "#preflight li",
-    "Probe": "#ask",
+    "Probe": "#probe-recorded li",
     "Compare": "#compare-cost .plotly",
 }
 # words that can be seen, without those of tables and of axes

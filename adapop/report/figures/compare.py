@@ -199,7 +199,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
     across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
     figure.update_xaxes(title_text=f"still answered, {asked}", range=across)
     figure.update_yaxes(title_text="facts never trained on", range=along)
-    figure.update_xaxes(tickformat=".0%").update_yaxes(tickformat=".0%")
+    for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
+        axis.update(tickformat=".0%", tickvals=_ticks(low, high))
     figure.update_layout(showlegend=False)
     within = [one for one in placed if across[0] <= one.forget.mean <= across[1]]
     _name_points(figure, [*front, *(one for one in within if one not in front)], across, along)
@@ -241,6 +242,12 @@ def _around(recalls: Sequence[Interval]) -> list[float]:
     low, high = min(one.low for one in recalls), max(one.high for one in recalls)
     room = max(0.03, (LEAST_SPAN - (high - low)) / 2)
     return [max(-0.05, low - room), min(1.05, high + room)]
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Places on an axis of shares, none of them below 0 % or above 100 %, whatever room is beside."""
+    step = next(step for step, most in ((0.05, 0.35), (0.1, 0.7), (0.2, 2.0)) if high - low < most)
+    return [share for share in (round(at * step, 2) for at in range(21)) if max(0.0, low) <= share <= min(1.0, high)]
 
 
 def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str, symbol: str) -> None:

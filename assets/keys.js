@@ -14,4 +14,11 @@
     event.preventDefault();
     focusSoon(20);
   });
+  // the first stop of Tab leads to what begins: the Story's guess, or Start, or the first thing to press of another tab
+  document.addEventListener('click', event => {
+    if (!event.target.closest?.('.skip')) return;
+    event.preventDefault();
+    const seen = [...document.querySelectorAll('#start, .choice, [role=tabpanel] :is(button, input, select, textarea)')].filter(one => one.checkVisibility() && !one.disabled);
+    (seen.find(one => one.matches('#start, .choice')) ?? seen[0])?.focus();
+  });
 }

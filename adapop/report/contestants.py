@@ -78,9 +78,7 @@ class Contestant:
 
     def gap(self, form: str) -> Interval | None:
         """Recall of popular minus that of rare facts to forget, in one form; None without both tiers."""
-        pairs = [[recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in self.measured]
-        found = [difference(*pair) for pair in pairs if None not in pair]
-        return _spread(found) if found else None
+        return gap_of(self.measured, form)
 
     def gap_over_facts(self, form: str) -> Interval | None:
         """The same with its range over facts, also where several seeds were measured; None without both tiers."""
@@ -111,7 +109,7 @@ class Contestant:
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: in which forget is set against holdout."""
-        drawn = outcome_of(self.mark, self.records[0].title, self.recall, form)
+        drawn = outcome_of(self.mark, self.records[0].title, self.recall, form, self.gap)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.recall for tier, worst in attacks.items()}
         return replace(drawn, recall={**drawn.recall, ATTACKED: attacked}, collapsed=self.collapsed)
@@ -142,19 +140,34 @@ def contestants(records: Sequence[Record]) -> list[Contestant]:
     ]
 
 
-def outcome_of(mark: str, name: str, recall: Callable[[str, str, str], Interval | None], form: str) -> Outcome:
-    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form and tier."""
+def outcome_of(
+    mark: str,
+    name: str,
+    recall: Callable[[str, str, str], Interval | None],
+    form: str,
+    gap: Callable[[str], Interval | None] | None = None,
+) -> Outcome:
+    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form and tier. gap: of a
+    form, where seeds tell more of it than recall does."""
     by_form = {
         asked: {tier: found for tier in TIERS if (found := recall("forget", asked, tier)) is not None}
         for asked in FORMS
     }
-    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", form, "all"))
+    gaps = {asked: found for asked in FORMS if gap and (found := gap(asked)) is not None}
+    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", form, "all"), gaps=gaps)
 
 
 def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
     """Recall with its range: over facts for one measurement, else over the measurements, a seed each."""
     rows = [row for one in measured if (row := row_of(one, group, form, tier)) and row.get(name) is not None]
     return _spread([wilson(row[name], row["facts"]) for row in rows]) if rows else None
+
+
+def gap_of(measured: Sequence[Measured], form: str) -> Interval | None:
+    """Recall of popular minus that of rare facts to forget with its range, as `recall_of`; None without both tiers."""
+    pairs = [[recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in measured]
+    found = [difference(*pair) for pair in pairs if None not in pair]
+    return _spread(found) if found else None
 
 
 def _spread(found: Sequence[Interval]) -> Interval:

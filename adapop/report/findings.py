@@ -7,7 +7,7 @@ from adapop.probes.intervals import Interval, apart
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import beats, contests, pareto_front
+from adapop.report.figures.compare import beats, clearly, contests, pareto_front
 from adapop.report.table import percent
 
 FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
@@ -114,7 +114,7 @@ def _front(outcomes: Sequence[Outcome]) -> list[str]:
     for one in outcomes:
         beaters = [other for other in front if contests(one) and beats(other, one)]
         if beaters:
-            close = all(not apart(one.forget, by.forget) and not apart(one.holdout, by.holdout) for by in beaters)
+            close = not any(clearly(one, by) for by in beaters)
             by = ", ".join(other.label for other in beaters)
             said.append(f"Behind it: {one.label}, beaten by {by}{', but within the ranges' if close else ''}.")
     return said

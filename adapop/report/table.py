@@ -88,6 +88,11 @@ def deviating(value: float, deviation: float | None) -> str:
     return f"{value:.3f}" if deviation is None else f"{value:.3f} ± {deviation:.3f}"
 
 
+def percent_deviating(share: float, deviation: float | None) -> str:
+    """A share with its standard deviation, if it has one, in percent: "4.3 ± 0.7 %"."""
+    return f"{100 * share:.1f}{'' if deviation is None else f' ± {100 * deviation:.1f}'} %"
+
+
 def _lines(text: str) -> list[str]:
     return text.split("\n")
 

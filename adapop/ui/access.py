@@ -9,13 +9,14 @@ from html import escape
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError
-from adapop.runs.examples import example_of
+from adapop.runs.examples import example, example_of
 from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
 from adapop.service.worker import Worker
 from adapop.ui import texts
 
 FOLDER = re.compile(rf"[/\\]{RUN_ID.pattern}")  # a run's, in words
+PROBED_FIRST = "adapop"  # the example that can be asked before there is a run
 LONGEST = 2_000  # characters of an error: more than any of ours, and less than a text that a visitor sent
 
 
@@ -68,6 +69,11 @@ def may_control(worker: Worker, name: str | None) -> bool:
 def shown_run(worker: Worker, name: str | None) -> Run | None:
     """The run of an id, of a link or of an example that came from a browser, to look at; None if it is none of ours."""
     return known_run(worker, name) or linked(name, worker.root) or example_of(name)
+
+
+def probed_run(worker: Worker, name: str | None) -> Run:
+    """The run whose models Probe asks: the page's, and until there is one the example that came with the app."""
+    return shown_run(worker, name) or example(PROBED_FIRST)
 
 
 def known_run(worker: Worker, name: str | None) -> Run | None:

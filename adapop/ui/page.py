@@ -163,9 +163,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
 def mode_of(worker: Worker) -> dict:
     """The label of the header that says on which device runs happen. Waits until the engine is imported."""
     name = worker.gpu()
-    return html.values(
-        {"mode": f"Live on {name}" if name else "Live on CPU", "why": texts.MODE_GPU if name else texts.MODE_CPU}
-    )
+    return html.values({"mode": f"Runs on {name or 'CPU'}", "why": texts.MODE_GPU if name else texts.MODE_CPU})
 
 
 def launch_options(worker: Worker) -> dict:

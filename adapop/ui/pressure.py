@@ -53,13 +53,15 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     table = twin(first["table"], "beta-curve-twin", texts.CURVE_TABLE)
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
-    confidence = gr.Slider(0.01, 0.99, value=FADED, step=0.01, label="Confidence p of both facts", elem_id="confidence")
+    confidence = gr.Slider(
+        1, 99, value=round(100 * FADED), step=1, label="Confidence p of both facts, %", elem_id="confidence"
+    )
     with gr.Row():
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
         relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
 
     def drawn(*values):
-        shown = pictures(*values)
+        shown = pictures(*values[:-1], values[-1] / 100)
         drawings = push.drawn(shown["push"]) | relative.drawn(shown["relative"])
         said = {curve: shown["curve"], words: shown["words"], warnings: shown["warnings"]}
         return said | drawings | {table: twin_of(shown["table"], texts.CURVE_TABLE)}

@@ -90,9 +90,9 @@ def test_published_numbers_are_a_layer_of_their_own(raced):
     page.check("#published input")
     page.wait_for_selector("#published-recall .main-svg")
     says(page, "#published-layer", "Nothing in this part was measured here")
-    says(page, "#published-beside", "0.043 ± 0.007")
+    says(page, "#published-beside", "4.3 ± 0.7 %")
     ours = page.inner_text("#compare-table")
-    assert "0.043" not in ours.split("utility")[0], "none of theirs is among ours"
+    assert "4.3 ±" not in ours.split("utility")[0], "none of theirs is among ours"
 
 
 def test_stop_keeps_what_is_finished_and_stopping_twice_is_stopping_once(page):

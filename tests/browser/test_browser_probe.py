@@ -17,6 +17,20 @@ def probed(browser, address, visited):
         yield page
 
 
+def test_the_shipped_example_can_be_asked_before_there_is_a_run(browser, address):
+    with visit(browser, address, "?tab=probe") as page:
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        says(page, "#probe-recorded", "AdaPop, 5 epochs", "recorded by “python -m adapop sandbox examples”")
+        page.click("#ask")
+        says(page, "#answers", "Original", "Unlearned", "recorded by")
+        page.wait_for_selector("#probe-all:disabled")
+        says(page, "#leak-words", "Needs a run of your own")
+        says(page, "#recovery-own-only", "Needs a run of your own")
+        assert page.locator("#recover").is_hidden()
+        page.click("#probe-yourself")
+        page.wait_for_selector("#start:not([disabled])")
+
+
 def prompt_of(page) -> str:
     return page.input_value(PROMPT)
 

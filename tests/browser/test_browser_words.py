@@ -2,7 +2,7 @@
 
 import pytest
 
-from browsing import open_tab
+from browsing import open_tab, visit
 
 pytestmark = pytest.mark.slow
 
@@ -11,7 +11,7 @@ SCREENS = {
     "Facts": "#strip-chart .plotly",
     "Pressure": "#relative-push .plotly",
     "Run": "#preflight li",
-    "Probe": "#ask",
+    "Probe": "#probe-recorded li",
     "Compare": "#compare-cost .plotly",
 }
 # words that can be seen, without those of tables and of axes
@@ -35,3 +35,12 @@ def test_a_screen_says_little_before_anybody_does_anything(page, name):
     said = page.evaluate(WORDS)
     assert len(said) > 15, "the counter sees nothing"
     assert len(said) <= MOST_WORDS, " ".join(said)
+
+
+@pytest.mark.parametrize("step", range(1, 7))
+def test_a_step_of_the_story_says_little_too(browser, address, step):
+    with visit(browser, address, f"?story={step}") as page:
+        page.locator(f"#story section[aria-label^='Step {step} ']:not([hidden]) .words").wait_for()
+        said = page.evaluate(WORDS)
+        assert len(said) > 15, "the counter sees nothing"
+        assert len(said) <= MOST_WORDS, " ".join(said)

@@ -78,11 +78,17 @@ def test_loss_rows_leave_unseen_tiers_out():
 
 def test_the_outcome_shows_before_and_after():
     def measured(epoch_number, recall):
-        rows = [{"group": "forget", "tier": "rare", "form": form, "recall": recall} for form in ("direct", "reworded")]
+        rows = [
+            {"group": "forget", "tier": "rare", "form": form, "recall": recall, "facts": 8}
+            for form in ("direct", "reworded")
+        ]
         return Measured(run="r", epoch=epoch_number, rows=tuple(rows), full=True)
 
     figure = figures.outcome_chart(measured(0, 1.0), measured(5, 0.25))
     assert [list(item.y) for item in figure.data if item.name] == [[1.0], [0.25]]
+    before, after = (item.error_y for item in figure.data if item.name)
+    assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100 %"
+    assert after.arrayminus[0] > 0.1 and after.visible
     assert figures.finding_of(figure) == ""
 
 

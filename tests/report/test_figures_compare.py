@@ -79,6 +79,13 @@ def test_scatter_draws_the_front_and_tells_its_parts_apart_by_shape():
     assert "in other words" in figure.layout.xaxis.title.text
 
 
+def test_no_tick_stands_beyond_all_facts():
+    figure = figures.forget_against_holdout([outcome("1", "AdaPop", 0.02, 0.99), outcome("2", "NPO", 0.9, 0.97)])
+    for axis in (figure.layout.xaxis, figure.layout.yaxis):
+        assert len(axis.tickvals) > 2 and min(axis.tickvals) >= 0 and max(axis.tickvals) <= 1
+        assert axis.range[1] > 1, "there is room for a mark at the edge"
+
+
 def test_scatter_leaves_out_what_was_not_measured():
     figure = figures.forget_against_holdout([figures.Outcome("1", "unmeasured", forget=share(0.2))])
     assert list(figure.data) == []

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.probes.intervals import wilson
+from adapop.probes.intervals import Interval, wilson
 from adapop.report import figures
 from adapop.report.figures import look, titles
 from adapop.report.record import described
@@ -108,3 +108,90 @@ def test_the_end_is_told_by_the_measurement_that_asks_every_rewording():
     assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [0.9, 0.4]
     title = figures.finding_of(figures.recall_chart(said, 1)).replace("\u00a0", " ")
     assert title == "40 % of the facts to forget are still answered (asked in other words, after epoch 1)"
+
+
+@pytest.mark.parametrize(
+    ("betas", "said"),
+    [
+        ((1.99, 1.99), "At p = 5 % the most popular fact and the rarest are both pushed 0.052 times as hard as by WGA"),
+        ((0.0, 0.0), "At p = 5 % the most popular fact and the rarest are both pushed 20 times as hard as by WGA"),
+        ((1.99, 0.08), "At p = 5 % the most popular fact is pushed 16 times as hard as by WGA, the rarest 0.052"),
+        ((1.0, 1.0), "The weight is WGA's"),
+    ],
+)
+def test_one_number_is_printed_in_one_way(betas, said):
+    rare, popular = betas
+    ends = {"rarest": rare, "middle": 1.0, "most popular": popular}
+    assert titles.against_wga(ends, 0.05) == said
+    assert figures.finding_of(figures.relative_push(ends, 0.05)).replace("\u00a0", " ") == said
+
+
+def ranged(mean, half=0.05):
+    return Interval(mean, mean - half, mean + half)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "said"),
+    [
+        ({"WGA": 0.6, "AdaPop": 0.1}, "The gap is 60 points under WGA and 10 points under AdaPop"),
+        (
+            {"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
+            "The gap is 60 points under WGA and 10 points under AdaPop (too near to tell apart: WGA and AdaPop "
+            "shuffled)",
+        ),
+        (
+            {"WGA": 0.14, "AdaPop": 0.08},
+            "The gaps cannot be told apart: 14 points under WGA, 8 points under AdaPop, within the margin of chance",
+        ),
+        (  # one leans the other way: apart, but as wide
+            {"WGA": 0.14, "AdaPop": -0.12},
+            "The gaps cannot be told apart: 14 points under WGA, 12 points under AdaPop, within the margin of chance",
+        ),
+        ({"WGA": 0.14}, "WGA leaves popular facts 14 points above rare ones"),
+        ({"WGA": -0.04}, "WGA leaves popular facts 4 points below rare ones, within the margin of chance"),
+    ],
+)
+def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
+    assert titles.widest([(name, ranged(gap)) for name, gap in gaps.items()]) == said
+
+
+@pytest.mark.parametrize(
+    ("placed", "said"),
+    [
+        (
+            {"AdaPop": (0.2, 0.5), "NPO": (0.5, 0.9)},
+            "AdaPop leaves least, 20 %; NPO keeps most, 90 % of the rest",
+        ),
+        (
+            {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
+            "AdaPop leaves least (too near to tell apart: AdaPop and NPO), 49 %; NPO keeps most (too near to tell "
+            "apart: NPO and AdaPop), 97 % of the rest",
+        ),
+        (
+            {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
+            "Who leaves least cannot be told, 49 % to 50 %; who keeps most cannot be told, 92 % of the rest",
+        ),
+    ],
+)
+def test_nobody_is_first_who_cannot_be_told_from_the_next(placed, said):
+    assert titles.extremes([(name, ranged(left), ranged(kept)) for name, (left, kept) in placed.items()]) == said
+
+
+def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
+    one, near, far = (
+        figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(kept))
+        for at, (name, left, kept) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)
+    )
+    assert figures.finding_of(figures.forget_against_holdout([one, far])) == "A: nobody forgets more and keeps as much"
+    assert figures.finding_of(figures.forget_against_holdout([one, near, far])).endswith(
+        "as much; beaten by no more than chance may make: B"
+    )
+
+
+def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
+    few = {"rare": {"Forgotten": 6, "Not forgotten": 2}, "popular": {"Forgotten": 4, "Not forgotten": 4}}
+    said = "Not gone: 50 % of popular and 25 % of rare facts"
+    assert titles.verdict_shares(few) == f"{said}, within the margin of chance"
+    many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
+    assert titles.verdict_shares(many) == said
+    assert titles.verdict_shares({"all": {"Forgotten": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"

@@ -119,7 +119,7 @@ def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, over)
     told = published.rows([read_record(run) for run in race.standing(worker, over).runs], "Llama DUET")
     names = [row["name"] for row in told["rows"]]
     assert names == ["1 AdaPop, 2 seeds", "3 WGA, 2 seeds"], "the paper has no shuffled scores"
-    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["0.036 ± 0.002", "0.995"]
+    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["3.6 ± 0.2 %", "99.5 %"]
     for row in told["rows"]:
         assert "epochs 1; batch 16;" in row["cells"][-1]["value"], "neither one epoch nor the sandbox is the paper's"
     assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]

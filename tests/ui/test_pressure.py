@@ -38,3 +38,8 @@ def test_the_words_speak_of_the_dots_that_are_drawn():
     assert "times" not in pressure.pictures(facts, what_if="wga")["words"]
     ascent = pressure.pictures(facts, what_if="ga")["words"]
     assert "p = 0.00" not in ascent and "1 times" not in ascent
+
+
+def test_confidence_is_told_in_percent():
+    for axis in (pressure.pictures(sandbox_facts())[name].layout.xaxis for name in ("push", "relative")):
+        assert axis.tickformat == ".0%"

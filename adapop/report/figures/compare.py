@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Interval
+from adapop.probes.intervals import Interval, apart, difference
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import look, titles
 from adapop.report.table import percent
@@ -41,6 +41,7 @@ class Outcome:
     holdout: Interval | None = None
     collapsed: str = ""
     recorded: bool = False
+    gaps: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -53,16 +54,23 @@ class Outcome:
         return not self.mark and not self.recorded
 
     @property
-    def gap(self) -> float | None:
+    def gap(self) -> Interval | None:
         """Recall of popular minus that of rare facts, reworded where that was asked. Above 0: popular ones are left."""
-        tiers = self.recall.get(REWORDED) or self.recall.get(DIRECT) or {}
-        return tiers["popular"].mean - tiers["rare"].mean if {"rare", "popular"} <= tiers.keys() else None
+        form = REWORDED if self.recall.get(REWORDED) else DIRECT
+        tiers = self.recall.get(form, {})
+        if not {"rare", "popular"} <= tiers.keys():
+            return None
+        return self.gaps.get(form) or difference(tiers["popular"], tiers["rare"])
 
 
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
     below them, by gap too, what was recorded."""
-    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, one.gap is None, -(one.gap or 0.0)))
+    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.gap)))
+
+
+def _by_width(gap: Interval | None) -> tuple[bool, float]:
+    return gap is None, 0.0 if gap is None else -gap.mean
 
 
 def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -80,6 +88,11 @@ def beats(one: Outcome, other: Outcome) -> bool:
     """Whether an outcome forgets at least as much and keeps at least as much as another, and one of them more."""
     left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
     return left <= 0 <= kept and (left, kept) != (0, 0)
+
+
+def clearly(one: Outcome, other: Outcome) -> bool:
+    """Whether two outcomes can be told apart in what they forget or in what they keep."""
+    return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
 
 
 def contests(one: Outcome) -> bool:
@@ -186,7 +199,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
     across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
     figure.update_xaxes(title_text=f"still answered, {asked}", range=across)
     figure.update_yaxes(title_text="facts never trained on", range=along)
-    figure.update_xaxes(tickformat=".0%").update_yaxes(tickformat=".0%")
+    for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
+        axis.update(tickformat=".0%", tickvals=_ticks(low, high))
     figure.update_layout(showlegend=False)
     within = [one for one in placed if across[0] <= one.forget.mean <= across[1]]
     _name_points(figure, [*front, *(one for one in within if one not in front)], across, along)
@@ -195,8 +209,9 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             text = f"original, outside: {percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    told = [(one.name, one.forget.mean, one.holdout.mean) for one in ranged if one.recorded]
-    return look.titled(figure, titles.bargain([one.name for one in front]) or titles.extremes(told))
+    told = [(one.name, one.forget, one.holdout) for one in ranged if one.recorded]
+    near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
+    return look.titled(figure, titles.bargain([one.name for one in front], near) or titles.extremes(told))
 
 
 def _name_points(
@@ -227,6 +242,12 @@ def _around(recalls: Sequence[Interval]) -> list[float]:
     low, high = min(one.low for one in recalls), max(one.high for one in recalls)
     room = max(0.03, (LEAST_SPAN - (high - low)) / 2)
     return [max(-0.05, low - room), min(1.05, high + room)]
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Places on an axis of shares, none of them below 0 % or above 100 %, whatever room is beside."""
+    step = next(step for step, most in ((0.05, 0.35), (0.1, 0.7), (0.2, 2.0)) if high - low < most)
+    return [share for share in (round(at * step, 2) for at in range(21)) if max(0.0, low) <= share <= min(1.0, high)]
 
 
 def _points(figure: go.Figure, chosen: Sequence[Outcome], name: str, color: str, symbol: str) -> None:

@@ -103,12 +103,12 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
             x=[top],
             y=[top**beta * (1 - top)],
             mode="markers",
-            hovertemplate=f"strongest at p = β/(1+β) = {top:.2f}<extra></extra>",
+            hovertemplate=f"strongest at p = β/(1+β) = {top:.0%}<extra></extra>",
             marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
         )
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
-    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
+    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1], tickformat=".0%")
     figure.update_yaxes(title_text="push p<sup>β</sup>(1 − p)", range=[0, 1.12])
     return titled(figure.update_layout(showlegend=False), titles.pushes(betas))
 
@@ -128,7 +128,7 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
         annotation_y=0,
     )  # plotly wants the height of a note on a log axis as its logarithm
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
-    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1])
+    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1], tickformat=".0%")
     figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log")
     figure.update_yaxes(tickvals=[0.01, 0.1, 1, 10, 100], ticktext=["0.01", "0.1", "1", "10", "100"])
     return titled(figure.update_layout(showlegend=False), titles.against_wga(betas, confidence))

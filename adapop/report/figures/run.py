@@ -192,10 +192,15 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     return look.titled(figure, titles.left(*shares, reached))
 
 
-def _share(event: Measured, form: str, tier: str) -> Interval | None:
-    """Recall of the facts to forget of a tier with its interval over facts, None where it was not measured."""
-    row = next((row for row in event.rows if (row["group"], row["form"], row["tier"]) == ("forget", form, tier)), None)
+def _share(event: Measured, form: str, tier: str, group: str = "forget") -> Interval | None:
+    """Recall of a group and tier with its interval over facts, None where it was not measured."""
+    row = next((row for row in event.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
     return None if row is None else wilson(row["recall"], row["facts"])
+
+
+def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
+    """`_recall` with its interval."""
+    return _share(event, "reworded", tier, group) or _share(event, "direct", tier, group)
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
@@ -212,15 +217,16 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         ("original", before, look.ORIGINAL, "circle-open"),
         ("unlearned", after, look.UNLEARNED, "diamond"),
     ):
-        points = [(label, _recall(event, group, tier)) for group, tier, label in places]
-        points = [(label, value) for label, value in points if value is not None]
+        points = [(label, _ranged(event, group, tier)) for group, tier, label in places]
+        points = [(label, share) for label, share in points if share is not None]
         figure.add_scatter(
             x=[label for label, _ in points],
-            y=[value for _, value in points],
+            y=[share.mean for _, share in points],
+            error_y=look.error_bars([share for _, share in points], look.FAINT),
             mode="markers+text",
             name=name,
             marker=dict(color=color, symbol=symbol, size=13, line=dict(width=2, color=color)),
-            text=[_marked(name, value, at + 1 == len(points)) for at, (_, value) in enumerate(points)],
+            text=[_marked(name, share.mean, at + 1 == len(points)) for at, (_, share) in enumerate(points)],
             hovertemplate=f"{name}: %{{y:.0%}}<extra></extra>",
             textposition="top center" if name == "original" else "bottom center",
             cliponaxis=False,

@@ -5,13 +5,15 @@ A difference that its interval does not tell from none is said to be none.
 
 from collections.abc import Mapping, Sequence
 
-from adapop.probes.intervals import Interval, difference
+from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
 from adapop.probes.prompts import DIRECT
-from adapop.report.table import percent, points
+from adapop.report.table import percent, points, ranged
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular facts, of rare ones, of all
+CHANCE = "within the margin of chance"
+MOST_NAMES = 4  # that a title lists
 GOOD = ("Forgotten", "Retained", "Never known", "Not measurable")
 
 
@@ -27,7 +29,7 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    return f"Popular and rare facts cannot be told apart: {against}, within the margin of chance"
+    return f"Popular and rare facts cannot be told apart: {against}, {CHANCE}"
 
 
 def left(trained: Shares, reworded: Shares, epoch: int) -> str:
@@ -89,48 +91,83 @@ def leak(cells: Sequence[Cell]) -> str:
 def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     """How many facts of each tier still leak or are damaged. counts: of verdicts, by place."""
     shown = {place: found for place, found in counts.items() if sum(found.values())}
-    bad = {
-        place: sum(count for name, count in found.items() if name not in GOOD) / sum(found.values())
-        for place, found in shown.items()
-    }
+    bad = {}
+    for place, found in shown.items():
+        total = sum(found.values())
+        bad[place] = wilson(sum(count for name, count in found.items() if name not in GOOD) / total, total)
     if {"popular", "rare"} <= bad.keys():
-        return f"Not gone: {percent(bad['popular'])} of popular and {percent(bad['rare'])} of rare facts"
+        gap = difference(bad["popular"], bad["rare"])
+        said = f"Not gone: {percent(bad['popular'].mean)} of popular and {percent(bad['rare'].mean)} of rare facts"
+        return said if gap.low > 0 or gap.high < 0 else f"{said}, {CHANCE}"
     place = next(iter(bad), None)
-    return "" if place is None else f"{place.capitalize()}: something is wrong with {percent(bad[place])}"
+    return "" if place is None else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
 
 
-def widest(gaps: Sequence[tuple[str, float]]) -> str:
-    """Who leaves most of the popular facts compared to the rare, and who least. gaps: name and gap of each."""
+def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
+    """Who leaves most of the popular facts compared to the rare, and who least, and who cannot be told from them.
+    gaps: name of each, and its gap, [-1, 1], with its range."""
     if not gaps:
         return ""
-    ordered = sorted(gaps, key=lambda one: abs(one[1]))
-    (narrow, least), (wide, most) = ordered[0], ordered[-1]
+    widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
+    (narrow, least), (wide, most) = widths[0], widths[-1]
     if len(gaps) == 1:
-        return f"{wide} leaves popular facts {points(most)} {'above' if most > 0 else 'below'} rare ones"
-    return f"The gap is {points(most)} under {wide} and {points(least)} under {narrow}"
+        ((_, gap),) = gaps
+        chance = f", {CHANCE}" if gap.low <= 0 <= gap.high and gap.low < gap.high else ""
+        return (
+            f"{wide} leaves popular facts {points(gap.mean)} {'above' if gap.mean > 0 else 'below'} rare ones{chance}"
+        )
+    ends = f"{points(most.mean)} under {wide}", f"{points(least.mean)} under {narrow}"
+    if not apart(least, most):
+        return f"The gaps cannot be told apart: {ends[0]}, {ends[1]}, {CHANCE}"
+    near = [[name for name, width in widths if not apart(width, end)] for end in (most, least)]
+    near[0].reverse()  # the widest first
+    alike = "; ".join(_listed(names) for names in near if len(names) > 1)
+    return f"The gap is {' and '.join(ends)}{f' (too near to tell apart: {alike})' if alike else ''}"
 
 
-def bargain(front: Sequence[str]) -> str:
-    """Who nobody beats at forgetting much and keeping much."""
+def _width(gap: Interval) -> Interval:
+    """How wide a gap is, whichever way it leans, with its range."""
+    low, high = sorted((abs(gap.low), abs(gap.high)))
+    return Interval(abs(gap.mean), 0.0 if gap.low < 0 < gap.high else low, high)
+
+
+def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
+    """Who nobody beats at forgetting much and keeping much. near: who is beaten by no more than chance may make."""
     if not front:
         return ""
-    named = front[0] if len(front) == 1 else f"{', '.join(front[:-1])} and {front[-1]}"
-    return (
-        f"{named}: nobody forgets more and keeps as much"
-        if len(front) < 5
-        else f"{len(front)} methods that nobody beats"
-    )
+    doubt = f"; beaten by no more than chance may make: {_listed(near)}" if near else ""
+    if len(front) > MOST_NAMES:
+        return f"{len(front)} methods that nobody beats{doubt}"
+    return f"{_listed(front)}: nobody forgets more and keeps as much{doubt}"
 
 
-def extremes(placed: Sequence[tuple[str, float, float]]) -> str:
-    """Who leaves least and who keeps most. placed: name, recall of facts to forget and of those never trained on."""
+def extremes(placed: Sequence[tuple[str, Interval, Interval]]) -> str:
+    """Who leaves least and who keeps most, and who cannot be told from them. placed: name, recall of facts to forget
+    and of those never trained on, each with its range."""
     if len(placed) < 2:
         return ""
-    least, most = min(placed, key=lambda one: one[1]), max(placed, key=lambda one: one[2])
-    said = f"{least[0]} leaves least, {percent(least[1])}"
-    return (
-        f"{said}, and keeps most" if least is most else f"{said}; {most[0]} keeps most, {percent(most[2])} of the rest"
-    )
+    said = f"{_first('leaves least', placed, 1)}; {_first('keeps most', placed, 2, -1)} of the rest"
+    return said[0].upper() + said[1:]
+
+
+def _first(does: str, placed: Sequence[tuple], at: int, sign: int = 1) -> str:
+    """Who is first in something, with what share, and who cannot be told from whom. at: of the share. sign: -1 where
+    the largest is first."""
+    ordered = sorted(placed, key=lambda one: sign * one[at].mean)
+    first, last = ordered[0], ordered[-1]
+    near = [one[0] for one in ordered if not apart(one[at], first[at])]
+    if len(near) == len(placed):
+        shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
+        return f"who {does} cannot be told, {' to '.join(dict.fromkeys(shares))}"
+    doubt = f" (too near to tell apart: {_listed(near)})" if len(near) > 1 else ""
+    return f"{first[0]} {does}{doubt}, {percent(first[at].mean)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a sentence, the last of many as a number. A name's own commas go."""
+    names = [name.replace(",", "") for name in names]
+    shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def spread(scores: Sequence[float], unknown: int) -> str:
@@ -157,9 +194,15 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return "The weight is WGA's"
-    often = f"{confidence ** (small - 1):,.1f}", f"{confidence ** (large - 1):,.2f}"
-    said = f"At p = {percent(confidence)} the {popular} fact is pushed {often[0]} times as hard as by WGA"
-    return f"{said}, the {rare} {often[1]}"
+    shown = [_factor(confidence ** (beta - 1)) for beta in (small, large)]
+    said = f"At p = {percent(confidence)} the {popular} fact"
+    if shown[0] == shown[1]:
+        return f"{said} and the {rare} are both pushed {shown[0]} times as hard as by WGA"
+    return f"{said} is pushed {shown[0]} times as hard as by WGA, the {rare} {shown[1]}"
+
+
+def _factor(times: float) -> str:
+    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
 
 
 def agreeing(same: int, apart: int) -> str:

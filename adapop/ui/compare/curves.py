@@ -10,10 +10,12 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
+from adapop.report.contestants import gap_of
 from adapop.report.figures import look, titles
 from adapop.report.figures.compare import PANELS
 from adapop.report.record import title_of
 from adapop.runs.run import Run
+from adapop.training.events import Measured
 from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.parts.chart import Chart, chart
@@ -37,7 +39,7 @@ class Curves:
         found = _by_contestant(runs)
         if not found:
             return {self.column: gr.Column(visible=False)}
-        asked = all(seeds[0][0][REWORDED]["all"] is not None for seeds in found.values())
+        asked = all(seeds[0][0].recall("forget", REWORDED) is not None for seeds in found.values())
         form = REWORDED if asked else DIRECT
         about = f"this race, {PANELS[form]}"
         return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found, form), about)}
@@ -57,35 +59,40 @@ def examples() -> gr.HTML:
     return gr.HTML(side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields")
 
 
-def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[dict]]]:
-    """What was measured of every run (see `field.shares`), by the contestant's title, a run a seed."""
-    found: dict[str, list[list[dict]]] = {}
+def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[Measured]]]:
+    """What was measured of every run, one an epoch, by the contestant's title, a run a seed."""
+    found: dict[str, list[list[Measured]]] = {}
     for run in runs:
-        if measured := field.shares(run.events()):
+        if measured := figures.by_epoch([event for event in run.events() if isinstance(event, Measured)]):
             found.setdefault(title_of(run.config.method, run.config.preset), []).append(measured)
     return found
 
 
-def _lines(found: dict[str, list[list[dict]]], form: str) -> figures.Figure:
+def _lines(found: dict[str, list[list[Measured]]], form: str) -> figures.Figure:
     """A panel per contestant, a line per tier, means over the seeds that came so far."""
     panels = {}
     for title, seeds in found.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
         for of_epoch in zip(*seeds):
             for tier in TIERS:
-                shares = [one[form][tier] for one in of_epoch if one[form][tier] is not None]
+                shares = [one.recall("forget", form, tier) for one in of_epoch]
+                shares = [share for share in shares if share is not None]
                 if shares:
                     at = fmean(shares), min(shares), max(shares)
-                    lines.setdefault(tier, []).append((of_epoch[0]["epoch"], Interval(*at)))
+                    lines.setdefault(tier, []).append((of_epoch[0].epoch, Interval(*at)))
         panels[title] = lines
     figure = figures.line_panels(panels, "epoch", "still answered").update_yaxes(tickformat=".0%")
-    return look.titled(figure, _finding(panels))
+    return look.titled(figure, _finding(found, form))
 
 
-def _finding(panels: dict[str, dict[str, list[tuple[float, Interval]]]]) -> str:
+def _finding(found: dict[str, list[list[Measured]]], form: str) -> str:
     """The gaps after the last epoch that all who have begun to train came to: others are no comparison."""
-    ends = {title: {tier: dict(line) for tier, line in lines.items()} for title, lines in panels.items()}
-    begun = {title: of for title, of in ends.items() if {"rare", "popular"} <= of.keys() and max(of["rare"]) > 0}
-    epoch = min((max(of["rare"]) for of in begun.values()), default=0)
-    gaps = [(title, of["popular"][epoch].mean - of["rare"][epoch].mean) for title, of in begun.items()]
-    return f"{titles.widest(gaps)}, after epoch {epoch}" if gaps else ""
+    ends = {}
+    for title, seeds in found.items():
+        gaps = {of_epoch[0].epoch: gap for of_epoch in zip(*seeds) if (gap := gap_of(of_epoch, form)) is not None}
+        if max(gaps, default=0) > 0:
+            ends[title] = gaps
+    epoch = min((max(gaps) for gaps in ends.values()), default=0)
+    return (
+        f"{titles.widest([(title, gaps[epoch]) for title, gaps in ends.items()])}, after epoch {epoch}" if ends else ""
+    )

@@ -11,7 +11,7 @@ from adapop.report.beside_paper import departures, model_of
 from adapop.report.contestants import contestants
 from adapop.report.figures.compare import Outcome
 from adapop.report.record import Record
-from adapop.report.table import Table, deviating
+from adapop.report.table import Table, percent_deviating
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import column
@@ -71,9 +71,9 @@ def rows(records: Sequence[Record], setting: str) -> dict:
             found.append(
                 (
                     one.name,
-                    *("" if cell is None else f"{cell.mean:.3f}" for cell in ours),
-                    deviating(their.forget, their.forget_sd),
-                    deviating(their.retain, their.retain_sd),
+                    *("" if cell is None else percent_deviating(cell.mean, None) for cell in ours),
+                    percent_deviating(their.forget, their.forget_sd),
+                    percent_deviating(their.retain, their.retain_sd),
                     "; ".join(f"{name} {ours}" for name, ours, _ in apart),
                 )
             )

@@ -129,7 +129,7 @@ def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
     """The recorded results as points of the pictures. asked: the form in which forgetting is set against its cost, a
     value of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asked)
-    return [replace(outcome_of("", one.title, one.recall, form), recorded=True) for one in layer]
+    return [replace(outcome_of("", one.title, one.recall, form, one.gap), recorded=True) for one in layer]
 
 
 def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:

@@ -83,8 +83,9 @@ class Leaks:
             raise refused(error)
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> None:
-    """Lays the section out. fact, picked: the screen's choice of a fact and its group, which a click on a row sets."""
+def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Button:
+    """Lays the section out, and returns what starts it. fact, picked: the screen's choice of a fact and its group,
+    which a click on a row sets."""
     gr.Markdown(f"### Every way at once\n{texts.LEAKS_ABOUT}")
     with gr.Row():
         sample = gr.Dropdown(SAMPLES, value=8, label="How many", min_width=130, scale=1)
@@ -106,13 +107,15 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
     leaks = Leaks(said, found, measured, *pictures, work)
 
     def shown(name: str, wanted: str):
-        return leaks.show(shown_run(worker, name), wanted)
+        run = shown_run(worker, name)
+        return leaks.show(run, wanted) | ({} if run else {said: html.listed([texts.PROBE_OWN_ONLY])})
 
     start.click(partial(leaks.probe, worker), [run_id, sample, group], [*leaks.pictures, *work.all], **QUIET)
     work.wire_stop()
     tab.select(shown, [run_id, group], leaks.pictures, concurrency_limit=1, **QUIET)
     group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
+    return start
 
 
 def _pictures() -> tuple[Chart, Chart, gr.Dataframe]:

@@ -12,28 +12,29 @@ from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import chart
+from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
-    """Lays the section out."""
+def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> tuple[gr.Column, gr.Markdown]:
+    """Lays the section out. Returns what of it is for one's own runs alone, and what is said where there is none."""
     gr.Markdown("### From inside")
-    with gr.Row():
-        probe = gr.Radio(
-            texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", min_width=320, scale=3
-        )
-        start = gr.Button("Try it", variant="primary", min_width=120, scale=1, elem_id="recover", elem_classes="tall")
-        stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-recovery", elem_classes="tall")
-    if worker.is_lent:
-        gr.Markdown(cost_of_asking(LONG_SECONDS))
-    about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
-    said = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
-    with gr.Column(visible=False) as shown_column:
-        picture = chart(figures.empty(""), "recovery-chart", "")
-        with gr.Accordion("All numbers", open=False):
-            table = grid("recovery-table")
+    instead = gr.Markdown(texts.PROBE_OWN_ONLY, visible=False, elem_id="recovery-own-only")
+    with gr.Column() as section:
+        with gr.Row():
+            probe = gr.Radio(
+                texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", min_width=320,
+                scale=3,
+            )  # fmt: skip
+            tall = dict(scale=1, elem_classes="tall")
+            start = gr.Button("Try it", variant="primary", min_width=120, elem_id="recover", **tall)
+            tall = tall | dict(scale=0, interactive=False)
+            stop = gr.Button("Stop", min_width=80, elem_id="stop-recovery", **tall)
+        if worker.is_lent:
+            gr.Markdown(cost_of_asking(LONG_SECONDS))
+        about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
+        said, shown_column, picture, table = _found()
     places = [said, shown_column, *picture.parts, table]
     work = StartStop(start, stop, gr.State(None))
 
@@ -66,6 +67,17 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> None:
     work.wire_stop()
     tab.select(shown, [run_id, probe], [about, *places], concurrency_limit=1, **QUIET)
     probe.change(shown, [run_id, probe], [about, *places], **LAST_STAYS)
+    return section, instead
+
+
+def _found() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
+    """Lays out what a probe found: in words, and hidden until there is some, as a picture and a table."""
+    said = gr.HTML(html.listed(["Not tried yet."]), html_template=html.LINES, elem_id="recovery-words")
+    with gr.Column(visible=False) as shown_column:
+        picture = chart(figures.empty(""), "recovery-chart", "")
+        with gr.Accordion("All numbers", open=False):
+            table = grid("recovery-table")
+    return said, shown_column, picture, table
 
 
 def _about(run: Run | None, wanted: str) -> str:

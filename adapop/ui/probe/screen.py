@@ -18,11 +18,12 @@ from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
 from adapop.probes.rewordings import reworded
 from adapop.probes.verdict import verdict
 from adapop.report.record import described
+from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refusing, run_to_question, shown_run
+from adapop.ui.access import probed_run, refusing, run_to_question
 from adapop.ui.parts import download, html
 from adapop.ui.probe import leaks, recovery
 from adapop.ui.wiring import EACH, QUIET, over
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
 NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
+TO_RUN = "() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('Run'))?.click()"
 WORD, BORDER = re.compile(r"\w+"), re.compile(r"(\W+)")
 
 
@@ -51,7 +53,7 @@ class ProbeScreen:
         """Wires the choice of a fact and of a form, which fill the prompt in."""
 
         def fill(name: str, *values):
-            return self.fill(shown_run(worker, name), name, *values)
+            return self.fill(probed_run(worker, name), name, *values)
 
         for event in (tab.select, self.group.change):
             event(partial(fact_choices, worker), [run_id, self.group, self.fact], self.fact, **QUIET)
@@ -86,6 +88,10 @@ class ProbeScreen:
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PROBE_ABOUT)
+    with gr.Row(visible=False) as example_row:
+        recorded = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="probe-recorded", scale=6)
+        yourself = gr.Button("Run it yourself", min_width=140, scale=1, elem_id="probe-yourself")
+        yourself.click(None, None, None, js=TO_RUN, **QUIET)
     with gr.Row():
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
         fact = gr.Dropdown([], label="Fact, rarest first", min_width=260, scale=3, elem_id="fact")
@@ -105,20 +111,26 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
 
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, run_id, tab)
-    gr.on([tab.select, run_id.change], lambda name: limits_of(shown_run(worker, name)), run_id, limits, **EACH)
-
     asked, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
     gr.on(events, partial(ask_both, worker), asked, answers, api_visibility="private")
-    leaks.build(worker, run_id, tab, fact, group)
-    recovery.build(worker, run_id, tab)
+    start, (inside, instead) = leaks.build(worker, run_id, tab, fact, group), recovery.build(worker, run_id, tab)
+
+    def looked(name: str) -> dict:
+        run = probed_run(worker, name)
+        shipped = example_of(run.id) is not None
+        said = {limits: limits_of(run), example_row: gr.Row(visible=shipped), recorded: recorded_of(run)}
+        own = {start: gr.Button(interactive=not shipped), inside: gr.Column(visible=not shipped)}
+        return said | own | {instead: gr.Markdown(visible=shipped)}  # what the probes find is kept in the run
+
+    changed = [limits, example_row, recorded, start, inside, instead]
+    gr.on([tab.select, run_id.change], looked, run_id, changed, **EACH)
     download.build(worker, run_id)
     return screen
 
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
     """The facts of a run's group to pick from, the current one chosen if it is among them."""
-    run = shown_run(worker, name)
-    members = getattr(run.facts, group) if run and group in FACT_GROUPS else ()
+    members = getattr(probed_run(worker, name).facts, group) if group in FACT_GROUPS else ()
     facts = sorted(members, key=lambda fact: (fact.score is None, fact.score or 0, fact.id))
     ids = [fact.id for fact in facts]
     # first the most famous: a fact one would expect to survive
@@ -129,7 +141,7 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
 def form_choices(worker: Worker, name: str, wanted: str | None, text: str, filled: tuple = ()) -> gr.Dropdown:
     """The ways to ask a fact of a run. The trained question is chosen, unless the text asks for this fact already, or
     the prompt was filled in for it, as `ProbeScreen.filled` says."""
-    prompts = forms_of(shown_run(worker, name), wanted)
+    prompts = forms_of(probed_run(worker, name), wanted)
     asked = [prompt.text for prompt in prompts]
     value = text if text in asked else asked[0] if asked else ""
     value = filled[2] if filled[:2] == (name, wanted) else value
@@ -155,9 +167,7 @@ def _form(prompt: Prompt) -> str:
 
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
-    run = run_to_question(worker, name)
-    if run is None:
-        return html.values({"empty": texts.NO_RUN})
+    run = run_to_question(worker, name) or probed_run(worker, name)
     if run.last_epoch is None:
         return html.values({"empty": "The run has not finished an epoch yet. Ask again in a moment."})
     text, right = (text or "").strip(), (right or "").strip()
@@ -167,12 +177,19 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
         PROMPT.check(max(len(text), len(right)))
         await over(asked := worker.ask(run, [text], [right]))
         (result,) = asked.result()
-    return answers_of(result, described(run.config))
+    return answers_of(result, described(run.config) + (f", recorded by {COMMAND}" if example_of(run.id) else ""))
 
 
-def limits_of(run: Run | None) -> dict:
+def recorded_of(run: Run) -> dict:
+    """Which example is asked and what made it, as values of `LINES`; hidden for other runs."""
+    shipped = example_of(run.id) is not None
+    said = [texts.PROBE_RECORDED.format(run=described(run.config), command=COMMAND)] if shipped else []
+    return html.listed(said, "calm" if shipped else "hidden")
+
+
+def limits_of(run: Run) -> dict:
     """What a shipped model can be asked, as values of `LINES`; hidden for a real model."""
-    toy = run is not None and run.config.model in SHIPPED
+    toy = run.config.model in SHIPPED
     return html.listed([texts.PROBE_LIMITS] if toy else [], "calm" if toy else "hidden")
 
 

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from math import floor
 
 from adapop.facts.fact import Fact
+from adapop.probes.intervals import apart
 from adapop.report.recorded import Recorded
-from adapop.report.table import percent, points
+from adapop.report.table import percent
 from adapop.training.events import Measured
 from adapop.training.frames import Frame
 from adapop.ui import texts
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
 TUNED_TITLES = {"altpo": "AltPO", "redirect": "Redirect", "wga": "the even push", "adapop": "AdaPop"}
+BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("adapop", "shuffled"): "shuffled scores"}
 
 
@@ -72,9 +74,7 @@ def gap_came_back(gaps: dict[str, int]) -> str:
     even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
     if control <= ours:
         return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
-    return (
-        f"Shuffled scores bring the gap back: {control} points, against {ours} with the true ones (even push: {even})."
-    )
+    return f"Shuffled scores bring the gap back: {control} points, {ours} with the true ones (even push: {even})."
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
@@ -84,8 +84,8 @@ def costs(ours: Measured, even: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Of facts that nobody asked it to forget, AdaPop still answers {kept[0]}, the even push {kept[1]}.",
-        f"Of the rare facts to forget, in other words, AdaPop leaves {rare[0]}, the even push {rare[1]}.",
+        f"Facts nobody asked it to forget: AdaPop answers {kept[0]}, the even push {kept[1]}.",
+        f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
     ]
 
 
@@ -95,10 +95,8 @@ def beyond(tuned: Sequence[Recorded]) -> str:
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), holdout=percent(_kept(ours)))
 
 
-def over_seeds(recorded: Sequence[Recorded]) -> list[str]:
-    """The same gaps as means over seeds, and who does better, each in a line.
-
-    recorded: results over seeds, those of `NAMED` among them."""
+def over_seeds(recorded: Sequence[Recorded]) -> str:
+    """The same gaps as means over seeds. recorded: results over seeds, those of `NAMED` among them."""
     by_name = {(one.method, one.preset): one for one in recorded}
     gaps = [
         f"{round(100 * gap.mean)} points ({100 * gap.low:.0f} to {100 * gap.high:.0f}) with {words}"
@@ -107,22 +105,27 @@ def over_seeds(recorded: Sequence[Recorded]) -> list[str]:
     ]
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
-    one_each = f"All numbers above are of one run each. Means of {count} runs, with 95 % intervals"
-    said = [f"{one_each}: a gap of {', '.join(gaps)}."]
-    ours = by_name["adapop", "paper"]
-    better = [
+    one_each = f"The gaps of the pictures are of one run each. Means of {count} runs, with 95 % intervals"
+    return f"{one_each}: a gap of {', '.join(gaps)}."
+
+
+def better(recorded: Sequence[Recorded]) -> str:
+    """Which method of narrow gap leaves less and keeps more than AdaPop, and what of that chance may explain; empty if
+    none does. recorded: results over seeds, AdaPop's among them."""
+    ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
+    found = [
         one
         for one in recorded
         if one.preset == "paper" and _left(one) < _left(ours) and _kept(one) > _kept(ours) and one.gap("reworded")
     ]
-    if better:
-        best = min(better, key=lambda one: abs(one.gap("reworded").mean))
-        said.append(
-            f"In these means {best.title} forgets more than AdaPop ({percent(_left(best))} of the facts left against "
-            f"{percent(_left(ours))}) and keeps more ({percent(_kept(best))} against {percent(_kept(ours))}); "
-            f"its gap is {points(best.gap('reworded').mean)}, AdaPop's {points(ours.gap('reworded').mean)}."
-        )
-    return said
+    if not found:
+        return ""
+    best = min(found, key=lambda one: abs(one.gap("reworded").mean))
+    near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
+    doubt = f", {'both' if len(near) == len(BOTH) else near[0]} within chance" if near else ""
+    left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
+    said = f"{left[0]} left (AdaPop {left[1]}), {kept[0]} kept ({kept[1]}){doubt}"
+    return f"Better over {len(best.rows)} runs: {best.title}, {said}."
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
@@ -139,9 +142,9 @@ def _listed(parts: Sequence[str]) -> str:
 
 def _left(one: Recorded) -> float:
     """The share of the facts to forget that is still answered in other words."""
-    return one.recall("forget", "reworded", "all").mean
+    return one.recall(*BOTH["forgetting"]).mean
 
 
 def _kept(one: Recorded) -> float:
     """The share of the held-out facts that is still answered."""
-    return one.recall("holdout", "direct", "all").mean
+    return one.recall(*BOTH["keeping"]).mean

@@ -78,6 +78,15 @@ def test_merged_weights_are_compared_with_the_adapter_beside_them(finished, tmp_
         assert merged != model.generate(questions, 4), "the run forgot nothing: this test shows nothing"
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_no_file_of_an_export_tells_the_runs_id(finished, tmp_path, merged):
+    """Who has the id owns the run, and an export is made to be passed on."""
+    folder = export(finished, tmp_path / "home", merged=merged).folder
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) >= 3
+    assert [path.name for path in files if finished.id.encode() in path.read_bytes() or finished.id in path.name] == []
+
+
 def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):
     from peft import PeftModel
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,9 +20,12 @@ from adapop.service.worker import Worker
 from adapop.training.events import Saved
 from adapop.ui.compare import race, results
 from adapop.ui.compare.screen import _finished
-from adapop.ui.run.screen import seen_of
+from adapop.ui.run.screen import RunScreen, seen_of
+from components import stand_ins
 from refusing import as_nobody
 from tiny_runs import copied
+
+SCREEN = stand_ins(RunScreen)
 
 
 def written(name: str, content: bytes):
@@ -77,6 +81,20 @@ DAMAGES = {
     "betas no JSON": written("betas.json", b"beta"),
     "betas a number": written("betas.json", b"1"),
 }
+# of what may be missing, and is not looked at to list a run
+LATER = {
+    "frames binary": written("frames.jsonl", bytes(range(128, 256)) + b"\n"),
+    "frames of lists": written("frames.jsonl", b"[]\n"),
+    "frames lack keys": written("frames.jsonl", b"{}\n"),
+    "frames a folder": a_folder("frames.jsonl"),
+    "probes empty": written("probes.jsonl", b""),
+    "probes binary": written("probes.jsonl", b"\xff\xfe"),
+    "probes of numbers": written("probes.jsonl", b"7\n8\n"),
+    "probes' rows lack keys": written("probes.jsonl", b'{"epoch": 1}\n{}\n'),
+    "recovery empty": written("recovery-lens.json", b""),
+    "recovery a list": written("recovery-lens.json", b"[]"),
+    "recovery lacks keys": written("recovery-lens.json", b"{}"),
+}
 
 
 @pytest.fixture
@@ -130,6 +148,26 @@ def test_a_damaged_run_is_named_by_every_command_that_needs_it(three, damage, ca
         read_record(broken)
     assert main(["report", broken.id, "--out", str(broken.folder / "report.html")]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.quick("frames binary", "probes empty", "recovery a list")
+@pytest.mark.parametrize("name", LATER)
+def test_what_a_run_brings_beside_its_log_may_be_damaged_and_is_named_where_it_is_needed(three, name, capsys):
+    broken, sound = three
+    LATER[name](broken.folder)
+    assert main(["runs", "--json"]) == 0
+    assert {json.loads(line)["run"] for line in capsys.readouterr().out.splitlines()} == {broken.id, *sound}
+    read = getattr(broken, re.split("\\W", name)[0])
+    with pytest.raises(AdaPopError, match=r"(frames|probes)\.jsonl|recovery-lens\.json|A probe's row"):
+        read()
+    # a report takes the frames along as they are
+    assert main(["report", broken.id, "--out", str(broken.folder / "r.zip")]) == (0 if "frames" in name else 2)
+    assert "Traceback" not in capsys.readouterr().err
+    worker = Worker(broken.folder.parent)
+    now = race.standing(worker, {"runs": [broken.id, *sound], "refused": []})
+    assert len(_finished(now)) >= 2, "the sound ones"
+    assert results.files_of(now.runs)
+    SCREEN.show(worker, broken.id)  # which raises nothing
 
 
 def test_a_run_that_nobody_may_look_into_is_listed_too(three, capsys, monkeypatch):

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import gradio as gr
 
+from adapop.errors import RunError
 from adapop.runs.run import Run
 from adapop.training.events import Event, Measured, StepDone
 from adapop.ui import texts
@@ -22,13 +23,17 @@ class RunField:
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
         """Updates that show the frames of a run, none if it recorded no more. last_seen: how many of the events the
         page has shown, negative for none."""
+        try:
+            recorded = run.frames() if run else ()
+        except RunError:  # a damaged recording hides nothing else of the run
+            run = None
         if run is None:
             return {self.picture: None}
-        frames, measured = len(run.frames()), sum(isinstance(event, Measured) for event in events)
+        frames, measured = len(recorded), sum(isinstance(event, Measured) for event in events)
         if last_seen >= 0:
             steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
             news = any(isinstance(event, Measured) for event in events[last_seen:])
-            if not news and not any(frame.step >= steps for frame in run.frames()[-1:]):
+            if not news and not any(frame.step >= steps for frame in recorded[-1:]):
                 return {}
         return {self.picture: _value_of(run, frames, measured)}
 

@@ -55,14 +55,13 @@ def test_the_sides_take_the_same_steps(found):
 def test_the_sandbox_is_measured_on_the_cpu_where_there_is_a_gpu(monkeypatch, capsys):
     """It stays there: its memory is the process's, of which the GPU knows nothing."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    for silent in ("synchronize", "reset_peak_memory_stats"):
-        monkeypatch.setattr(torch.cuda, silent, lambda *_: None)
-    for held in ("memory_allocated", "max_memory_allocated"):
-        monkeypatch.setattr(torch.cuda, held, lambda *_: 0)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
+    for asked in ("reset_peak_memory_stats", "memory_allocated", "max_memory_allocated"):
+        monkeypatch.setattr(torch.cuda, asked, lambda *_: pytest.fail("the GPU was asked for the sandbox's memory"))
     case = Case("sandbox", "ours", batch=8, warm=0, steps=1, rows=8)
     measured = main(case) | asdict(case)
-    assert measured["peak"] > 0
-    _shown("sandbox", [measured | {"side": side} for side in (*BASELINES, "ours")])
+    assert measured["peak"] >= 0, "none above what this process has held before"
+    _shown("sandbox", [measured | {"side": side, "peak": 1e9} for side in (*BASELINES, "ours")])
     assert "sandbox, peak memory, GB" in capsys.readouterr().out
 
 

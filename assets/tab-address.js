@@ -10,6 +10,7 @@
     for (const name of here.searchParams.has('run') ? ['story'] : ['story', 'epoch', 'pin']) here.searchParams.delete(name);
     here.searchParams.set('tab', tab);
   }
-  if (tab === 'story' && document.body.dataset.story > 1) here.searchParams.set('story', document.body.dataset.story);
+  // beside a run, whose tab the address opens otherwise, the first step is named too
+  if (tab === 'story' && (document.body.dataset.story > 1 || here.searchParams.has('run'))) here.searchParams.set('story', document.body.dataset.story);
   history.replaceState(history.state, '', here);
 }

@@ -36,6 +36,7 @@ from adapop.ui.wiring import EACH, QUIET
 
 TICK_SECONDS = 0.7
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
+TABS = ("facts", "pressure", "run", "probe", "compare")  # that an address may name; "assets/story/page.js" opens them
 PRESENT = """() => {
   document.body.classList.toggle('presenting');
   document.body.classList.toggle('wide', innerWidth > 640);
@@ -111,7 +112,9 @@ def build(worker: Worker) -> gr.Blocks:
         run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
         shown = [run_id, own, tabs, *screen.shown]
-        demo.load(opened, run_id, shown, **QUIET).then(None, None, None, js=FORGET_LINK, **QUIET)
+        settled = demo.load(opened, run_id, shown, **QUIET)
+        settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
+        run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         # the way back to this browser's own run, or to none, is there while the page shows another
         gr.on([demo.load, run_id.change], partial(_way_back, worker), run_id, back, **EACH)
         back.click(lambda own: (own, run.UNSEEN, gr.Timer(active=True)), own, [run_id, follower.seen, timer], **QUIET)
@@ -126,10 +129,11 @@ def _way_back(worker: Worker, name: str) -> gr.Button:
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
-    """Whether the page opens on Run: for a run that the address names, and for one that is under way where the address
-    names no place. name: of the run shown."""
+    """Whether the page opens on Run where the address names no other place: for a run that it names, and for one that
+    is under way. name: of the run shown."""
     if query.get("run"):
-        return shown_run(worker, query["run"]) is not None
+        elsewhere = query.get("tab") in TABS or "story" in query
+        return shown_run(worker, query["run"]) is not None and not elsewhere
     now, _, _ = run.seen_of(worker, name, "ready")
     return now.ticking and not {"tab", "story"} & set(query)
 

@@ -3,7 +3,7 @@
 const host = element.querySelector(".story"), story = props.value, COUNT = story.steps.length;
 const MAKERS = [guessStep, fieldStep, pushStep, popularityStep, scoresStep, quizStep];
 const given = new URL(location.href).searchParams;
-const mine = !given.has("tab") && !given.has("run"); // of another tab's moment nothing is taken
+const mine = !given.has("tab") && (!given.has("run") || given.has("story")); // of another tab's moment nothing is taken
 const number = (name, low, high) => (given.has(name) && isFinite(given.get(name)) ? clamp(Number(given.get(name)), low, high) : null);
 const state = { epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
 const made = [];

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from adapop.service.worker import Worker
 from adapop.ui.story import screen
 from adapop.ui.story.content import story
-from browsing import HOSTILE, launched, open_tab, start_run, state_is, stop_run, visit
+from browsing import HOSTILE, launched, open_tab, says, start_run, state_is, stop_run, visit
 
 PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
 
@@ -199,6 +199,30 @@ def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
     page.goto(page.url.partition("?")[0] + "?story=3")
     step(page, 3)
     stop_run(page)
+
+
+@pytest.mark.slow
+def test_a_copied_address_shows_another_the_same_run_tab_and_moment(browser, address):
+    with visit(browser, address, "?run=example-adapop", reduced_motion="reduce") as page:
+        says(page, "#fact-field .leaks", "after epoch 5")
+        for key in ("Home", *["ArrowRight"] * 4):
+            page.locator("#fact-field .scrubber input").press(key)
+        page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '2'")
+        page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
+        with visit(browser, address, "?" + page.url.partition("?")[2], reduced_motion="reduce") as other:
+            says(other, "#watched", "You are watching AdaPop, 5 epochs")
+            says(other, "#fact-field .leaks", "after epoch 2")
+        open_tab(page, "Probe")
+        page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'probe'")
+        assert "run=example-adapop" in page.url
+        with visit(browser, address, "?" + page.url.partition("?")[2]) as other:
+            other.get_by_role("tab", name="Probe", selected=True).wait_for()
+            other.locator("#ask").wait_for()
+        open_tab(page, "Story")
+        page.wait_for_function("new URL(location.href).searchParams.get('story') === '1'")
+        open_tab(page, "Run")
+        page.click("#own-run")
+        page.wait_for_function("!new URL(location.href).searchParams.has('run')")
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from copy import copy
 from math import inf
 from types import SimpleNamespace
 
-from gradio import Blocks
+from gradio import Blocks, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage
@@ -48,6 +48,7 @@ Turn = tuple[str, str]  # of a session, in a group
 def install(demo: Blocks) -> Blocks:
     """Gives an app this queue, before it is launched. Returns the app."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    state_holder.SessionState = PageState  # which gradio makes when it first hears of a page
     demo.queue(max_size=LONGEST, default_concurrency_limit=GROUP)
     demo._queue = FairQueue(True, SLOTS, 1.0, LONGEST, demo, GROUP)
     return demo
@@ -89,8 +90,6 @@ class FairQueue(Queue):
             body.event_data = {}
         done, said, state = await super().push(body, request, username)
         if done:
-            if body.session_hash not in (holder := self.server_app.state_holder):
-                holder.session_data[body.session_hash] = PageState(self.blocks)
             self._visitors[body.session_hash] = visitor
             self._blocked = False
         return done, said, state

@@ -1,5 +1,6 @@
 """The gate: what is closed, who a request is from, how often it comes and how large it may be."""
 
+import asyncio
 import logging
 import os
 
@@ -8,10 +9,11 @@ import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from adapop.errors import LimitError
-from adapop.limits import JOBS_AN_HOUR, REQUEST, REQUESTS, SENT
+from adapop.limits import CONNECTIONS, JOBS_AN_HOUR, REQUEST, REQUESTS, SENT
+from adapop.service.ledger import Ledger
 from adapop.service.worker import Worker
 from adapop.ui.api_values import facts_of
-from adapop.ui.middleware import SPACE_PROXIES, is_own_host, trust_own_proxies, visitor
+from adapop.ui.middleware import SPACE_PROXIES, Gate, is_own_host, trust_own_proxies, visitor
 from browsing import launched
 from stepping import answered
 
@@ -163,3 +165,34 @@ def test_a_set_that_has_to_be_fetched_counts_for_programs_too(worker, monkeypatc
         facts_of(ledger, "duet")
     facts_of(ledger, "pair")
     assert len(fetched) == 2
+
+
+def test_a_visitor_with_too_many_open_connections_is_refused_and_another_is_not(monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    monkeypatch.setenv(CONNECTIONS.name, "2")
+    answers = []
+
+    async def asked():
+        go_on = asyncio.Event()
+
+        async def waits(scope, receive, send):
+            await go_on.wait()
+
+        async def get(who):
+            async def send(message):
+                answers.append((who, message.get("status")))
+
+            scope = {"type": "http", "method": "GET", "path": "/config", "headers": [], "client": (who, 1)}
+            await gate(scope, None, send)
+
+        gate = Gate(waits, Ledger())
+        tasks = [asyncio.ensure_future(get("ada")) for _ in range(3)] + [asyncio.ensure_future(get("bob"))]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert [one for one in answers if one[1]] == [("ada", 429)]
+        go_on.set()
+        await asyncio.gather(*tasks)
+        await get("ada")
+
+    asyncio.run(asked())
+    assert [one for one in answers if one[1]] == [("ada", 429)], "what ended is not counted"

@@ -17,7 +17,7 @@ from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, REQUESTS, SESSIONS, UNRE
 from adapop.service.ledger import Ledger
 from adapop.ui import queue as queue_of_events
 from adapop.ui.middleware import Gate
-from adapop.ui.queue import GROUP, install
+from adapop.ui.queue import GROUP, PageState, install
 
 ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
 SLOW, TURN, LATER, GROUPED, STATED, QUIET = "slow", "turn", "later", "grouped", "stated", "quiet"
@@ -49,7 +49,7 @@ def app(done):
 
     def slow(text):
         done.said.append(f"begin {text}")
-        done.go_on.wait(10)
+        done.go_on.wait(60)
         done.said.append(f"end {text}")
         return text
 
@@ -229,6 +229,28 @@ def test_a_call_without_a_page_leaves_nothing_and_pages_are_bounded_by_visitor(a
         assert post(url, STATED, "x", session=f"ada{number}").status_code == 200
         wait_for(lambda: not queue.event_ids_to_events)
     assert list(kept) == ["bobs", "ada2", "ada3", "ada4"]
+
+
+def test_a_page_is_remembered_without_a_copy_of_all_components(app):
+    url, queue = app
+    assert post(url, STATED, "x", session="ada").status_code == 200
+    wait_for(lambda: not queue.event_ids_to_events)
+    kept = queue.server_app.state_holder["ada"]
+    assert isinstance(kept, PageState)
+    assert len(kept.config_values) <= 2 < len(queue.blocks.blocks), "those that the event brought"
+
+
+def test_memory_is_given_back_once_nothing_is_at_work_and_not_before(app, done, monkeypatch):
+    url, _ = app
+    given = []
+    monkeypatch.setattr(queue_of_events, "SWEEP_SECONDS", 0.05)
+    monkeypatch.setattr(queue_of_events, "return_memory", lambda: given.append(done.go_on.is_set()))
+    assert post(url, SLOW, "x").status_code == 200
+    wait_for(lambda: done.said)
+    done.go_on.set()
+    wait_for(lambda: given)
+    time.sleep(0.3)
+    assert given == [True], "once after the work, and not again without any"
 
 
 @pytest.mark.slow

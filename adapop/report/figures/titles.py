@@ -116,13 +116,16 @@ def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
         return (
             f"{wide} leaves popular facts {points(gap.mean)} {'above' if gap.mean > 0 else 'below'} rare ones{chance}"
         )
-    ends = f"{points(most.mean)} under {wide}", f"{points(least.mean)} under {narrow}"
+    ends = f"{points(most.mean)} under {wide}", f"{round(100 * least.mean)} under {narrow}"
     if not apart(least, most):
         return f"The gaps cannot be told apart: {ends[0]}, {ends[1]}, {CHANCE}"
-    near = [[name for name, width in widths if not apart(width, end)] for end in (most, least)]
-    near[0].reverse()  # the widest first
-    alike = "; ".join(_listed(names) for names in near if len(names) > 1)
-    return f"The gap is {' and '.join(ends)}{f' (too near to tell apart: {alike})' if alike else ''}"
+    near = [
+        f"near {end}: {_listed(names)}"
+        for end, share in ((wide, most), (narrow, least))
+        if (names := [name for name, width in widths if name != end and not apart(width, share)])
+    ]
+    doubt = f" (too {'; too '.join(near)})" if near else ""
+    return f"The gap is {' and '.join(ends)}{doubt}"
 
 
 def _width(gap: Interval) -> Interval:
@@ -146,21 +149,23 @@ def extremes(placed: Sequence[tuple[str, Interval, Interval]]) -> str:
     and of those never trained on, each with its range."""
     if len(placed) < 2:
         return ""
-    said = f"{_first('leaves least', placed, 1)}; {_first('keeps most', placed, 2, -1)} of the rest"
-    return said[0].upper() + said[1:]
+    leaving, keeping = _first("leaves least", placed, 1), _first("keeps most", placed, 2, -1)
+    if not leaving[0] and not keeping[0]:
+        return f"Nobody clearly {leaving[1]} or {keeping[1]}"
+    return f"{leaving[0] or 'Nobody clearly'} {leaving[1]}; {keeping[0] or 'nobody clearly'} {keeping[1]} of the rest"
 
 
-def _first(does: str, placed: Sequence[tuple], at: int, sign: int = 1) -> str:
-    """Who is first in something, with what share, and who cannot be told from whom. at: of the share. sign: -1 where
-    the largest is first."""
+def _first(does: str, placed: Sequence[tuple], at: int, sign: int = 1) -> tuple[str, str]:
+    """Who is first in something, empty where nobody can be told from the others, and that with its shares. at: of the
+    share. sign: -1 where the largest is first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
-    near = [one[0] for one in ordered if not apart(one[at], first[at])]
-    if len(near) == len(placed):
+    near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
+    if len(near) == len(placed) - 1:
         shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
-        return f"who {does} cannot be told, {' to '.join(dict.fromkeys(shares))}"
-    doubt = f" (too near to tell apart: {_listed(near)})" if len(near) > 1 else ""
-    return f"{first[0]} {does}{doubt}, {percent(first[at].mean)}"
+        return "", f"{does} ({' to '.join(dict.fromkeys(shares))})"
+    doubt = f" (too near: {_listed(near)})" if near else ""
+    return first[0], f"{does}, {percent(first[at].mean)}{doubt}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -83,7 +83,7 @@ def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
     """Whose results a picture shows, in a few words."""
     own, shown = len(compared.contestants), len(layer)
     said = [f"{own} contestant{'' if own == 1 else 's'} of yours"] * bool(own)
-    said += [f"{shown} recorded here" if own else "recorded here"] * bool(shown)
+    said += [f"{shown} recorded here" if own else "recorded"] * bool(shown)
     return ", ".join(said)
 
 

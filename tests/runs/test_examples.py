@@ -98,7 +98,7 @@ def test_the_command_that_makes_them_is_there():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pair", "adapop"])
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_the_command_still_makes_what_ships(name, tmp_path, monkeypatch):
     """The same on the same machine; within the bound on another."""
     shipped = example(name)

@@ -96,7 +96,7 @@ def test_an_experiment_is_done_on_own_facts_and_model(folder, towns, tmp_path, c
     own_facts().write(path)
     assert main([*command, "--facts", str(path)]) == 0
     said = capsys.readouterr()
-    assert "not done" not in said.err and f"## Ablation: reworded, {Path(folder).name}" in said.out
+    assert "not done" not in said.err and f"## Ablation: reworded, {Path(folder).name}\n" in said.out
     assert "| AdaPop, α fixed | 0.005 |" in said.out and "4 runs, seeds 0" in said.out
     (rows,) = tmp_path.glob("ablation-????????.csv")
     assert main([*command, "--facts", str(path)]) == 0

@@ -1,7 +1,7 @@
 """The look of every figure, readable on light and dark pages.
 
 Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more popular the further from
-the page's ground, with a marker shape of its own per tier; grey is the original, orange the unlearned model, teal what
+the page's ground, with a marker shape of its own per tier; a greyed violet is the original, orange the unlearned model, teal what
 is kept. On a dark page the style sheets draw the tiers in `TIER_ON_DARK`.
 
 A picture's title is what it shows, in words with numbers, computed from what is drawn: see `titled`.
@@ -19,7 +19,7 @@ INK, GRID, FAINT = "#808080", "rgba(128,128,128,0.22)", "rgba(128,128,128,0.45)"
 TIER_COLOR = {"rare": "#5596d0", "middle": "#235a9e", "popular": "#0e2450"}
 TIER_ON_DARK = {"rare": "#4a84c8", "middle": "#8fc0f5", "popular": "#e4f0ff"}
 TIER_SYMBOL = {"rare": "circle", "middle": "square", "popular": "diamond"}
-ORIGINAL, UNLEARNED, ALARM, CALM = "#6b7280", "#c8641a", "#d64545", "#1f8a7d"
+ORIGINAL, UNLEARNED, ALARM, CALM = "#6d6d90", "#c8641a", "#d64545", "#1f8a7d"
 RETAIN = CALM
 LABEL_PIXELS, ROUNDS = 15, 60  # between two labels at one side; of moving them apart
 # what is left is one small button, which keeps the picture

@@ -72,14 +72,15 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
         draw=draw,
         leaks=leaks,
         percent=percent,
-        contents=_contents(records),
+        contents=_contents(records, told),
     )
 
 
-def _contents(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """The list of contents: names, and the places they lead to."""
-    if len(records) > 1:
-        return [("The runs side by side", "compared"), ("What the words mean", "words")]
+def _contents(records: Sequence[Record], told: Comparison | None) -> list[tuple[str, str]]:
+    """The list of contents: names, and the places they lead to. told: of several runs, each of which has a chapter."""
+    if told:
+        chapters = [(told.heading(record), f"run{number}") for number, record in enumerate(records, start=1)]
+        return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
     (record,) = records
     probed, measured = bool(record.matrix.cells), bool(record.said(Measured))
     places = [

@@ -207,6 +207,13 @@ def test_two_runs_are_compared(run, other, tmp_path):
     assert page.count("plotly.js v") == 1, "the library is there once"
 
 
+def test_the_contents_lead_to_every_run_of_a_comparison(run, other, tmp_path):
+    page = write_report([run, other], tmp_path / "two.html").read_text(encoding="utf-8")
+    links = re.findall(r'<li><a href="#(\w+)">', page)
+    assert links == ["compared", "run1", "run2", "words"]
+    assert all(page.count(f'id="{place}"') == 1 for place in links)
+
+
 def test_runs_on_different_facts_do_not_compare(run, tmp_path):
     fewer = replace(run.facts, forget=run.facts.forget[:2])
     shuffled = create_run(make_config("adapop", "shuffled", epochs=1), fewer, None, tmp_path)

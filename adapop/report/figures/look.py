@@ -1,8 +1,8 @@
 """The look of every figure, readable on light and dark pages.
 
 Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more popular the further from
-the page's ground, with a marker shape of its own per tier; a greyed violet is the original, orange the unlearned model, teal what
-is kept. On a dark page the style sheets draw the tiers in `TIER_ON_DARK`.
+the page's ground, with a marker shape of its own per tier; a greyed violet is the original, orange the unlearned model,
+teal what is kept. On a dark page the style sheets draw the tiers in `TIER_ON_DARK`.
 
 A picture's title is what it shows, in words with numbers, computed from what is drawn: see `titled`.
 """

@@ -191,7 +191,7 @@ def test_a_reload_comes_back_to_the_tab_and_to_a_run_that_is_under_way(page):
     page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'pressure'")
     page.reload()
     page.wait_for_selector("#beta-curve .fact")
-    start_run(page, epochs=10, batch=8)
+    start_run(page, epochs=10, batch=2)
     state_is(page, "running")
     page.goto(page.url.partition("?")[0])
     page.wait_for_selector("#stop:not([disabled])")

@@ -56,7 +56,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
 
 
 def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
-    start_run(page, epochs=10, batch=8)  # long enough to be stopped after its first epoch
+    start_run(page, epochs=10, batch=2)  # long enough to be stopped after its first epoch
     page.get_by_text("Epoch 1 saved.").wait_for()
     stop_run(page)
     page.get_by_text(KEPT).wait_for()

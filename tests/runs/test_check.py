@@ -8,7 +8,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.runs.check import Check, Known, check
+from adapop.runs.check import Check, KnownRow, check
 from adapop.runs.execute import execute, prepare
 from adapop.runs.preflight import nothing_forgotten, preflight, without_unknown
 from adapop.training.events import Measured, RunDone
@@ -72,8 +72,12 @@ def test_what_would_be_in_vain_is_said(folders):
 def test_a_form_that_too_few_can_answer_shows_no_loss(folders):
     facts = own_facts()
     config = configured(folders("llama"))
-    rows = [Known(REWORDED, "all", 6, 0.34, 2), Known("role playing", "all", 6, 0.5, 3), Known("raw", "all", 3, 0.6, 2)]
-    known = (Known(DIRECT, "all", 6, 1.0, 6), *rows)
+    rows = [
+        KnownRow(REWORDED, "all", 6, 0.34, 2),
+        KnownRow("role playing", "all", 6, 0.5, 3),
+        KnownRow("raw", "all", 3, 0.6, 2),
+    ]
+    known = (KnownRow(DIRECT, "all", 6, 1.0, 6), *rows)
     said = Check(config, facts, preflight(facts, config), known, {"town-0": 1.0}, {}, None, None, "cpu").lines
     assert "Of the facts alone that the model answers so: role playing (3 of 6), raw (2 of 3)." in said
     assert "Not measurable (recall before is below 0.8): reworded 0.34." in said

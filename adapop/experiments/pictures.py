@@ -63,7 +63,7 @@ def fronts(seen: Rows) -> Figure:
         world, _, arm = title.partition(WITH)
         left, kept = over(rows, worst), over(rows, OUTCOMES["holdout"])
         if arm in methods and left and kept:
-            panels.setdefault(world, []).append((arm, share(left), share(kept)))
+            panels.setdefault(world, []).append(Outcome(arm, arm, forget=share(left), holdout=share(kept)))
     return front_panels(panels, "worst tier left, asked in other words", "holdout kept")
 
 

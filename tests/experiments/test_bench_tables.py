@@ -13,6 +13,7 @@ from adapop.experiments.results import EPOCHS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
+from adapop.report.figures.compare import Outcome
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
 from bench_rows import SEEN, recalls, row
 
@@ -271,7 +272,9 @@ def test_figures_escape_names_and_bear_empty_data():
     point = [(1.0, Interval(0.5, 0.4, 0.6))]
     assert "<img" not in line_panels({hostile: {"rare": point}}, "x", "y").to_json()
     assert "<img" not in difference_panels({"rare": [(hostile, Interval(0.1, 0.0, 0.2))]}, hostile).to_json()
-    assert "<img" not in front_panels({hostile: [(hostile, point[0][1], point[0][1])]}, "x", "y").to_json()
+    assert (
+        "<img" not in front_panels({hostile: [Outcome("A", hostile, {}, point[0][1], point[0][1])]}, "x", "y").to_json()
+    )
     for figure in (
         line_panels({}, "x", "y"),
         difference_panels({}, "AdaPop"),

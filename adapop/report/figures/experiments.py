@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 
 from adapop.probes.intervals import Interval
 from adapop.report.figures import look
+from adapop.report.figures.compare import Outcome, pareto_front
 
 Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
@@ -98,21 +99,18 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     return figure
 
 
-def front_panels(
-    panels: Mapping[str, Sequence[tuple[str, Interval, Interval]]], x_title: str, y_title: str
-) -> go.Figure:
-    """What is left against what is kept, a panel a place: (name, left, kept), better towards the upper left. Each has
-    axes of its own. A line joins those that no other beats in both, and they are named; the others say their names when
+def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:
+    """What is left against what is kept, a panel a place, better towards the upper left. Each has axes of its own. A
+    line joins those that no other beats in both, and they are named; the others say their names when
     pointed at."""
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
     look.neutral(figure, 2 * PANEL_PIXELS)
     for place, points in enumerate(panels.values(), start=1):
-        front = [one for one in points if not any(_beats(other, one) for other in points)]
-        front.sort(key=lambda point: (point[1].mean, point[2].mean))
+        front = pareto_front(points)
         figure.add_scatter(
-            x=[left.mean for _, left, _ in front],
-            y=[kept.mean for _, _, kept in front],
+            x=[one.forget.mean for one in front],
+            y=[one.holdout.mean for one in front],
             mode="lines",
             line=dict(color=look.CALM, width=1, dash="dot", shape="hv"),
             hoverinfo="skip",
@@ -120,18 +118,18 @@ def front_panels(
             row=1,
             col=place,
         )
-        names = {name for name, _, _ in front}
+        names = {one.name for one in front}
         figure.add_scatter(
-            x=[left.mean for _, left, _ in points],
-            y=[kept.mean for _, _, kept in points],
-            error_x=look.error_bars([left for _, left, _ in points], color=look.GRID, width=0),
-            error_y=look.error_bars([kept for _, _, kept in points], color=look.GRID, width=0),
+            x=[one.forget.mean for one in points],
+            y=[one.holdout.mean for one in points],
+            error_x=look.error_bars([one.forget for one in points], color=look.GRID, width=0),
+            error_y=look.error_bars([one.holdout for one in points], color=look.GRID, width=0),
             mode="markers+text",
-            text=[escape(name) if name in names else "" for name, _, _ in points],
-            textposition=["bottom left" if left.mean > 0.8 else "bottom right" for _, left, _ in points],
+            text=[escape(one.name) if one.name in names else "" for one in points],
+            textposition=["bottom left" if one.forget.mean > 0.8 else "bottom right" for one in points],
             textfont=dict(size=11),
-            marker=dict(color=[look.UNLEARNED if name in names else look.CALM for name, _, _ in points], size=8),
-            customdata=[escape(name) for name, _, _ in points],
+            marker=dict(color=[look.UNLEARNED if one.name in names else look.CALM for one in points], size=8),
+            customdata=[escape(one.name) for one in points],
             hovertemplate="%{customdata}: %{x:.0%} left, %{y:.0%} kept<extra></extra>",
             showlegend=False,
             row=1,
@@ -143,9 +141,3 @@ def front_panels(
     figure.update_layout(margin=dict(t=40))
     figure.update_annotations(font_size=13)
     return figure
-
-
-def _beats(one: tuple[str, Interval, Interval], other: tuple[str, Interval, Interval]) -> bool:
-    """Whether no more is left and no less kept than of another, and one of them better."""
-    left, kept = one[1].mean - other[1].mean, one[2].mean - other[2].mean
-    return left <= 0 <= kept and (left, kept) != (0, 0)

@@ -90,9 +90,8 @@ class AdaptedModel:
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device: packed where that saves work, and the model allows it."""
-        shared, lines = dealt(rows)
-        packed = (shared, lines) if shared and self.packs else ()
-        return collate(rows, self.tokenizer.pad_token_id, *packed).to(self.device)
+        lines = dealt(rows)
+        return collate(rows, self.tokenizer.pad_token_id, lines if lines and self.packs else ()).to(self.device)
 
     @contextmanager
     def original(self) -> Iterator[None]:

@@ -1,89 +1,75 @@
-"""Rows that begin alike, packed: a line of a batch holds their common beginning once and then what follows in each.
+"""Rows that begin alike, packed: a line of a batch holds each beginning that several of its rows share once.
 
-Every token sees the common beginning and its own row, at the positions it has in its row. This is said through
-transformers' own mask functions, which models with sliding windows call with positions as with indices; so no model
-needs code of its own. Where layers pass on more than attention does (state-space layers, convolutions) or where
-positions come from elsewhere (ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
+So a line is a tree: every token sees the tokens before it in its own row, at the positions they have there. This is
+said through transformers' own mask functions, which models with sliding windows call with positions as with indices;
+so no model needs code of its own. Where layers pass on more than attention does (state-space layers, convolutions) or
+where positions come from elsewhere (ALiBi), rows cannot be packed: `packs` knows the kinds, and tries the rest.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, and_masks
 
 from adapop.model.generation import can_drop_rows
-from adapop.model.tokens import AnswerTokens, Row, collate
+from adapop.model.tokens import AnswerTokens, Row, collate, common
 
 LINE = 512  # about so many tokens a line, because attention grows with its square
-ALIKE = 192  # the same where lines begin differently, and the longest decides how far all are padded
 SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines cost something
-FEWEST = 256  # tokens must be saved: a pass that is so small takes little less time without them
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
-def dealt(rows: Sequence[Row], shared: int | None = None) -> tuple[int, list[Sequence[Row]]]:
-    """(tokens of the common beginning, the rows of each line), as `tokens.collate` takes them; a row a line, from its
-    beginning, where packing would not pay. shared: tokens to take for the common beginning; all of it by default."""
-    shared = common(rows) if shared is None else shared
-    ends = list(accumulate(row.length - shared for row in rows))
-    count = -(-ends[-1] // max(LINE - shared, shared))
-    lines = [[] for _ in range(count)]
-    for row, end in zip(rows, ends):
-        lines[(end - 1) * count // ends[-1]].append(row)
-    lines = [line for line in lines if line]
-    padded = len(rows) * max(row.length for row in rows)
-    packed = len(lines) * max(shared + sum(row.length - shared for row in line) for line in lines)
-    pays = padded - packed >= max(FEWEST, SAVED * padded)
-    return (shared, lines) if pays else (0, [[row] for row in rows])
+def dealt(rows: Sequence[Row]) -> list[list[int]]:
+    """The rows of each line by their places, in the order of their prompts, as `tokens.collate` takes them; none where
+    packing would not pay."""
+    order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)
+    shared = [0, *(common(rows[one].prompt, rows[other].prompt) for one, other in pairwise(order))]
+    own = [rows[place].length - alike for place, alike in zip(order, shared)]
+    return lines_of(order, own, shared, max(row.length for row in rows))[0]
 
 
-def alike(rows: Sequence[Row]) -> tuple[Sequence[int], list[Sequence[Row]]]:
-    """(tokens of each line's common beginning, the rows of each line), as `tokens.collate` takes them: rows whose
-    prompts have half or more of their beginning in common share a line. rows: sorted by their prompts."""
-    limit = max(ALIKE, 2 * max(row.length for row in rows))
-    shared, lines, tokens = [], [], 0  # tokens: of the last line's rows, were each written out
-    for row in rows:
-        common = _common(lines[-1][0].prompt, row.prompt) if lines else 0
-        if 2 * common >= len(row.prompt) and tokens + row.length - len(lines[-1]) * common <= limit:
-            lines[-1].append(row)
-            shared[-1], tokens = common, tokens + row.length
-        else:
-            lines.append([row])
-            shared.append(len(row.prompt))
-            tokens = row.length
-    widest = max(head + sum(row.length - head for row in line) for head, line in zip(shared, lines))
-    padded = len(rows) * max(row.length for row in rows)
-    return (shared, lines) if padded - len(lines) * widest >= SAVED * padded else ([], [[row] for row in rows])
+def lines_of(
+    order: Sequence[int], own: Sequence[int], shared: Sequence[int], longest: int
+) -> tuple[list[list[int]], int]:
+    """(the rows of each line, tokens that are read in all); no lines where packing would not pay.
 
-
-def common(rows: Sequence[Row]) -> int:
-    """How many tokens at their beginning the prompts of all rows share."""
-    prompts = [row.prompt for row in rows]
-    return _common(min(prompts), max(prompts))
-
-
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens at their beginning two prompts share."""
-    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
+    own, shared: of each row in order, the tokens that it adds to a line and those that it has in common with the row
+    before it. longest: tokens of the longest row.
+    """
+    ends = list(accumulate(own))
+    count = -(-ends[-1] // max(LINE, 2 * longest))
+    lines: list[list[int]] = [[] for _ in range(count)]
+    widths = [0] * count
+    for place, end, adds, alike in zip(order, ends, own, shared):
+        line = (end - 1) * count // ends[-1]
+        widths[line] += adds if lines[line] else adds + alike
+        lines[line].append(place)
+    lines, padded = [line for line in lines if line], len(order) * longest
+    packed = len(lines) * max(widths)
+    pays = padded - packed >= SAVED * padded
+    return (lines, packed) if pays else ([], padded)
 
 
 @contextmanager
 def read_as(batch: AnswerTokens) -> Iterator[dict[str, Tensor]]:
     """What a model must be given to read a batch, in a context in which it sees of it what it may."""
-    if batch.part is None:
+    if batch.tree is None:
         yield {"input_ids": batch.ids}
         return
     before = _BATCH.set(batch)
     try:
         # with a mask, transformers does not take each step back of the positions for the beginning of a new text
         every = torch.ones_like(batch.ids)
-        yield {"input_ids": batch.ids, "position_ids": batch.positions, "attention_mask": every}
+        yield {"input_ids": batch.ids, "position_ids": batch.tree.positions, "attention_mask": every}
     finally:
         _BATCH.reset(before)
+
+
+_ADDED = ALL_MASK_ATTENTION_FUNCTIONS["eager"]  # makes a mask of numbers: of true and false each layer would make it
 
 
 def _aware(make_mask: Callable) -> Callable:
@@ -93,17 +79,18 @@ def _aware(make_mask: Callable) -> Callable:
         batch = _BATCH.get()
         if batch is None:
             return make_mask(mask_function=mask_function, device=device, **given)
-        positions, part = batch.positions.to(device), batch.part.to(device)
+        positions, part, shared = (
+            each.to(device) for each in (batch.tree.positions, batch.tree.part, batch.tree.shared)
+        )
 
         def sees(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-            of_key = part[line, key]
-            return (of_key == 0) | (of_key == part[line, query])
+            return positions[line, key] < shared[line, part[line, query], part[line, key]]
 
         def in_its_row(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return mask_function(line, head, positions[line, query], positions[line, key])
 
         given |= {"allow_is_causal_skip": False}
-        return make_mask(mask_function=and_masks(in_its_row, sees), device=device, **given)
+        return _ADDED(mask_function=and_masks(in_its_row, sees), device=device, **given)
 
     return of_pack
 
@@ -123,7 +110,7 @@ def packs(base: torch.nn.Module, logits: Callable[[AnswerTokens], Tensor]) -> bo
     """
     if not can_drop_rows(base) or getattr(base.config.get_text_config(), "alibi", False):
         return False
-    alone, packed = logits(collate(TRIED, 0)), logits(collate(TRIED, 0, 3, [TRIED]))
+    alone, packed = logits(collate(TRIED, 0)), logits(collate(TRIED, 0, [[0, 2, 1]]))
     rounding = torch.finfo(base.get_output_embeddings().weight.dtype).eps ** 0.5
     alone, packed = alone.double(), packed.double()
     return bool((packed - alone).norm() <= rounding * (alone - alone.mean()).norm())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -40,16 +41,29 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """Who sees whom on L lines of T columns that hold up to R rows each; what rows share belongs to the first."""
+
+    positions: Tensor
+    """Position of each token in its row, [L, T]; 0 in padding."""
+    part: Tensor
+    """The row on its line that each token belongs to, [L, T], from 0; R in padding."""
+    shared: Tensor
+    """Tokens with which two rows of a line begin alike, [L, R + 1, R + 1]; more than any row has for a row itself."""
+
+    def to(self, device: torch.device) -> Tree:
+        """The same on a device."""
+        return Tree(*(on_device(value, device) for value in (self.positions, self.part, self.shared)))
+
+
+@dataclass(frozen=True)
 class AnswerTokens:
     """A batch of B rows with N answer tokens, on L lines padded on the right to T columns; L is B unless packed."""
 
     ids: Tensor
     """Token ids, [L, T]."""
-    positions: Tensor | None
-    """Position of each token in its row, [L, T]; None unless rows are packed: then they are the columns."""
-    part: Tensor | None
-    """What each token belongs to, [L, T]: 0 is the beginning that a line's rows share, 1 and up these rows, -1 padding;
-    None unless rows are packed."""
+    tree: Tree | None
+    """Who sees whom where rows are packed; None where each has a line of its own."""
     lengths: Tensor
     """Tokens of each row, [B]."""
     target: Tensor
@@ -88,8 +102,10 @@ class AnswerTokens:
         return AnswerTokens(*(None if value is None else on_device(value, device) for value in values))
 
 
-def on_device(tensor: Tensor, device: torch.device) -> Tensor:
+def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
     """The tensor on a device. It is copied to a GPU from pinned memory, so that the host does not wait."""
+    if isinstance(tensor, Tree):
+        return tensor.to(device)
     if device.type != "cuda" or tensor.is_cuda:
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)
@@ -126,40 +142,40 @@ def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[in
     return plain(tokenizer, answer).offsets
 
 
-def collate(
-    rows: Sequence[Row],
-    pad_id: int,
-    shared: int | Sequence[int] = 0,
-    lines: Sequence[Sequence[Row]] | None = None,
-) -> AnswerTokens:
+def common(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many tokens at their beginning two prompts share."""
+    return sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(first, second)))
+
+
+def collate(rows: Sequence[Row], pad_id: int, lines: Sequence[Sequence[int]] = ()) -> AnswerTokens:
     """Rows as one batch: each on a line of its own or, see `packing`, several on a line.
 
-    shared: tokens with which all rows begin, or those of each line, which a line holds once. lines: the rows of each,
-    in their order.
+    lines: the rows of each by their places, in the order of their prompts.
     """
-    lines = [[row] for row in rows] if lines is None else lines
-    heads = [shared] * len(lines) if isinstance(shared, int) else shared
-    texts, parts, positions, begins = [], [], [], []
-    for line, head in zip(lines, heads, strict=True):
-        text, part, position = [*line[0].prompt[:head]], [0] * head, [*range(head)]
-        for number, row in enumerate(line, start=1):
-            begins.append((len(texts), head, len(text) - head))
-            text += (row.prompt + row.answer)[head:]
-            part += [number] * (row.length - head)
-            position += range(head, row.length)
-        texts.append(text), parts.append(part), positions.append(position)
+    texts, parts, positions, alike = [], [], [], []
+    begins: list[tuple[int, list[int]]] = [(0, [])] * len(rows)  # of each row: its line, the columns of its tokens
+    for number, line in enumerate(lines or [[place] for place in range(len(rows))]):
+        text, part, position, columns, shares = [], [], [], [], []
+        for turn, place in enumerate(line):
+            tokens, before = rows[place].prompt + rows[place].answer, columns
+            shared = common(rows[line[turn - 1]].prompt, rows[place].prompt) if turn else 0
+            columns = [*before[:shared], *range(len(text), len(text) + len(tokens) - shared)]
+            begins[place] = number, columns
+            text += tokens[shared:]
+            part += [turn] * (len(tokens) - shared)
+            position += range(shared, len(tokens))
+            shares.append(shared)
+        texts.append(text), parts.append(part), positions.append(position), alike.append(shares)
     width = max(map(len, texts))
     reads, predicts = [], []
-    for row, (line, head, moved) in zip(rows, begins, strict=True):
-        start = line * width + moved + len(row.prompt)
-        reads += range(start, start + len(row.answer))
-        last = start - 1 if len(row.prompt) > head else line * width + head - 1
-        predicts += [last, *range(start, start + len(row.answer) - 1)]
+    for row, (line, columns) in zip(rows, begins, strict=True):
+        at = [line * width + column for column in columns[len(row.prompt) - 1 :]]
+        reads += at[1:]
+        predicts += at[:-1]
     each = [(i, row, place) for i, row in enumerate(rows) for place in range(len(row.answer))]
     return AnswerTokens(
         ids=_filled(texts, width, pad_id),
-        positions=_filled(positions, width, 0) if any(heads) else None,
-        part=_filled(parts, width, -1) if any(heads) else None,
+        tree=_tree(parts, positions, alike, width) if lines else None,
         lengths=torch.tensor([row.length for row in rows]),
         target=torch.tensor([row.answer[place] for _, row, place in each]),
         row=torch.tensor([i for i, _, _ in each]),
@@ -169,6 +185,22 @@ def collate(
         content=torch.tensor([place < len(row.answer) - row.tail for _, row, place in each]),
         fact=torch.tensor([row.fact for row in rows]),
     )
+
+
+def _tree(
+    parts: Sequence[Sequence[int]], positions: Sequence[Sequence[int]], alike: Sequence[Sequence[int]], width: int
+) -> Tree:
+    """alike: of each line, tokens that each row has in common with the row before it. As rows are in order, two rows
+    have in common what the least alike of the rows between them have."""
+    most = max(map(len, alike))
+    shared = torch.zeros(len(alike), most + 1, most + 1, dtype=torch.long)
+    for of_line, shares in zip(shared, alike):
+        for row, count in enumerate(shares[1:], start=1):
+            of_line[row, :row] = of_line[row - 1, :row].clamp(max=count)
+            of_line[row, row - 1] = count
+    shared += shared.mT.clone()
+    shared.diagonal(dim1=1, dim2=2).fill_(width)
+    return Tree(_filled(positions, width, 0), _filled(parts, width, most), shared)
 
 
 def _filled(lines: Sequence[Sequence[int]], width: int, value: int) -> Tensor:

@@ -15,8 +15,7 @@ import torch
 from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import plain
-from adapop.model.packing import alike
-from adapop.model.tokens import Row, collate, encode_facts
+from adapop.model.tokens import Row, encode_facts
 from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
 from adapop.probes.plan import evenly
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -155,9 +154,7 @@ def confidence(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, in
 
 
 def _confident(model: AdaptedModel, rows: Sequence[Row]) -> list[tuple[float, int]]:
-    shared, lines = alike(rows)
-    packed = (shared, lines) if shared and model.packs else ()
-    batch = collate(rows, model.tokenizer.pad_token_id, *packed).to(model.device)
+    batch = model.batch(rows)
     return model.score(batch, logits=True).confidence(batch)
 
 

@@ -12,13 +12,12 @@ from torch import Tensor
 
 from adapop.config.run import RunConfig
 from adapop.facts.fact import Fact
-from adapop.model.adapted import AdaptedModel
+from adapop.model.adapted import MOST_ROWS, AdaptedModel
 from adapop.model.tokens import Row, collate, encode_facts, on_device, word_spans
 from adapop.objectives import ForgetBatch, Objective
 from adapop.objectives.alternates import check_alternates
 from adapop.objectives.fact_words import unwanted
 
-MOST_FORWARD = 256  # rows of a pass without gradients
 FORWARD = 16  # so many rows without gradients take about as much memory as one with them
 FIRST_ROWS = 64  # what a method sees of the set in `begin`
 
@@ -41,8 +40,9 @@ class ForgetSet:
             DataError: a fact lacks what the method needs.
         """
         self.model = model
-        self.forward_rows = min(MOST_FORWARD, FORWARD * config.micro_batch) if config.micro_batch else MOST_FORWARD
         self.rows = encode_facts(model.tokenizer, facts, config.system, include_tail=config.include_tail)
+        few = FORWARD * config.micro_batch
+        self.forward_rows = min(MOST_ROWS, few) if few else model.at_once(self.rows)
         self._betas = None if betas is None else torch.tensor(betas, dtype=torch.float32, device=model.device)
         self._others = _others(config, objective, model, facts)
         self._unwanted = _unwanted(model, facts, self.rows) if "words" in objective.needs else None

@@ -1,8 +1,8 @@
 """The gradient of one optimiser step, in as many forward passes as memory asks for.
 
-A step's rows are dealt out over passes of any size, similar lengths together; every sum is divided by what the whole
-step counts, so the gradient is that of one pass over all rows. Where memory runs out the pass is halved, then blocks
-are recomputed in the backward pass, and only then the run fails. Nothing here waits for an accelerator.
+A step's rows are dealt out over passes of any size, those that begin alike together; every sum is divided by what the
+whole step counts, so the gradient is that of one pass over all rows. Where memory runs out the pass is halved, then
+blocks are recomputed in the backward pass, and only then the run fails. Nothing here waits for an accelerator.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,7 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
 from adapop.model.out_of_memory import is_out_of_memory, release, too_large
+from adapop.model.packing import dealt
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
 from adapop.objectives.objective import divergence
@@ -151,11 +152,15 @@ class StepGradient:
         return (_over_rows(result.loss, tokens) if self._retain_by_example else result.loss).sum() / counts.retain
 
     def _pieces(self, rows: list[Row]) -> Iterator[list[Row]]:
-        """The rows a pass at a time: as they are if one is enough, else the longest first, so little is padding."""
+        """The rows a pass at a time, as many in each: as they are if one is enough. Else those that begin alike are
+        together, to share that; where it would not pay or the model cannot, those of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
-        for start in range(0, len(rows), self.rows):
-            yield rows[start : start + self.rows]
+            if dealt(rows) and self.model.packs:
+                rows = sorted(rows, key=lambda row: row.prompt)
+        passes = -(-len(rows) // self.rows)
+        for number in range(passes):
+            yield rows[number * len(rows) // passes : (number + 1) * len(rows) // passes]
 
     def _make_do(self, tried: int) -> None:
         """After memory ran out on so many rows a pass: half as many; from one row on, all again but recomputed."""

@@ -9,8 +9,8 @@ import torch
 
 from adapop.model.footprint import footprint
 from adapop.model.out_of_memory import free_bytes
-from adapop.model.packing import common, dealt
-from adapop.model.tokens import Row
+from adapop.model.packing import lines_of
+from adapop.model.tokens import Row, common
 from adapop.training.gradient import StepGradient
 
 SHARE = 0.9  # of the free memory: allocators round up, and pieces lie between
@@ -36,16 +36,16 @@ def rows_that_fit(gradient: StepGradient, retain: Sequence[Row]) -> int:
 
 def _needs(gradient: StepGradient, rows: Sequence[Row], most: int) -> Iterator[int]:
     """Bytes of a pass over the longest row, the two longest, and so on, as `footprint` estimates them."""
-    shared, answer = common(rows), max(len(row.answer) for row in rows)
-    longest = nlargest(most, rows, key=lambda row: row.length)
+    prompts, answer = [row.prompt for row in rows], max(len(row.answer) for row in rows)
+    shared = common(min(prompts), max(prompts))  # in all of them; that some share more is left out
+    lengths = nlargest(most, (row.length for row in rows))
     for count in range(1, most + 1):
-        taken = longest[:count]
-        head, lines = dealt(taken, shared)
-        if not head or not gradient.model.packs:
-            head, lines = 0, [[row] for row in taken]
-        tokens = len(lines) * max(head + sum(row.length - head for row in line) for line in lines)
-        a_row = -(-tokens // len(taken))
-        yield footprint(gradient.model.shape, gradient.config, a_row, rows=count, answer=answer).activations
+        taken = lengths[:count]
+        lines, tokens = lines_of(range(count), [length - shared for length in taken], [shared] * count, taken[0])
+        if lines and not gradient.model.packs:
+            tokens = count * taken[0]
+        # as much as one row of so many tokens
+        yield footprint(gradient.model.shape, gradient.config, tokens, rows=1, answer=count * answer).activations
 
 
 def _fitting(needs: Sequence[float], free: float) -> int:

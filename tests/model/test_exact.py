@@ -31,6 +31,7 @@ ROWS = [
     Row(SHARED, (29,), 3),
     Row((*SHARED, 11, 12, 13), (30, 31, 32, 33), 4),
 ]
+ORDER = [3, 1, 0, 4, 2]  # of their prompts: one of them is the beginning of others, and two are the same
 
 
 def adapted(kind):
@@ -73,11 +74,13 @@ def test_a_batch_is_its_rows_alone(kind):
     expected = alone(model)
     wanted = gradient(model, expected)
     assert expected.std() > 0.1 and wanted.norm() > 0.1
-    packed = [collate(ROWS, 0, *how) for how in ((6, [ROWS]), (6, [ROWS[:2], ROWS[2:]]), (4, [ROWS[:4], ROWS[4:]]))]
+    packed = [
+        collate(ROWS, 0, lines) for lines in ([ORDER], [ORDER[:2], ORDER[2:]], [ORDER[:1], ORDER[1:3], ORDER[3:]])
+    ]
     for batch in (collate(ROWS, 0), *packed):
         nll = model.score(batch).nll
         off, gradient_off = (nll - expected).abs().max(), (gradient(model, nll) - wanted).norm() / wanted.norm()
-        if batch.part is not None and kind in UNPACKED:
+        if batch.tree is not None and kind in UNPACKED:
             assert off > 1e-3 and gradient_off > 1e-3, "else it could be packed"
         else:
             assert off < 1e-5 and gradient_off < 1e-5
@@ -100,9 +103,7 @@ def test_what_cannot_be_packed_is_known_in_bf16_too(kind):
 def test_states_of_packed_rows_are_those_of_rows_alone(kind):
     model = adapted(kind)
     block = None if kind == "gpt2" else 1  # its blocks are called otherwise
-    padded, packed = (
-        model.score(batch, True, True, block) for batch in (collate(ROWS, 0), collate(ROWS, 0, 6, [ROWS]))
-    )
+    padded, packed = (model.score(batch, True, True, block) for batch in (collate(ROWS, 0), collate(ROWS, 0, [ORDER])))
     for name in ("logits", "hidden", "states", "gold"):
         if (expected := getattr(padded, name)) is not None:
             torch.testing.assert_close(getattr(packed, name), expected, atol=1e-4, rtol=1e-4)
@@ -114,16 +115,24 @@ def similar(count, shared, own, answer=2):
     return [Row((*head, *[60 + i % 30] * own), (7,) * answer, i) for i in range(count)]
 
 
+def of_several_kinds(kinds, count):
+    """Rows of which every `kinds`-th begins alike, with three tokens of their own and one of an answer."""
+    return [Row((1, *[10 + i % kinds] * 4, 100 + i, 2, 3), (7,), i) for i in range(count)]
+
+
 @pytest.mark.parametrize(
     ("rows", "lines"),
     [
         (similar(40, 12, 3), 1),
-        (similar(40, 2, 12), None),
-        (similar(8, 12, 3), None),
-        (similar(1, 12, 3), None),
-        (similar(100, 20, 10), 3),
+        (similar(40, 2, 12), 0),
+        (similar(8, 12, 3), 1),
+        (similar(1, 12, 3), 0),
+        (similar(100, 20, 10), 2),
         (similar(64, 50, 1), 1),
-        ([*similar(9, 20, 3), Row((3, 4), (5,), 0)], None),
+        ([*similar(9, 20, 3), Row((3, 4), (5,), 0)], 1),
+        (of_several_kinds(8, 32), 1),
+        (of_several_kinds(8, 256), 3),
+        (of_several_kinds(20, 20), 0),
     ],
     ids=[
         "much is shared",
@@ -132,17 +141,37 @@ def similar(count, shared, own, answer=2):
         "a row alone",
         "several lines",
         "one line",
-        "nothing is shared",
+        "all but one",
+        "eight beginnings",
+        "eight beginnings on several lines",
+        "each its own",
     ],
 )
 def test_rows_are_packed_where_it_saves_a_third_of_the_tokens(rows, lines):
-    shared, dealt = packing.dealt(rows)
-    assert [row for line in dealt for row in line] == rows
-    assert len(dealt) == (len(rows) if lines is None else lines)
-    batch = collate(rows, 0, shared, dealt)
-    assert (batch.part is None) == (lines is None) == (shared == 0)
-    padded = collate(rows, 0).ids.numel()
-    assert lines is None or (batch.ids.numel() <= 2 / 3 * padded and batch.ids.shape[1] <= packing.LINE + 12)
+    dealt = packing.dealt(rows)
+    assert len(dealt) == lines
+    batch, padded = collate(rows, 0, dealt), collate(rows, 0)
+    assert (batch.tree is None) == (lines == 0)
+    if lines:
+        flat = [place for line in dealt for place in line]
+        assert sorted(flat) == list(range(len(rows)))
+        assert [rows[place].prompt for place in flat] == sorted(row.prompt for row in rows)
+        assert batch.ids.numel() <= 2 / 3 * padded.ids.numel() and batch.ids.shape[1] <= packing.LINE + 24
+    for where in ("predicts", "reads"):
+        assert batch.at(batch.ids, getattr(batch, where)).equal(padded.at(padded.ids, getattr(padded, where)))
+
+
+def test_a_token_sees_the_tokens_before_it_in_its_own_row_and_no_others():
+    rows, lines = [*ROWS, *of_several_kinds(3, 7)], [[*ORDER], [5, 8, 11, 6], [9, 7, 10]]
+    batch = collate(rows, 0, lines)
+    tree, texts = batch.tree, [row.prompt + row.answer for row in rows]
+    for number, line in enumerate(lines):
+        for row, place in enumerate(line):
+            for column in (tree.part[number] == row).nonzero().flatten().tolist():
+                sees = tree.positions[number] < tree.shared[number, row, tree.part[number]]
+                sees &= tree.positions[number] <= tree.positions[number, column]
+                read = sorted(zip(tree.positions[number, sees].tolist(), batch.ids[number, sees].tolist()))
+                assert read == [*enumerate(texts[place][: tree.positions[number, column] + 1])]
 
 
 def test_a_model_that_cannot_pack_pads_and_says_so():

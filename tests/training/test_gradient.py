@@ -147,10 +147,9 @@ def test_packed_rows_give_every_method_its_gradient(fresh, ragged, method, monke
 
 def test_a_packed_step_does_not_wait_for_the_device_at_all(fresh, ragged, monkeypatch):
     monkeypatch.setattr(packing, "SAVED", 0.1)
-    monkeypatch.setattr(packing, "FEWEST", 0)
     model = fresh()
     gradient, forget, retain = step_gradient(model, ragged, "adapop", 0)
-    assert model.batch([*forget, *retain]).part is not None and model.packs
+    assert model.batch([*forget, *retain]).tree is not None and model.packs
     with HostReads() as host:
         gradient.add(forget, retain, 1, 0.7)
     assert host.ours == [] and host.masks == 0

@@ -36,7 +36,7 @@ TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads"
 # the default of open-unlearning (8, over 4); github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
 BASELINES = {"authors": 1, "usual": 8}
 # rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second; and elsewhere
-OURS, WIDE, LARGE = 6, 12, 32
+OURS, WIDE, LARGE = 16, 32, 32
 ANSWER = 16  # tokens written to a question: what the longest answer can need of those that `random_facts` gives
 PRODUCTS = 9  # large matrix products, the median of which is the rate
 

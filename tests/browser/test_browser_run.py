@@ -120,6 +120,41 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         assert page.locator("#fact-field .leaks .set-back").count() == 1
 
 
+def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
+    start_run(page, epochs=10, batch=4)
+    scrubber = page.locator("#fact-field .scrubber input")
+    shown, newest = (
+        "Number(document.querySelector('#fact-field .scrubber input').value)",
+        ("Number(document.querySelector('#fact-field .scrubber input').max)"),
+    )
+    cursor = "parseFloat(document.querySelector('#recall-chart .cursor').style.left)"
+
+    def grown() -> None:
+        """Waits until there is a newer frame, and the chart of recall has its line."""
+        page.wait_for_function(f"last => {newest} > last", arg=page.evaluate(newest))
+        page.locator("#recall-chart .cursor").wait_for()
+
+    scrubber.wait_for()
+    grown()
+    seen = []
+    for _ in range(2):
+        grown()
+        at, last = page.evaluate(f"[{shown}, {newest}]")
+        assert at == last > 0, "follows"
+        seen.append((page.evaluate(cursor), page.inner_text("#fact-field .when")))
+    assert seen[0][0] < seen[1][0] and seen[0][1] != seen[1][1], "and so does what stands beside"
+    for key in ("Home", "ArrowRight"):
+        scrubber.press(key)
+    back = page.evaluate(f"[{shown}, document.querySelector('#fact-field .moment').innerText]")
+    grown()
+    assert page.evaluate(f"[{shown}, document.querySelector('#fact-field .moment').innerText]") == back, "stays"
+    assert page.evaluate(f"{shown} < {newest}")
+    scrubber.press("End")
+    grown()
+    assert page.evaluate(f"{shown} === {newest}"), "follows again"
+    stop_run(page)
+
+
 def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber_stands(browser, address):
     with visit(browser, address, "?run=example-adapop&epoch=2", reduced_motion="reduce") as page:
         says(page, "#fact-field .leaks", "after epoch 2")

@@ -28,7 +28,7 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     page.get_by_text("80 steps in 5 epochs").wait_for()
     page.get_by_label("number input for Epochs").fill("2")
     page.get_by_text("32 steps in 2 epochs").wait_for()
-    page.click("#advanced")
+    page.click("#protects")
     before = page.evaluate(KEPT)
     page.fill("#knob-tolerance input", "0.3")
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
@@ -58,7 +58,7 @@ def test_a_set_brings_the_model_that_it_is_about(page):
 
 def test_another_method_brings_its_own_settings(page):
     open_tab(page, "Run")
-    page.click("#advanced")
+    page.click("#protects")
     page.click("#method input")
     page.get_by_role("option", name="WGA").click()
     page.wait_for_function("document.querySelector('#knob-alpha0 input').value === '1'")

@@ -8,6 +8,7 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
+from adapop.facts.fact import TIERS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
 from adapop.report.comparison import comparison
@@ -76,9 +77,8 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24))), "nothing is drawn twice"
     live = shown_of(again, over, seen=(6, 23))
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
-    assert [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations] == [
-        "AdaPop", "AdaPop, shuffled", "WGA"
-    ]  # fmt: skip
+    named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
+    assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
     assert live[SCREEN.curves.picture.heading]["about"] == "1 epoch, rate 0.002, 2 seeds, asked in other words"
 
 

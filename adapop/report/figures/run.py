@@ -189,7 +189,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
             )
             ends += [(points[-1][1].mean, tier + suffix)] if points else []
     reached = max((event.epoch for event in shown), default=0)
-    look.end_labels(figure, ends, reached, 1.08)
+    look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
     figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=max(1, planned // 5))
     figure.update_yaxes(title_text="facts it can still answer", **PERCENT)
     figure.update_layout(showlegend=False, margin=dict(r=112))

@@ -20,6 +20,8 @@ from adapop.ui.parts import field
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.story.content import side_by_side
 
+ACROSS = 2  # panels: a phone has room for so many
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -77,7 +79,13 @@ def _lines(found: dict[str, list[list[Measured]]], form: str) -> figures.Figure:
                 if share := recall_of(of_epoch, "forget", form, tier):
                     lines.setdefault(tier, []).append((of_epoch[0].epoch, share))
         panels[title] = lines
-    figure = figures.line_panels(panels, "epoch", "still answered").update_yaxes(tickformat=".0%")
+    figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(tickformat=".0%")
+    figure.update_xaxes(dtick=1).update_layout(showlegend=False, margin=dict(r=64))
+    ends = {tier: line[-1] for tier, line in lines.items()}
+    reached = max((epoch for epoch, _ in ends.values()), default=0)
+    row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))  # the last panel's lines are named
+    names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
+    look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
     return look.titled(figure, _finding(found, form))
 
 

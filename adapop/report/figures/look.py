@@ -88,7 +88,7 @@ def neutral(figure: go.Figure, height: int) -> go.Figure:
     figure.update_layout(
         template="none",
         height=height,
-        margin=dict(l=70, r=16, t=12, b=54),
+        margin=dict(l=62, r=16, t=12, b=54),
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font=dict(color=INK, size=13, family="IBM Plex Sans, ui-sans-serif, system-ui, sans-serif"),

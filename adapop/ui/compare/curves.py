@@ -80,7 +80,9 @@ def _lines(found: dict[str, list[list[Measured]]], form: str) -> figures.Figure:
                     lines.setdefault(tier, []).append((of_epoch[0].epoch, share))
         panels[title] = lines
     figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(tickformat=".0%")
-    figure.update_xaxes(dtick=1).update_layout(showlegend=False, margin=dict(r=64))
+    latest = max((measured[-1].epoch for seeds in found.values() for measured in seeds), default=0)
+    figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
+    figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
     ends = {tier: line[-1] for tier, line in lines.items()}
     reached = max((epoch for epoch, _ in ends.values()), default=0)
     row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))  # the last panel's lines are named

@@ -198,7 +198,7 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     if field == FURTHER:
         own, about = not is_public(), "such as max_new_tokens=16, or an argument of the method"
         label = dict(label=ADVANCED[field], info=about, placeholder="precision=float32", elem_id=f"knob-{field}")
-        return gr.Textbox(lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
+        return gr.Textbox("", lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
     info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")

@@ -32,7 +32,7 @@ def raced(browser, address, tmp_path_factory):
         says(page, "#notes", "3 to forget")
         open_tab(page, "Compare")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
-        says(page, "#example-fields", "One recorded run each")
+        says(page, "#example-fields", "Recorded: 5 epochs, rate 0.002, seed 0")
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA
             page.locator("#contestants .token-remove").nth(1).click()
         page.get_by_label("number input for Epochs").fill("1")

@@ -149,7 +149,10 @@ function update() {
     grip.setAttribute("transform", `translate(${x(anchors[i][0])} ${y(anchors[i][1])})`);
     grip.setAttribute("aria-valuenow", anchors[i][0]);
     grip.setAttribute("aria-valuetext", text);
-    grip.querySelector("text").textContent = `${shown(anchors[i][0])} → β ${anchors[i][1]}`;
+    const label = grip.querySelector("text");
+    label.textContent = `${shown(anchors[i][0])} → β ${anchors[i][1]}`;
+    // where the picture is narrow the words end at its edge, further up: left of the handle they would lie on facts
+    if (i) for (const [name, to] of Object.entries(range.width > 480 ? { x: 0, y: -18 } : { x: EDGE.left + range.width - x(anchors[i][0]), y: -32 })) label.setAttribute(name, to);
   });
 }
 

@@ -13,7 +13,7 @@ function build() {
     shown = null;
     cursor();
     stands(null);
-    return picture.replaceChildren(el("p", { class: "note" }, value ? "This run has recorded no frames." : "appears when a run starts"));
+    return picture.replaceChildren(el("p", { class: "note" }, value ? "No frames of this run yet." : "appears when a run starts"));
   }
   if (shown?.run === value.run) {
     Object.assign(shown.motion, value.motion);

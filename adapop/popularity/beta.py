@@ -67,13 +67,13 @@ class BetaMap:
         """The map through two (score, beta) points: b = ln(beta_r / beta_p) / ln(s_p / s_r), a = beta_r * s_r^b.
 
         Raises:
-            ConfigError: a value is not positive, or the scores are not increasing or are too close together.
+            ConfigError: a value is not positive, the scores do not rise or the betas do, or the scores are too close.
         """
         (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
-        if not 0 < rare_score < popular_score < math.inf or min(rare_beta, popular_beta) <= 0:
+        if not 0 < rare_score < popular_score < math.inf or not 0 < popular_beta <= rare_beta:
             raise ConfigError(
                 f"Anchors {rare} and {popular} fix no curve.",
-                "Both betas must be positive and the popular score above the rare one.",
+                "The popular score must be above the rare one, and its β above 0 and not above the rare one's.",
             )
         b = math.log(rare_beta / popular_beta) / math.log(popular_score / rare_score)
         if b * math.log(rare_score) > EXPONENT_MAX:

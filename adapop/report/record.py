@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from adapop.runs.weights import Weights, weights_of
 from adapop.training.events import EpochDone, Event, Measured, RunFailed
 
 E = TypeVar("E", bound=Event)
+TRAINED = ("epochs", "learning_rate", "seed")
 GROUP_NAMES = {
     "forget": "to forget",
     "retain": "retained",
@@ -128,8 +129,19 @@ def title_of(method: str, preset: str) -> str:
 
 def described(config: RunConfig) -> str:
     """Which run it is, in a few words: method, epochs, learning rate, seed."""
-    name, epochs = title_of(config.method, config.preset), config.epochs
-    return f"{name}, {epochs} epoch{'' if epochs == 1 else 's'}, rate {config.learning_rate:g}, seed {config.seed}"
+    return f"{title_of(config.method, config.preset)}, {trained([config])}"
+
+
+def trained(configs: Sequence[RunConfig]) -> str:
+    """How these runs were trained, at least one, in a few words: epochs, learning rate, seed, or how many seeds."""
+    epochs, rates, seeds = (sorted({getattr(one, name) for one in configs}) for name in TRAINED)
+    epoch = f"{_span(epochs)} epoch{'' if epochs == [1] else 's'}"
+    seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    return f"{epoch}, rate{'' if len(rates) == 1 else 's'} {_span(rates)}, {seed}"
+
+
+def _span(values: Sequence[float]) -> str:
+    return " to ".join(f"{value:g}" for value in dict.fromkeys((values[0], values[-1])))
 
 
 def read_record(run: Run) -> Record:

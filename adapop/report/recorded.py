@@ -55,6 +55,11 @@ class Recorded:
         return TUNED_COMMAND if self.preset == TUNED else COMMAND
 
     @property
+    def configs(self) -> list[RunConfig]:
+        """The settings of each of its runs."""
+        return [RunConfig.from_json(row["config"]) for row in self.rows]
+
+    @property
     def seeds(self) -> str:
         """How many seeds there are, in words."""
         count = len(self.rows)

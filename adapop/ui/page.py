@@ -13,6 +13,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.limits import UPLOAD
 from adapop.paths import ASSETS
 from adapop.runs import files
+from adapop.runs.examples import example_of
 from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
@@ -86,7 +87,8 @@ def build(worker: Worker) -> gr.Blocks:
                 pressure.build(session, sandbox_facts())
             with gr.Tab("3 Run", id="run") as run_tab:
                 screen = run.build(worker, session, missing, follower)
-                download.build(worker, run_id, "export")
+                with gr.Column(elem_id="run-report"):
+                    download.build(worker, run_id, "export")
             with gr.Tab("4 Probe", id="probe") as probe_tab:
                 probe.build(worker, run_id, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
@@ -125,7 +127,8 @@ def build(worker: Worker) -> gr.Blocks:
 
 
 def _way_back(worker: Worker, name: str) -> gr.Button:
-    return gr.Button(visible=shown_run(worker, name) is not None and not may_control(worker, name))
+    words = texts.RUN_YOURSELF if example_of(name) else texts.BACK_TO_OWN
+    return gr.Button(words, visible=shown_run(worker, name) is not None and not may_control(worker, name))
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:

@@ -28,7 +28,7 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     page.get_by_text("80 steps in 5 epochs").wait_for()
     page.get_by_label("number input for Epochs").fill("2")
     page.get_by_text("32 steps in 2 epochs").wait_for()
-    page.click("#advanced")
+    page.click("#protects")
     before = page.evaluate(KEPT)
     page.fill("#knob-tolerance input", "0.3")
     page.get_by_text("Changed: ε, drift that is tolerated: 0.3 (preset 0.1)").wait_for()
@@ -58,7 +58,7 @@ def test_a_set_brings_the_model_that_it_is_about(page):
 
 def test_another_method_brings_its_own_settings(page):
     open_tab(page, "Run")
-    page.click("#advanced")
+    page.click("#protects")
     page.click("#method input")
     page.get_by_role("option", name="WGA").click()
     page.wait_for_function("document.querySelector('#knob-alpha0 input').value === '1'")
@@ -118,6 +118,41 @@ def test_one_scrubber_drives_all_that_shows_a_moment_and_the_address_keeps_it(br
         scrubber.press("ArrowRight")
         says(page, "#fact-field .leaks", "last asked after epoch 2")
         assert page.locator("#fact-field .leaks .set-back").count() == 1
+
+
+def test_every_view_follows_the_newest_frame_until_the_visitor_goes_back(page):
+    start_run(page, epochs=10, batch=4)
+    scrubber = page.locator("#fact-field .scrubber input")
+    shown, newest = (
+        "Number(document.querySelector('#fact-field .scrubber input').value)",
+        ("Number(document.querySelector('#fact-field .scrubber input').max)"),
+    )
+    cursor = "parseFloat(document.querySelector('#recall-chart .cursor').style.left)"
+
+    def grown() -> None:
+        """Waits until there is a newer frame, and the chart of recall has its line."""
+        page.wait_for_function(f"last => {newest} > last", arg=page.evaluate(newest))
+        page.locator("#recall-chart .cursor").wait_for()
+
+    scrubber.wait_for()
+    grown()
+    seen = []
+    for _ in range(2):
+        grown()
+        at, last = page.evaluate(f"[{shown}, {newest}]")
+        assert at == last > 0, "follows"
+        seen.append((page.evaluate(cursor), page.inner_text("#fact-field .when")))
+    assert seen[0][0] < seen[1][0] and seen[0][1] != seen[1][1], "and so does what stands beside"
+    for key in ("Home", "ArrowRight"):
+        scrubber.press(key)
+    back = page.evaluate(f"[{shown}, document.querySelector('#fact-field .moment').innerText]")
+    grown()
+    assert page.evaluate(f"[{shown}, document.querySelector('#fact-field .moment').innerText]") == back, "stays"
+    assert page.evaluate(f"{shown} < {newest}")
+    scrubber.press("End")
+    grown()
+    assert page.evaluate(f"{shown} === {newest}"), "follows again"
+    stop_run(page)
 
 
 def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber_stands(browser, address):

@@ -203,7 +203,9 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert head[3].startswith("AdaPop, recorded, ")
     said = drawn[pictures.said]
     assert "bench main" in said["lines"][0]
-    assert recorded.commits(recorded.results())[0] in said["lines"][0]
+    assert all(recorded.commits(recorded.results())[0] in name for name in head[3:5])
+    about = [drawn[picture.heading]["about"] for picture in (pictures.gap, pictures.cost)]
+    assert about == ["yours: 5 epochs, rate 0.002, seed 0; recorded: 5 epochs, rate 0.002, 3 seeds"] * 2
 
 
 def test_table_keeps_the_race_s_own_columns_as_they_are():

@@ -1,11 +1,13 @@
 """Titles are findings: they follow the numbers, and claim no difference that chance may have made."""
 
+from dataclasses import fields
 from itertools import pairwise
 
 import pytest
 
 from adapop.config.presets import make_config
 from adapop.probes.intervals import Interval, wilson
+from adapop.probes.matrix import Answers, Cell
 from adapop.report import figures
 from adapop.report.figures import look, titles
 from adapop.report.record import described
@@ -56,7 +58,29 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
     )
     assert figures.finding_of(figures.recall_chart([measured(0, 1.0, 1.0)], 5)) == "Before training"
     assert {note.text for note in figure.layout.annotations} == {"rare", "popular"}, "names stand at the lines"
+    assert figures.numbers_of(figure).rows[1] == ("1", "25 % (17.4 % to 34.5 %)", "75 % (65.5 % to 82.6 %)")
+    shaded = [trace for trace in figure.data if trace.fill and trace.x]
+    assert len(shaded) == 2 and all(0 <= edge <= 1 for band in shaded for edge in band.y)
+    assert {round(edge, 3) for edge in shaded[0].y} >= {0.174, 0.345}, "the interval of the rare after epoch 1"
     assert figure.layout.showlegend is False
+
+
+def test_what_forgetting_cost_is_claimed_only_beyond_chance():
+    gone = share(1.0), share(0.5)
+    assert titles.outcome(gone, (share(1.0), share(0.8)), "as trained").endswith("never trained on lost 20 points")
+    near = titles.outcome(gone, (share(0.9), share(0.88)), "as trained")
+    assert near.endswith("Facts never trained on lost 2 points, within the margin of chance")
+    assert titles.outcome(gone, (share(0.9), share(0.9)), "as trained").endswith("and the rest is whole")
+
+
+@pytest.mark.parametrize(("back", "doubt"), [(0.9, ""), (0.55, ", within the margin of chance")])
+def test_what_leaks_is_claimed_only_beyond_chance(back, doubt):
+    def cell(kind, recall):
+        answers = Answers(share(recall), *[0.0] * (len(fields(Answers)) - 1))
+        return Cell("forget", "all", kind, 96, 96, answers, answers, 0.0, True, "", *[0.0] * 4)
+
+    said = titles.leak([cell("direct", 0.5), cell("translated", back)])
+    assert said == f"“Translated” gets {100 * back:.0f} % back, the trained question 50 %{doubt}"
 
 
 def test_the_controller_s_title_counts_the_epochs_above_the_tolerance():
@@ -133,10 +157,10 @@ def ranged(mean, half=0.05):
 @pytest.mark.parametrize(
     ("gaps", "said"),
     [
-        ({"WGA": 0.6, "AdaPop": 0.1}, "The gap is 60 points under WGA and 10 under AdaPop"),
+        ({"WGA": 0.6, "AdaPop": 0.1}, "The gap: 60 points under WGA, 10 under AdaPop"),
         (
             {"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
-            "The gap is 60 points under WGA and 10 under AdaPop (too near WGA: AdaPop shuffled)",
+            "The gap: 60 points under WGA, 10 under AdaPop (too near WGA: AdaPop shuffled)",
         ),
         (
             {"WGA": 0.14, "AdaPop": 0.08},

@@ -8,8 +8,11 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
+from adapop.facts.fact import TIERS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.probes.prompts import REWORDED
 from adapop.report.comparison import comparison
+from adapop.report.contestants import recall_of
 from adapop.report.record import read_record
 from adapop.service.worker import Worker
 from adapop.ui.compare import published, race, recorded, results, screen
@@ -64,7 +67,7 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     shown = shown_of(again, over)
     assert set(shown) == set(SCREEN.shown), "all of it, and nothing that is no output"
     assert shown[SCREEN.progress]["runs"][0]["state"] == "done"
-    assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].interactive) == (True, False)
+    assert (shown[SCREEN.start].interactive, shown[SCREEN.stop].visible) == (True, False)
     assert (shown[SCREEN.empty].visible, shown[RESULTS.column].visible, shown[RESULTS.own].visible) == (
         False, True, True,
     )  # fmt: skip
@@ -74,9 +77,18 @@ def test_page_shows_the_race_from_its_folders_alone(worker, over):
     assert not set(RESULTS.all) & set(shown_of(again, over, seen=(6, 24))), "nothing is drawn twice"
     live = shown_of(again, over, seen=(6, 23))
     assert set(SCREEN.curves.all) <= set(live) and not set(RESULTS.all) & set(live), "an epoch draws the curves alone"
-    assert [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations] == [
-        "AdaPop", "AdaPop, shuffled", "WGA"
-    ]  # fmt: skip
+    named = [note.text for note in live[SCREEN.curves.picture.plot].layout.annotations]
+    assert named[:3] == ["AdaPop", "AdaPop, shuffled", "WGA"] and {*named[3:]} == {*TIERS}, "panels, and lines"
+    assert live[SCREEN.curves.picture.heading]["about"] == "1 epoch, rate 0.002, 2 seeds, asked in other words"
+
+
+def test_the_lines_of_a_single_seed_have_intervals_over_facts(worker, over):
+    alone = shown_of(worker, {"runs": over["runs"][:1], "refused": []})
+    (rare,) = [trace for trace in alone[SCREEN.curves.picture.plot].data if trace.name == "rare"]
+    run = race.standing(worker, over).runs[0]
+    ends = recall_of([run.measured()], "forget", REWORDED, "rare")
+    assert rare.error_y.visible and ends.low < ends.high
+    assert (rare.error_y.arrayminus[-1], rare.error_y.array[-1]) == (ends.mean - ends.low, ends.high - ends.mean)
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, over):

@@ -13,7 +13,12 @@ PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
 
 @pytest.mark.parametrize(
     ("values", "why"),
-    [((100, None, 3000, 0.1), "empty"), ((100, 1.5, 100, 0.1), "anchor"), ((100, 1.2, 3000, 0.2), "")],
+    [
+        ((100, None, 3000, 0.1), "empty"),
+        ((100, 1.5, 100, 0.1), "anchor"),
+        ((100, 0.01, 3000, 0.1), "not above the rare one"),
+        ((100, 1.2, 3000, 0.2), ""),
+    ],
 )
 def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
     said = []

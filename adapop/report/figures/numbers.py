@@ -67,7 +67,7 @@ def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str,
         panel, name = _panel(figure, trace) if named else "", _plain(trace.name)
         across = figure.layout[(trace.xaxis or "x").replace("x", "xaxis")]
         told = _share if ((across if along_y else axis).tickformat or "").endswith("%") else _number
-        for at, value, spread in zip(places or (), values or (), _ranges(trace, told)):
+        for at, value, spread in zip(places or (), values or (), _ranges(trace, values, along_y, told)):
             place = named[min(named, key=lambda tick: abs(tick - at))] if named else at
             if value is not None:
                 yield place, panel, name, told(value) + spread
@@ -89,13 +89,13 @@ def _panel(figure: go.Figure, trace: object) -> str:
     return _plain(titles[index]) if len(titles) > 1 and index < len(titles) else ""
 
 
-def _ranges(trace: object, told: Callable[[float], str]) -> Iterable[str]:
-    """The interval around each point, where one is drawn."""
-    error = getattr(trace, "error_x", None)
+def _ranges(trace: object, values: Sequence[float], along_y: bool, told: Callable[[float], str]) -> Iterable[str]:
+    """The interval around each value, where there is one."""
+    error = getattr(trace, "error_x" if along_y else "error_y", None)
     if error is None or not error.array or error.visible is False:
         return repeat("")
-    points = zip(trace.x, error.arrayminus or error.array, error.array)
-    return [f" ({told(x - low)} to {told(x + high)})" for x, low, high in points]
+    points = zip(values, error.arrayminus or error.array, error.array)
+    return [f" ({told(at - low)} to {told(at + high)})" for at, low, high in points]
 
 
 def _axis_title(figure: go.Figure) -> str:

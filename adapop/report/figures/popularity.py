@@ -95,10 +95,12 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
-    for name, beta, tier in _told_apart(betas):
+    told = _told_apart(betas)
+    least = min(beta for _, beta, _ in told)
+    for name, beta, tier in told:
         _curve(figure, name, beta, tier, ps, [p**beta * (1 - p) for p in ps])
         top = peak(beta)
-        _name_curve(figure, name, beta, top, top**beta * (1 - top))
+        _name_curve(figure, name, beta, top, top**beta * (1 - top), beta == least)
         figure.add_scatter(
             x=[top],
             y=[top**beta * (1 - top)],
@@ -117,14 +119,16 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show the same."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
-    for name, beta, tier in _told_apart(betas):
+    told = _told_apart(betas)
+    least = min(beta for _, beta, _ in told)
+    for name, beta, tier in told:
         _curve(figure, name, beta, tier, ps, [p ** (beta - 1) for p in ps])
-        _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08))
+        _name_curve(figure, name, beta, 0.08, (beta - 1) * math.log10(0.08), beta == least)
     figure.add_hline(
         y=1,
         line=dict(color=INK, dash="dot", width=1),
         annotation_text="WGA",
-        annotation_position="bottom right",
+        annotation_position="bottom left",
         annotation_y=0,
     )  # plotly wants the height of a note on a log axis as its logarithm
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
@@ -139,11 +143,13 @@ def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float]
     figure.add_scatter(x=ps, y=values, mode="lines", line=line, name=title)
 
 
-def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float) -> None:
-    """Writes a curve's name above a point of it, within the picture."""
+def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:
+    """Writes a curve's name at a point of it, within the picture. above: it is the highest; the others have room below,
+    where those under them are further away."""
     edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
+    beside = dict(yanchor="bottom", yshift=7) if above else dict(yanchor="top", yshift=-7)
     text = f"{escape(name)}, β {beta:.2f}"
-    figure.add_annotation(x=x, y=y, text=text, showarrow=False, xanchor=edge, yanchor="bottom", yshift=7, font_size=12)
+    figure.add_annotation(x=x, y=y, text=text, showarrow=False, xanchor=edge, font_size=12, **beside)
 
 
 def _told_apart(betas: Mapping[str, float]) -> list[tuple[str, float, str]]:

@@ -21,6 +21,7 @@ CONTROLLER_NAMES = {
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
 FORMS = (("direct", "solid", ""), ("reworded", "dot", ", reworded"))
+RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
 PERCENT = dict(tickformat=".0%", range=[-0.03, 1.05])
 
 
@@ -164,25 +165,31 @@ def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
-    """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted)."""
+    """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted). Each number has its
+    interval; they are shaded for the form that the title is about."""
     figure = look.blank(360)
     shown, ends = by_epoch(measured), []
+    told = "direct" if all(event.recall("forget", "reworded") is None for event in shown) else "reworded"
     for tier in TIERS:
         for form, dash, suffix in FORMS:
-            found = [(event.epoch, event.recall("forget", form, tier)) for event in shown]
-            points = [(x, y) for x, y in found if y is not None]
+            found = [(event.epoch, _share(event, form, tier)) for event in shown]
+            points = [(x, share) for x, share in found if share is not None]
+            if form == told:
+                _band(figure, points, look.TIER_COLOR[tier])
             figure.add_scatter(
                 x=[x for x, _ in points],
-                y=[y for _, y in points],
+                y=[share.mean for _, share in points],
+                error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},  # for the table
+                customdata=[(share.low, share.high) for _, share in points],
                 mode="lines+markers",
                 name=tier + suffix,
-                hovertemplate=f"{tier}{suffix}: %{{y:.0%}}<extra></extra>",
+                hovertemplate=f"{tier}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
                 line=dict(color=look.TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
                 marker=dict(symbol=look.TIER_SYMBOL[tier] + ("-open" if suffix else ""), size=8),
             )
-            ends += [(points[-1][1], tier + suffix)] if points else []
+            ends += [(points[-1][1].mean, tier + suffix)] if points else []
     reached = max((event.epoch for event in shown), default=0)
-    look.end_labels(figure, ends, reached, 1.08)
+    look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
     figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=max(1, planned // 5))
     figure.update_yaxes(title_text="facts it can still answer", **PERCENT)
     figure.update_layout(showlegend=False, margin=dict(r=112))
@@ -192,6 +199,13 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     return look.titled(figure, titles.left(*shares, reached))
 
 
+def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:
+    """Shades the intervals around a line: error bars of several lines would stand on each other."""
+    edge = [(x, share.high) for x, share in points] + [(x, share.low) for x, share in reversed(points)]
+    drawn = dict(fill="toself", fillcolor=color, opacity=0.16, mode="none", hoverinfo="skip")
+    figure.add_scatter(x=[x for x, _ in edge], y=[y for _, y in edge], **drawn)
+
+
 def _share(event: Measured, form: str, tier: str, group: str = "forget") -> Interval | None:
     """Recall of a group and tier with its interval over facts, None where it was not measured."""
     row = next((row for row in event.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
@@ -199,7 +213,7 @@ def _share(event: Measured, form: str, tier: str, group: str = "forget") -> Inte
 
 
 def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
-    """`_recall` with its interval."""
+    """Recall with its interval, reworded where there are rewordings, else direct."""
     return _share(event, "reworded", tier, group) or _share(event, "direct", tier, group)
 
 
@@ -208,11 +222,11 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     figure = look.blank(360)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
     places += [(group, "all", group) for group in ("retain", "holdout", "neighbours", "utility")]
-    fell = [(label, _recall(before, *where), _recall(after, *where)) for *where, label in places]
-    for label, old, new in fell:
-        if None not in (old, new):
-            line = dict(color=look.FAINT, width=3)
-            figure.add_scatter(x=[label, label], y=[old, new], mode="lines", line=line, hoverinfo="skip")
+    for *where, label in places:
+        fell = [_ranged(event, *where) for event in (before, after)]
+        if None not in fell:
+            line, ends = dict(color=look.FAINT, width=3), [share.mean for share in fell]
+            figure.add_scatter(x=[label, label], y=ends, mode="lines", line=line, hoverinfo="skip")
     for name, event, color, symbol in (
         ("original", before, look.ORIGINAL, "circle-open"),
         ("unlearned", after, look.UNLEARNED, "diamond"),
@@ -235,20 +249,14 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     figure.update_yaxes(title_text="questions answered", tickvals=[0, 0.25, 0.5, 0.75, 1], **PERCENT)
     figure.update_yaxes(range=[-0.18, 1.2])
     figure.update_layout(showlegend=False)
-    forget, holdout = ([_recall(event, group, "all") for event in (before, after)] for group in ("forget", "holdout"))
+    forget, holdout = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", "holdout"))
     if None in forget:
         return figure
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
-    return look.titled(figure, titles.outcome(tuple(forget), None if None in holdout else tuple(holdout), form))
+    return look.titled(figure, titles.outcome(forget, None if None in holdout else holdout, form))
 
 
 def _marked(name: str, share: float, last: bool) -> str:
     """A mark's share, the last with its model's name further out: beside it that would run into the next one."""
     lines = [f"{share:.0%}", *([name] if last else [])]
     return "<br>".join(lines if name == "unlearned" else reversed(lines))
-
-
-def _recall(event: Measured, group: str, tier: str) -> float | None:
-    """Reworded recall where there are rewordings, else direct."""
-    reworded = event.recall(group, "reworded", tier)
-    return event.recall(group, "direct", tier) if reworded is None else reworded

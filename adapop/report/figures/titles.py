@@ -42,13 +42,20 @@ def left(trained: Shares, reworded: Shares, epoch: int) -> str:
     return f"{other or said} (asked {form}, {when})" if other or said else ""
 
 
-def outcome(forget: tuple[float, float], holdout: tuple[float, float] | None, form: str) -> str:
+def outcome(forget: Sequence[Interval], holdout: Sequence[Interval] | None, form: str) -> str:
     """What was forgotten and what that cost. Each: recall before and after. form: how it was asked, in words."""
-    said = f"Facts to forget, asked {form}: {percent(forget[0])} before, {percent(forget[1])} after"
+    said = f"Facts to forget, asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     if holdout is None:
         return said
-    lost = holdout[0] - holdout[1]
-    return f"{said}. Facts never trained on lost {points(lost)}" if lost >= 0.005 else f"{said}, and the rest is whole"
+    lost = difference(*holdout)
+    if lost.mean < 0.005:
+        return f"{said}, and the rest is whole"
+    return f"{said}. Facts never trained on lost {points(lost.mean)}{_doubt(lost)}"
+
+
+def _doubt(gap: Interval) -> str:
+    """What a title says after a difference that its interval does not tell from none."""
+    return f", {CHANCE}" if gap.low <= 0 <= gap.high and gap.low < gap.high else ""
 
 
 def strain(above: int, epochs: int, controller: str) -> str:
@@ -84,8 +91,9 @@ def leak(cells: Sequence[Cell]) -> str:
     direct = next((cell for cell in fair if cell.kind == DIRECT), None)
     if direct is None or worst is direct:
         return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers back"
-    most, asked = (percent(cell.unlearned.recall.mean) for cell in (worst, direct))
-    return f"“{worst.kind.capitalize()}” gets {most} back, the trained question {asked}"
+    most, asked = (cell.unlearned.recall for cell in (worst, direct))
+    said = f"“{worst.kind.capitalize()}” gets {percent(most.mean)} back, the trained question {percent(asked.mean)}"
+    return said + _doubt(difference(most, asked))
 
 
 def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
@@ -97,8 +105,8 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
         bad[place] = wilson(sum(count for name, count in found.items() if name not in GOOD) / total, total)
     if {"popular", "rare"} <= bad.keys():
         gap = difference(bad["popular"], bad["rare"])
-        said = f"Not gone: {percent(bad['popular'].mean)} of popular and {percent(bad['rare'].mean)} of rare facts"
-        return said if gap.low > 0 or gap.high < 0 else f"{said}, {CHANCE}"
+        shares = percent(bad["popular"].mean), percent(bad["rare"].mean)
+        return f"Not gone: {shares[0]} of popular and {shares[1]} of rare facts{_doubt(gap)}"
     place = next(iter(bad), None)
     return "" if place is None else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
 
@@ -112,20 +120,18 @@ def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
     (narrow, least), (wide, most) = widths[0], widths[-1]
     if len(gaps) == 1:
         ((_, gap),) = gaps
-        chance = f", {CHANCE}" if gap.low <= 0 <= gap.high and gap.low < gap.high else ""
-        return (
-            f"{wide} leaves popular facts {points(gap.mean)} {'above' if gap.mean > 0 else 'below'} rare ones{chance}"
-        )
-    ends = f"{points(most.mean)} under {wide}", f"{round(100 * least.mean)} under {narrow}"
+        side = "above" if gap.mean > 0 else "below"
+        return f"{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
+    ends = f"{points(most.mean)} under {wide}, {round(100 * least.mean)} under {narrow}"
     if not apart(least, most):
-        return f"The gaps cannot be told apart: {ends[0]}, {ends[1]}, {CHANCE}"
+        return f"The gaps cannot be told apart: {ends}, {CHANCE}"
     near = [
         f"near {end}: {_listed(names)}"
         for end, share in ((wide, most), (narrow, least))
         if (names := [name for name, width in widths if name != end and not apart(width, share)])
     ]
     doubt = f" (too {'; too '.join(near)})" if near else ""
-    return f"The gap is {' and '.join(ends)}{doubt}"
+    return f"The gap: {ends}{doubt}"
 
 
 def _width(gap: Interval) -> Interval:

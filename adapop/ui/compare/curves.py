@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import gradio as gr
 
@@ -10,16 +9,18 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.contestants import gap_of
+from adapop.report.contestants import gap_of, recall_of
 from adapop.report.figures import look, titles
 from adapop.report.figures.compare import PANELS
-from adapop.report.record import title_of
+from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
 from adapop.training.events import Measured
 from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.story.content import side_by_side
+
+ACROSS = 2  # panels: a phone has room for so many
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Curves:
             return {self.column: gr.Column(visible=False)}
         asked = all(seeds[0][0].recall("forget", REWORDED) is not None for seeds in found.values())
         form = REWORDED if asked else DIRECT
-        about = f"this race, {PANELS[form]}"
+        about = f"{trained([run.config for run in runs])}, {PANELS[form]}"
         return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found, form), about)}
 
 
@@ -69,19 +70,24 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[Measured]]]:
 
 
 def _lines(found: dict[str, list[list[Measured]]], form: str) -> figures.Figure:
-    """A panel per contestant, a line per tier, means over the seeds that came so far."""
+    """A panel per contestant, a line per tier, over facts or over the seeds that came so far."""
     panels = {}
     for title, seeds in found.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
         for of_epoch in zip(*seeds):
             for tier in TIERS:
-                shares = [one.recall("forget", form, tier) for one in of_epoch]
-                shares = [share for share in shares if share is not None]
-                if shares:
-                    at = fmean(shares), min(shares), max(shares)
-                    lines.setdefault(tier, []).append((of_epoch[0].epoch, Interval(*at)))
+                if share := recall_of(of_epoch, "forget", form, tier):
+                    lines.setdefault(tier, []).append((of_epoch[0].epoch, share))
         panels[title] = lines
-    figure = figures.line_panels(panels, "epoch", "still answered").update_yaxes(tickformat=".0%")
+    figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(tickformat=".0%")
+    latest = max((measured[-1].epoch for seeds in found.values() for measured in seeds), default=0)
+    figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
+    figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
+    ends = {tier: line[-1] for tier, line in lines.items()}
+    reached = max((epoch for epoch, _ in ends.values()), default=0)
+    row, column = (part + 1 for part in divmod(len(panels) - 1, ACROSS))  # the last panel's lines are named
+    names = [(share.mean, tier) for tier, (_, share) in ends.items() if reached]
+    look.end_labels(figure, names, reached, 1.08 * row, row=row, col=column)
     return look.titled(figure, _finding(found, form))
 
 

@@ -14,6 +14,7 @@ from adapop.report.comparison import Comparison, comparison, lines_of, results_t
 from adapop.report.contestants import Contestant, outcome_of
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
+from adapop.report.record import trained
 from adapop.report.recorded import Recorded
 from adapop.report.table import Table, ranged
 from adapop.ui import texts
@@ -22,7 +23,7 @@ from adapop.ui.parts.chart import Chart, column
 from adapop.ui.parts.grid import grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"  # TUNED: every method at the settings that its search chose
-CHOICES = [("None", NONE), ("Of these", SAME), ("All", EVERY), ("All tuned", TUNED)]
+CHOICES = [("None", NONE), ("Of these", SAME), ("All", EVERY), ("Tuned", TUNED)]
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
@@ -80,11 +81,10 @@ def charts() -> tuple[Chart, Chart]:
 
 
 def about_of(compared: Comparison, layer: Sequence[Recorded]) -> str:
-    """Whose results a picture shows, in a few words."""
-    own, shown = len(compared.contestants), len(layer)
-    said = [f"{own} contestant{'' if own == 1 else 's'} of yours"] * bool(own)
-    said += [f"{shown} recorded here" if own else "recorded"] * bool(shown)
-    return ", ".join(said)
+    """Whose runs a picture shows, and how they were trained; who they are stands at their marks."""
+    own = [record.config for one in compared.contestants for record in one.records]
+    shown = {"yours": own, "recorded": [config for one in layer for config in one.configs]}
+    return "; ".join(f"{whose}: {trained(configs)}" for whose, configs in shown.items() if configs)
 
 
 def layer_of(compared: Comparison, choice: str) -> tuple[Recorded, ...]:
@@ -106,13 +106,7 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
         return html.listed([], "hidden")
     if not layer:
         return html.listed([texts.RECORDED_NOTHING], "warn")
-    seeds = sorted({len(one.rows) for one in layer})
-    spoken = " to ".join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))
-    about = texts.RECORDED_WORDS.format(
-        seeds=f"{spoken} seed{'' if seeds == [1] else 's'}",
-        commits=", ".join(recorded.commits(layer)),
-        command="” and “".join(sorted({one.command for one in layer})),
-    )
+    about = texts.RECORDED_WORDS.format(command="” and “".join(sorted({one.command for one in layer})))
     others = [one.label for one in compared.contestants if not alike(one, layer)]
     doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
     chosen = [texts.RECORDED_TUNED] * any(one.preset == TUNED for one in layer)
@@ -136,7 +130,7 @@ def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
     """Every metric: the race's columns, then the layer's."""
     if not layer:
         return compared.results
-    names = [f"{one.title}, recorded, {one.seeds}" for one in layer]
+    names = [f"{one.title}, recorded, {one.seeds}, code {', '.join(recorded.commits([one]))}" for one in layer]
     lines = list(lines_of([*compared.contestants, *layer]))
     return results_table(lines, [*(one.name for one in compared.contestants), *names])
 

@@ -47,7 +47,7 @@ class CompareScreen:
         changes = {
             self.progress: now.shown,
             self.start: gr.Button(interactive=not now.ticking),
-            self.stop: gr.Button(interactive=now.ticking),
+            self.stop: gr.Button(visible=now.ticking),
             self.empty: gr.Column(visible=not now.shown["shown"]),
             self.follower.timer: gr.Timer(active=now.ticking),
         }
@@ -89,11 +89,11 @@ def build(
     check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")
     with gr.Row():
         start = gr.Button("Race", variant="primary", min_width=150, scale=4, elem_id="race")
-        stop = gr.Button("Stop race", min_width=110, scale=1, interactive=False, elem_id="stop-race")
-        join = gr.Button("Add tab 3's run", min_width=170, scale=1, elem_id="join-race")
+        stop = gr.Button("Stop race", min_width=110, scale=1, visible=False, elem_id="stop-race")
+        join = gr.Button("Add my run", min_width=130, scale=1, elem_id="join-race")
     with gr.Column(elem_id="race-empty") as empty:
-        duel = gr.Button("Race AdaPop against WGA", min_width=220, elem_id="duel")
         curves.examples()
+        duel = gr.Button("Run them yourself", min_width=220, elem_id="duel")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
     lines = curves.build()
     choice, said = recorded.build()

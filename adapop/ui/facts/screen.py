@@ -152,7 +152,12 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
     drawn = figures.popularity_strip(first.forget)
     strip = chart(drawn, "strip-chart", texts.STRIP_NAME, texts.STRIP_TABLE, about_of(first))
     search = gr.Textbox(
-        placeholder="Search the facts", show_label=False, container=False, max_length=200, elem_id="search"
+        label="Search the facts",
+        placeholder="Search the facts",
+        show_label=False,
+        container=False,
+        max_length=200,
+        elem_id="search",
     )
     table = gr.Dataframe(
         fact_table(first, BetaMap(), {}),

@@ -90,7 +90,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     gr.Markdown(texts.PROBE_ABOUT)
     with gr.Row(visible=False) as example_row:
         recorded = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="probe-recorded", scale=6)
-        yourself = gr.Button("Run it yourself", min_width=140, scale=1, elem_id="probe-yourself")
+        yourself = gr.Button(texts.RUN_YOURSELF, min_width=140, scale=1, elem_id="probe-yourself")
         yourself.click(None, None, None, js=TO_RUN, **QUIET)
     with gr.Row():
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)

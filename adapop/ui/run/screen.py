@@ -35,8 +35,14 @@ UNSEEN = ("", -1)
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
 # the strip stays in sight above them
-TO_CHARTS = """() => document.getElementById('charts').scrollIntoView(
-  { behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' })"""
+# the charts are there once the run is, a moment later
+TO_CHARTS = """() => {
+  const charts = document.getElementById('charts'), there = { visibilityProperty: true };
+  const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
+  const go = (tries) => charts.checkVisibility(there) ? charts.scrollIntoView({ behavior })
+    : tries && setTimeout(go, 100, tries - 1);
+  go(50);
+}"""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ from adapop.ui.wiring import LAST_STAYS
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
 ADVANCED = texts.ADVANCED_FIELDS
+PROTECTS = tuple(ADVANCED)[:6]  # those of the controller, which keeps what is to stay
+FOLDED = {"protects": PROTECTS, "advanced": tuple(ADVANCED)[len(PROTECTS) :]}  # by element id
 LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
 ALL, LONGEST = "all", 300  # characters of such a text
 FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
@@ -33,11 +35,10 @@ VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, inside `folded`."""
+    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, folded away by `FOLDED`."""
 
     visible: tuple[gr.Component, ...]
     advanced: tuple[gr.Component, ...]
-    folded: gr.Accordion
 
     @property
     def all(self) -> list[gr.Component]:
@@ -56,21 +57,27 @@ def build() -> RunSettings:
     presets, own = _preset_choices(start.model, start.method), not is_public()
     wide, does = dict(min_width=230, scale=3), METHODS[start.method].about
     offer = wide | {"info": about}
+    asks = texts.RUN_QUESTIONS
+    gr.Markdown(asks["who"])
     with gr.Row():
         model = gr.Dropdown(models, value=SANDBOX, label="Model", allow_custom_value=own, elem_id="model", **offer)
-        method = gr.Dropdown(methods, value=start.method, label="Method", info=does, elem_id="method", **wide)
-        narrow = dict(min_width=200, scale=3)
-        preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", **narrow)
+    gr.Markdown(asks["hard"])
     with gr.Row():
-        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=2)
-        epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", min_width=170, scale=3)
+        method = gr.Dropdown(methods, value=start.method, label="Method", info=does, elem_id="method", **wide)
+        preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", min_width=200, scale=2)
+        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=1)
+        epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", min_width=170, scale=2)
         seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
-    with gr.Accordion(texts.ADVANCED, open=False, elem_id="advanced") as folded:
-        gr.Markdown(texts.ADVANCED_ABOUT)
-        with gr.Row():
-            advanced = tuple(_advanced(field, start) for field in ADVANCED)
-        reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
-    settings = RunSettings((model, method, preset, rate, epochs, seed), advanced, folded)
+    advanced: list[gr.Component] = []
+    with gr.Row():
+        for name, fields in FOLDED.items():
+            with gr.Column(min_width=320), gr.Accordion(asks[name], open=False, elem_id=name) as last_folded:
+                gr.Markdown(texts.ADVANCED_ABOUT)
+                with gr.Row():
+                    advanced += [_advanced(field, start) for field in fields]
+        with last_folded:
+            reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
+    settings = RunSettings((model, method, preset, rate, epochs, seed), tuple(advanced))
     last = LAST_STAYS | {"concurrency_id": "settings"}
     values = [rate, epochs, *advanced]
     gr.on([method.input, model.input], _method_values, [model, method], [method, preset, *values], **last)
@@ -191,7 +198,7 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
     if field == FURTHER:
         own, about = not is_public(), "such as max_new_tokens=16, or an argument of the method"
         label = dict(label=ADVANCED[field], info=about, placeholder="precision=float32", elem_id=f"knob-{field}")
-        return gr.Textbox(lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
+        return gr.Textbox("", lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
     info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")

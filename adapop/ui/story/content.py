@@ -8,6 +8,7 @@ from adapop.facts.fact import Fact
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow
 from adapop.probes.verdict import KNOWN_FROM, fact_verdict
 from adapop.report import recorded
+from adapop.report.record import trained
 from adapop.runs.examples import COMMAND, example
 from adapop.ui import texts
 from adapop.ui.parts import field
@@ -73,7 +74,8 @@ def side_by_side() -> dict:
     told = story()
     wanted = ("epoch", "reworded", "said")
     runs = {name: {part: told["runs"][name][part] for part in wanted} for name in SIDE_BY_SIDE}
-    return {name: told[name] for name in ("command", "names", "facts")} | {"runs": runs}
+    about = trained([example(name).config for name in SIDE_BY_SIDE])
+    return {name: told[name] for name in ("command", "names", "facts")} | {"runs": runs, "about": about}
 
 
 def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:

@@ -5,6 +5,7 @@ connection, a disk ...) and what to do about it.
 """
 
 import errno
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -148,8 +149,8 @@ def _ask_once(config: RunConfig) -> None:
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
     """The base, checked before and after its weights are loaded. fresh: whether it will get a new adapter."""
-    if config.model in SHIPPED:
-        disable_progress_bar()  # it loads within a second
+    if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
+        disable_progress_bar()  # it loads within a second, or nobody looks
     bits = _four_bits(config) if config.four_bit else {}
     try:
         shape = _shape(config)

@@ -86,6 +86,12 @@ def test_tofu_s_columns(tmp_path):
     assert read_facts(path).forget[0].alternates == ("Emily Brontë", "Mary Shelley")
 
 
+def test_a_tsv_of_commas_is_read(tmp_path):
+    path = tmp_path / "f.tsv"
+    path.write_text("question,answer,score\na?,b,5\n", encoding="utf-8")
+    assert pairs(read_facts(path)) == [("a?", "b")]
+
+
 def test_tabs_part_a_tsv_whatever_else_is_in_it(tmp_path):
     path = tmp_path / "facts.TSV"
     path.write_text("question\tanswer\tscore\nWho, and why?\tA; B\t3,766\n", encoding="utf-8")

@@ -30,6 +30,10 @@ class DataError(AdaPopError):
         self.problems = problems
 
 
+class ScoresError(DataError):
+    """Scores that cannot be read, of facts that nobody has said may be left out; `problems` lists their rows."""
+
+
 class ConfigError(AdaPopError):
     """A setting that does not exist, is out of range, or contradicts another."""
 

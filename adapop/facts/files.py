@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from adapop.errors import ConfigError, DataError, shown
+from adapop.errors import ConfigError, DataError, ScoresError, shown
 from adapop.facts.fact import GROUPS, WRITTEN, Fact, FactSet, Problem, separated
 from adapop.facts.repeats import repeats
 from adapop.facts.rows import fact_of, id_of
@@ -105,8 +105,8 @@ class FileTable:
             )
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
-            raise DataError(
-                f"{self.path.name}: {len(unscored):,} scores cannot be read, so their facts would be left out.",
+            raise ScoresError(
+                f"{self.path.name}: scores that cannot be read: {len(unscored):,}. Their facts would be left out.",
                 "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
                 unscored,
             )

@@ -88,7 +88,7 @@ def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, d
     csv.field_size_limit(MAX_BYTES)
     number = 0
     try:
-        mark = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
+        mark = _delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ",")
         # without strict, an open quote would swallow the rows that follow
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
         for number, cells in enumerate(reader, start=1):
@@ -109,15 +109,15 @@ def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, d
         ) from None
 
 
-def _delimiter(text: str) -> str:
-    """The delimiter: a comma; if that gives a single column, the mark most frequent in the header.
+def _delimiter(text: str, usual: str) -> str:
+    """The delimiter: the usual one; if that gives a single column, the mark most frequent in the header.
 
-    Excel writes semicolons in much of Europe.
+    Excel writes semicolons in much of Europe, and a table of commas may be called .tsv.
     """
-    rows = csv.reader(io.StringIO(text, newline=""))
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=usual)
     header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
     if len(header) != 1:
-        return ","
+        return usual
     return max(MARKS, key=header[0].count)
 
 

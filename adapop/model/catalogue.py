@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.model.footprint import INNER
+from adapop.model.footprint import COMMON_NAMES, GPT2, INNER
 
 APACHE, LLAMA_31, LLAMA_32, GEMMA = "Apache 2.0", "Llama 3.1 Community", "Llama 3.2 Community", "Gemma Terms of Use"
 GATED = (LLAMA_31, LLAMA_32, GEMMA)  # must be accepted on the model's page before the weights can be downloaded
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")  # required for any estimate
-OTHER_SIZES = ("head_dim", "num_key_value_heads", *INNER)  # used where given
+OTHER_SIZES = ("head_dim", "num_key_value_heads", "n_positions", *INNER)  # used where given
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")  # mixture models, which no estimate covers
 
 
@@ -66,7 +66,8 @@ def preset_of(model: str) -> Preset | None:
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
-    """The config.json of a preset or of a model folder; None where there is none, or where no estimate covers it."""
+    """The config.json of a preset or of a model folder, sizes by their common names; None where there is none, or where
+    no estimate covers it."""
     if preset := preset_of(model):
         return preset.shape
     try:
@@ -74,6 +75,8 @@ def shape_of(model: str) -> Mapping[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     content = content.get("text_config") or content if isinstance(content, dict) else None
+    if isinstance(content, dict) and content.get("model_type") == GPT2:
+        content = {COMMON_NAMES.get(name, name): value for name, value in content.items()}
     return content if isinstance(content, dict) and _has_sizes(content) else None
 
 

@@ -14,7 +14,10 @@ FLOAT32 = 4
 FOUR_BITS = 0.516  # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32
 FOUR_NORMS = ("gemma2", "gemma3", "gemma3_text")  # before and after attention and MLP; others have two per block
+GPT2, POSITIONS = "gpt2", 1024  # its linear maps are others; how many positions it learns, where its file is silent
+COMMON_NAMES = {"n_embd": "hidden_size", "n_layer": "num_hidden_layers", "n_head": "num_attention_heads"}  # of GPT-2's
 SAME_INPUT = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("down_proj",))  # o_proj's is kept anyway
+SAME_INPUT += (("attn.c_attn",), ("mlp.c_fc",), ("mlp.c_proj",))
 INNER = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")  # the MLP's width; OPT, Falcon, GPT-2
 BIASED = ("qwen2",)  # with biases on query, key and value
 GROWN = 2  # times its size: a cache grows by being copied
@@ -47,11 +50,11 @@ def footprint(
     answer: int = 1,
     recomputed: bool = False,
 ) -> Footprint:
-    """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...).
+    """The estimate for a model of Llama's architecture (Llama, Mistral, Qwen, Gemma ...) or GPT-2's.
 
-    model: its config.json. tokens: length of the longest row, prompt and answer. rows: rows of a forward pass; by
-    default the configured number, or all of a step. answer: answer tokens of a row. recomputed: whether gradient
-    checkpointing is on.
+    model: its config.json, sizes by their common names. tokens: length of the longest row, prompt and answer. rows:
+    rows of a forward pass; by default the configured number, or all of a step. answer: answer tokens of a row.
+    recomputed: whether gradient checkpointing is on.
     """
     rows = rows or config.micro_batch or 2 * config.batch
     width, vocabulary = WIDTH[config.precision], model["vocab_size"]
@@ -71,9 +74,9 @@ def row_bytes(model: Mapping[str, Any], width: int, tokens: int, answer: int, ne
 
     model: its config.json. width: bytes of a weight. tokens: of the row. answer: how many of them are scored.
     """
-    hidden, layers, shapes = model["hidden_size"], model["num_hidden_layers"], _linear_shapes(model)
+    hidden, layers = model["hidden_size"], model["num_hidden_layers"]
     passing = width * 2 * _inner(model) + FLOAT32 * 4 * hidden
-    cache = layers * width * (shapes["k_proj"][1] + shapes["v_proj"][1])
+    cache = layers * width * 2 * _attention(model)[1]
     kept = GROWN * cache if new_tokens else 2 * (layers + 1) * width * hidden
     logits = LOGITS * FLOAT32 * model["vocab_size"] * (1 if new_tokens else answer)
     return (tokens + new_tokens) * (kept + passing) + logits
@@ -116,10 +119,15 @@ def _weight_bytes(model: Mapping[str, Any], config: RunConfig) -> int:
     width, hidden, layers = WIDTH[config.precision], model["hidden_size"], model["num_hidden_layers"]
     shapes = _linear_shapes(model)
     linear = layers * sum(inputs * outputs for inputs, outputs in shapes.values())
+    gpt2 = model.get("model_type") == GPT2
     norms = layers * (4 if model.get("model_type") in FOUR_NORMS else 2) + 1
-    biased = model.get("attention_bias") or model.get("model_type") in BIASED
-    bias = layers * sum(shapes[name][1] for name in ("q_proj", "k_proj", "v_proj")) if biased else 0
-    embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings") else 2)
+    bias, (queries, keys) = 0, _attention(model)
+    if gpt2:  # on every linear map and norm; and a position has an embedding, as a token has
+        bias = layers * sum(outputs for _, outputs in shapes.values())
+        bias += (norms + (model.get("n_positions") or POSITIONS)) * hidden
+    elif model.get("attention_bias") or model.get("model_type") in BIASED:
+        bias = layers * (queries + 2 * keys)
+    embedding = model["vocab_size"] * hidden * (1 if model.get("tie_word_embeddings", gpt2) else 2)
     return int(linear * (FOUR_BITS if config.four_bit else width)) + (norms * hidden + bias + embedding) * width
 
 
@@ -128,7 +136,8 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
 
     Kept are the inputs of the norms (in float32), query, key, value (repeated for all heads) and output of the
     attention (but not its scores: SDPA), three tensors of the MLP, and the inputs of adapted layers: a float32 copy for
-    each where the base is in bfloat16, else one for all layers with the same input.
+    each where the base is in bfloat16, else one for all layers with the same input. GPT-2's norms keep them as they
+    are, and its activation, which is written out, keeps four tensors of the MLP.
     """
     width, hidden, inner = WIDTH[config.precision], model["hidden_size"], _inner(model)
     shapes = _linear_shapes(model)
@@ -137,14 +146,16 @@ def _block_bytes(model: Mapping[str, Any], config: RunConfig) -> tuple[int, int]
         read = sum(inputs for inputs, _ in adapted.values())
     else:
         read = sum(shapes[names[0]][0] for names in SAME_INPUT if any(name in adapted for name in names))
-    kept = width * (4 * shapes["q_proj"][1] + 3 * inner) + FLOAT32 * (2 * hidden + read)
-    return kept + FLOAT32 * config.lora_rank * len(adapted), width * 2 * inner + FLOAT32 * 4 * hidden
+    gpt2 = model.get("model_type") == GPT2
+    kept = width * (4 * _attention(model)[0] + (4 if gpt2 else 3) * inner) + (width if gpt2 else FLOAT32) * 2 * hidden
+    kept += FLOAT32 * (read + config.lora_rank * len(adapted))
+    return kept, width * 2 * inner + FLOAT32 * 4 * hidden
 
 
 def _adapted_shapes(shapes: Mapping[str, tuple[int, int]], config: RunConfig) -> dict[str, tuple[int, int]]:
-    """The linear maps that get an adapter, as name -> (inputs, outputs)."""
+    """The linear maps that get an adapter, as name -> (inputs, outputs). A target is the last part of a name."""
     everything = config.lora_targets == (ALL_LINEAR,)
-    return {name: shape for name, shape in shapes.items() if everything or name in config.lora_targets}
+    return {name: shape for name, shape in shapes.items() if everything or name.split(".")[-1] in config.lora_targets}
 
 
 def _inner(model: Mapping[str, Any]) -> int:
@@ -152,11 +163,19 @@ def _inner(model: Mapping[str, Any]) -> int:
     return next((model[name] for name in INNER if model.get(name)), 4 * model["hidden_size"])
 
 
+def _attention(model: Mapping[str, Any]) -> tuple[int, int]:
+    """Width of all queries of a token, and of all its keys, which its values have too."""
+    heads = model["num_attention_heads"]
+    size = model.get("head_dim") or model["hidden_size"] // heads
+    return heads * size, (model.get("num_key_value_heads") or heads) * size
+
+
 def _linear_shapes(model: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
     """(inputs, outputs) of each linear map of a block."""
-    hidden, inner, heads = model["hidden_size"], _inner(model), model["num_attention_heads"]
-    size = model.get("head_dim") or hidden // heads
-    queries, keys = heads * size, (model.get("num_key_value_heads") or heads) * size
+    hidden, inner, (queries, keys) = model["hidden_size"], _inner(model), _attention(model)
+    if model.get("model_type") == GPT2:
+        attention = {"attn.c_attn": (hidden, queries + 2 * keys), "attn.c_proj": (queries, hidden)}
+        return {**attention, "mlp.c_fc": (hidden, inner), "mlp.c_proj": (inner, hidden)}
     return {
         "q_proj": (hidden, queries),
         "k_proj": (hidden, keys),

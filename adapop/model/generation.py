@@ -59,15 +59,11 @@ def greedy(
     written: list[list[int]] = [[] for _ in ids]
     rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
     positions = (mask.cumsum(1) - 1).clamp(min=0)
+    # transformers calls it cache from 5.24 on, and warns of the old name
+    name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
     for step in range(most):
-        output = network(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        )
+        kept = {name: cache, "use_cache": True, "logits_to_keep": 1}
+        output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **kept)
         logits = output.logits[:, -1].float()
         for look in seen if step == 0 else ():
             look(ids, logits)
@@ -82,9 +78,9 @@ def greedy(
         ids, positions = chosen.unsqueeze(1).to(ids.device), positions[:, -1:] + 1
         mask = torch.cat([mask, torch.ones_like(mask[:, :1])], 1)
         if len(left) <= (1 - TAKEN_OUT) * len(rows):
-            kept = torch.tensor(left, device=ids.device)
-            ids, positions, mask = ids[kept], positions[kept], mask[kept]
-            cache.batch_select_indices(kept)
+            staying = torch.tensor(left, device=ids.device)
+            ids, positions, mask = ids[staying], positions[staying], mask[staying]
+            cache.batch_select_indices(staying)
             rows, open_ = [rows[place] for place in left], [True] * len(left)
     return written
 

@@ -5,6 +5,7 @@ connection, a disk ...) and what to do about it.
 """
 
 import errno
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -148,8 +149,8 @@ def _ask_once(config: RunConfig) -> None:
 
 def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) -> PreTrainedModel:
     """The base, checked before and after its weights are loaded. fresh: whether it will get a new adapter."""
-    if config.model in SHIPPED:
-        disable_progress_bar()  # it loads within a second
+    if config.model in SHIPPED or not (sys.stderr and sys.stderr.isatty()):
+        disable_progress_bar()  # it loads within a second, or nobody looks
     bits = _four_bits(config) if config.four_bit else {}
     try:
         shape = _shape(config)
@@ -265,8 +266,9 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         hint = "" if constants.HF_HUB_OFFLINE else f" {connection_hint(constants.ENDPOINT)}"
         fix = f"Connect and try again, or name a folder that holds the model.{hint}"
     elif "trust_remote_code" in said:
-        why = "it comes with code of its own, which is never run here"
-        fix = "Use a model that transformers knows by itself."
+        why, fix = "it comes with code of its own, which is never run here", "Use a model that needs none."
+    elif "Repo id must" in said:
+        why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
     elif pointers := _pointers(Path(config.model)):
         why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."

@@ -39,7 +39,7 @@ from adapop.service.worker import Worker
 from adapop.training.events import EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
 from adapop.ui.api_values import answering, facts_of, others_of, said, score_row, text_of, whole_of
-from adapop.ui.parts.download import archive_of
+from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.screen import seen_of
 from adapop.ui.wiring import over
 
@@ -281,16 +281,16 @@ class Api:
         (result,) = asked.result()
         return {**asdict(result), "verdict": verdict(result)[0] if gold else None}
 
-    def report(self, run: str) -> gr.FileData:
+    def report(self, run: str, title: str = "") -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the
         facts, the command that makes it again, and the adapter of its last epoch.
 
-        run: its id, or its link; it must have finished an epoch. Gives the file. Errors: no such run, no epoch yet.
+        run: its id, or its link; it must have finished an epoch. title: of the report. Gives a file. Errors: no run.
         """
         found = self._run(run, shown_run)
         if found.last_epoch is None:
             raise RunError("There is nothing to report yet.", "Let the run finish its first epoch.")
-        out = archive_of(self.worker, found)
+        out = archive_of(self.worker, found, text_of("title", title, MOST_TITLE))
         return gr.FileData(path=str(out), orig_name=out.name, mime_type="application/zip").model_dump()
 
     def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:

@@ -71,6 +71,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     says(page, "#recorded-words", "Nothing was recorded of these contestants on this model")
 
     open_tab(page, "Run")
+    page.fill("#title-export input, #title-export textarea", "Ours <b>")
     page.click("#make-export")
     with page.expect_download() as taken:
         page.locator("#download-export:visible").click()
@@ -78,6 +79,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     assert {"report.html", "adapter/adapter_model.safetensors", "config.json"} <= {*archive.namelist()}
     for name in ("report.html", "config.json", "adapter/adapter_config.json"):
         assert str(tmp_path) not in archive.read(name).decode(), name
+    assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
     assert "PeftModel.from_pretrained" in archive.read("report.html").decode()
     archive.extractall(tmp_path / "home")
     base = AutoModelForCausalLM.from_pretrained(folder)

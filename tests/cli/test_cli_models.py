@@ -164,3 +164,9 @@ def test_a_model_that_is_not_here(facts, capsys):
     said = capsys.readouterr().err
     assert "it was never downloaded here, and HF_HUB_OFFLINE is set" in said
     assert "name a folder that holds the model" in said
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_none(facts, capsys):
+    for name in ("./nope", "/data/models/nope"):
+        assert main(["run", "--facts", str(facts), "--model", name]) == 2
+        assert "no folder has this name" in capsys.readouterr().err

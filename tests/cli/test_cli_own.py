@@ -2,6 +2,10 @@
 
 import csv
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from adapop.cli.printing import asked_text
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config
 from adapop.experiments import plans
+from adapop.paths import ROOT
 from adapop.probes.ask import Answer, Asked
 from adapop.runs.run import Run, find_run
 from taught import own_facts, taught
@@ -170,3 +175,14 @@ def test_a_killed_run_is_not_said_to_be_running(folder, towns, tmp_path, capsys,
 def test_a_wrong_reply_that_begins_right_shows_where_it_goes_wrong():
     answer = Answer("Jane Smith", (), 0.5, 1, -7.0, (1, 1, 57))
     assert "gold rank by token 1 1 57" in asked_text(Asked("Who?", "Jane Austen", "Who?", answer, answer))
+
+
+@pytest.mark.slow
+def test_a_run_says_nothing_of_libraries(folder, towns, tmp_path):
+    command = ["run", "--facts", towns, "--model", folder, *SETTINGS, "--lr", "5e-3", "--epochs", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "adapop", *command], cwd=ROOT, env=os.environ, capture_output=True, text=True,
+        timeout=300, check=True,
+    )  # fmt: skip
+    assert "done in" in done.stdout and "facts to forget" in done.stderr
+    assert not re.search("warn|deprecated|Loading weights|\\.py:", done.stderr, re.IGNORECASE), done.stderr

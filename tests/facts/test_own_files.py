@@ -86,6 +86,12 @@ def test_tofu_s_columns(tmp_path):
     assert read_facts(path).forget[0].alternates == ("Emily Brontë", "Mary Shelley")
 
 
+def test_a_tsv_of_commas_is_read(tmp_path):
+    path = tmp_path / "f.tsv"
+    path.write_text("question,answer,score\na?,b,5\n", encoding="utf-8")
+    assert pairs(read_facts(path)) == [("a?", "b")]
+
+
 def test_tabs_part_a_tsv_whatever_else_is_in_it(tmp_path):
     path = tmp_path / "facts.TSV"
     path.write_text("question\tanswer\tscore\nWho, and why?\tA; B\t3,766\n", encoding="utf-8")
@@ -108,7 +114,7 @@ def test_thousands_apart_are_numbers(tmp_path, text, score):
 def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path, capsys):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,group\na?,b,5 k,\nc?,d,7,\ne?,f,,retain\ng?,h,,retain\n", encoding="utf-8")
-    with pytest.raises(DataError, match="1 scores cannot be read") as caught:
+    with pytest.raises(DataError, match="scores that cannot be read: 1") as caught:
         load_facts(str(path))
     assert "--drop-bad" in caught.value.fix and [problem.row for problem in caught.value.problems] == [2]
     assert pairs(load_facts(str(path), drop_bad=True)) == [("c?", "d")]

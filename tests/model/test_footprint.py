@@ -1,5 +1,6 @@
 """The estimate against what a process really takes, for a model of a few MB made on the spot."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from transformers import AutoConfig
 from adapop.config.presets import make_config
 from adapop.experiments.speed.shapes import random_model
 from adapop.model.adapted import AdaptedModel
+from adapop.model.catalogue import shape_of
 from adapop.model.footprint import SANDBOX_MODEL, adapter_size, footprint, operations
 from adapop.model.tokens import Row, collate
 
@@ -18,9 +20,9 @@ SHAPE = {
 }  # fmt: skip
 
 
-def kept_by(shape) -> tuple[int, int, int]:
+def kept_by(shape, config) -> tuple[int, int, int]:
     """Of a model of the shape: bytes of its base, weights of its adapter, bytes that a step keeps beside both."""
-    model = random_model(shape, make_config("gd", model="x", precision="float32"), "cpu")
+    model = random_model(shape, config, "cpu")
     model.network.train()
     kept = {}
 
@@ -42,8 +44,19 @@ def kept_by(shape) -> tuple[int, int, int]:
     "kind", [{"model_type": "llama"}, {"model_type": "qwen2"}, {"model_type": "gemma", "head_dim": 32}]
 )
 def test_estimate_is_what_a_step_keeps(kind):
-    shape, config = {**SHAPE, **kind}, make_config("gd", model="x", precision="float32")
-    weights, adapter, kept = kept_by(shape)
+    _close({**SHAPE, **kind}, make_config("gd", model="x", precision="float32"))
+
+
+@pytest.mark.parametrize("targets", [("c_attn", "c_proj"), ("c_attn",), ("all-linear",)])
+def test_estimate_is_what_a_step_of_gpt2_keeps_by_its_own_names(targets, tmp_path):
+    own = {"model_type": "gpt2", "vocab_size": 2000, "n_embd": 256, "n_layer": 6, "n_head": 8, "n_positions": 128,
+           "n_inner": None, "attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(own))
+    _close(shape_of(str(tmp_path)), make_config("gd", model="x", precision="float32", lora_targets=targets))
+
+
+def _close(shape, config):
+    weights, adapter, kept = kept_by(shape, config)
     estimate = footprint(shape, config, 63, rows=16, answer=3)
     assert estimate.weights == weights
     assert adapter_size(shape, config) == adapter

@@ -162,10 +162,11 @@ def test_a_run_from_start_to_report(client, run, worker):
     assert FACTS[0]["question"] in answer["sent"]
     assert client.predict(run, HOSTILE, api_name="/probe")["verdict"] is None
 
-    path = client.predict(run, api_name="/report")
+    path = client.predict(run, "Ours <b>", api_name="/report")
     with zipfile.ZipFile(path) as archive:
         assert {"report.html", "facts.csv", "adapter/adapter_model.safetensors"} <= set(archive.namelist())
         assert json.loads(archive.read("config.json"))["seed"] == 3
+        assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
         assert from_json(archive.read("frames.jsonl").decode().splitlines()[-1]) == Run(worker.root / run).frames()[-1]
     assert Path(path).name == "adapop-report-adapop.zip"
 

@@ -116,11 +116,12 @@ def test_who_was_set_against_whom_stays_so_when_another_run_ends(worker, over):
 
 
 def test_report_and_table_can_be_taken_home(worker, over):
-    report, table = results.files_of(race.standing(worker, over).runs)
+    report, table = results.files_of(race.standing(worker, over).runs, " Ours <img src=x onerror=alert(1)> ")
     with open(report.value["path"], encoding="utf-8") as file:
         page = file.read()
     assert "The runs side by side" in page
     assert "3 WGA, seed 1" in page
+    assert "<h1>Ours &lt;img src=x onerror=alert(1)&gt;</h1>" in page
     assert "<img src=x" not in page
     with open(table.value["path"], encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -76,13 +76,13 @@ def test_the_page_keeps_what_it_read_for_other_columns_and_other_facts_to_retain
     kept = arrived[events.own.table]
     for scored in ("Punkte", upload.NONE):
         columns = [scored if column == "Punkte" else column for column in OWN]
-        facts = events.read(table, "sandbox", None, kept, *columns)[events.session.facts]
+        facts = events.read(table, "sandbox", None, False, kept, *columns)[events.session.facts]
         assert facts == upload.facts_chosen(table, "sandbox", None, *columns, table=kept)
         assert (facts.forget[1].score is None) == (scored == upload.NONE) and len(facts.forget) == 20
     assert read == ["mine.json"]
     other = tmp_path / "other.json"
     other.write_text(json.dumps([*ROWS, {**ROWS[0], "Frage": "one more?"}]), encoding="utf-8")
-    done = events.read(str(other), "sandbox", None, kept, *OWN)
+    done = events.read(str(other), "sandbox", None, False, kept, *OWN)
     assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
     assert events.arrived(None, "own", None)[events.own.table] is None, "nor of one that was taken away"
 
@@ -131,3 +131,39 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
     assert upload._template() == path
     assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["adapop-template.csv"]
     upload._template_path.cache_clear()
+
+
+SCORED = """question,answer,score
+a?,1,"3,766"
+b?,2,2 131
+c?,3,NaN
+d?,4,-1
+"""
+
+
+def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path):
+    path, own = tmp_path / "mine.csv", events.own
+    path.write_text(SCORED, encoding="utf-8")
+    done = events.arrived(str(path), "own", None)
+    said = str(done[events.notes])
+    assert done[events.session.facts] is None and "dropped" not in said
+    assert all(told in said for told in ("scores that cannot be read: 2", "Leave out rows", "row 4", "row 5", "NaN"))
+    assert done[own.drop_bad].visible and done[own.drop_bad].value is False
+    columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)
+    done = events.read(str(path), "own", None, True, done[own.table], *columns)
+    assert [fact.score for fact in done[events.session.facts].forget] == [3766, 2131] and done[own.drop_bad].visible
+    without = events.read(str(path), "own", None, False, done.get(own.table), *columns[:5], upload.NONE, *columns[6:])
+    assert len(without[events.session.facts].forget) == 4 and not without[own.drop_bad].visible, "no score is read"
+    (tmp_path / "good.csv").write_text("question,answer,score\na?,1,5\n", encoding="utf-8")
+    done = events.arrived(str(tmp_path / "good.csv"), "own", None)
+    assert done[events.session.facts] is not None and not done[own.drop_bad].visible
+
+
+def test_bad_scores_of_a_table_to_retain_stop_the_upload_too(events, table, tmp_path):
+    keep = tmp_path / "keep.csv"
+    keep.write_text(SCORED, encoding="utf-8")
+    done = events.read(table, "upload", str(keep), False, None, *OWN)
+    assert done[events.session.facts] is None and done[events.own.drop_bad].visible
+    done = events.read(table, "upload", str(keep), True, None, *OWN)
+    facts = done[events.session.facts]
+    assert len(facts.retain) + len(facts.holdout) == 2

@@ -15,7 +15,7 @@ from adapop.ui import texts
 from adapop.ui.access import refusing
 from adapop.ui.compare import published, race, recorded
 from adapop.ui.parts import html
-from adapop.ui.parts.download import served_folder
+from adapop.ui.parts.download import MOST_TITLE, served_folder, title_box
 from adapop.ui.parts.grid import grid, grid_of
 
 
@@ -113,25 +113,26 @@ def _downloads(worker: Worker, kept: gr.BrowserState) -> tuple[gr.DownloadButton
     """Lays out the files of a race: a report, and a table."""
     gr.Markdown(f"### Take it home\n{texts.COMPARE_DOWNLOAD}")
     with gr.Row():
+        title = title_box("comparison")
         make = gr.Button("Make the report and the table", min_width=220, elem_id="make-comparison")
         report = gr.DownloadButton("Report (HTML)", visible=False, min_width=140, elem_id="download-comparison")
         table = gr.DownloadButton("Table (CSV)", visible=False, min_width=140, elem_id="download-comparison-table")
 
-    make.click(lambda value: requested_files(worker, value), kept, [report, table], api_visibility="private")
+    make.click(lambda *sent: requested_files(worker, *sent), [kept, title], [report, table], api_visibility="private")
     return report, table
 
 
-def requested_files(worker: Worker, kept: dict) -> tuple:
+def requested_files(worker: Worker, kept: dict, title: str | None = "") -> tuple:
     """`files_of` the race, unless this visitor took too many lately."""
     with refusing():
         worker.ledger.spend(JOBS)
-        return files_of(race.standing(worker, kept).runs)
+        return files_of(race.standing(worker, kept).runs, title)
 
 
-def files_of(runs: Sequence[Run]) -> tuple:
-    """The report on these runs and the table of their comparison, ready to download."""
+def files_of(runs: Sequence[Run], title: str | None = "") -> tuple:
+    """The report on these runs and the table of their comparison, ready to download. title: of the report."""
     out, found = served_folder(), race.readable(runs)
-    page = write_report([run for run, _ in found], out / "comparison.html")
+    page = write_report([run for run, _ in found], out / "comparison.html", (title or "").strip()[:MOST_TITLE])
     table = write_table(comparison([record for _, record in found]), out / "comparison.csv")
     return gr.DownloadButton(value=str(page), visible=True), gr.DownloadButton(value=str(table), visible=True)
 

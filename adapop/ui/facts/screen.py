@@ -54,7 +54,8 @@ class FactsScreen:
         session, source = self.session, self.source
         own = self.uploads.own
         chosen = [source, session.at_work, session.restored, *own.chosen]
-        picked = [own.group, self.about, self.notes, session.at_work, session.restored, *session.of_the_set]
+        picked = [own.group, own.drop_bad, self.about, self.notes, session.at_work, session.restored]
+        picked += session.of_the_set
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)

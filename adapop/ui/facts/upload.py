@@ -10,7 +10,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from adapop.errors import AdaPopError, DataError
+from adapop.errors import AdaPopError, DataError, ScoresError
 from adapop.facts.fact import SANDBOX, FactSet, Problem
 from adapop.facts.files import FileTable, guessed, read_facts, read_table
 from adapop.facts.retain import completed
@@ -24,7 +24,7 @@ from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
 
 TEMPLATE_FACTS = 24
-PROBLEMS_SHOWN = 10
+PROBLEMS_SHOWN, DROPPED = 10, "Rows that were dropped"
 FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group", "paraphrases")
 NONE = "—"
 
@@ -42,6 +42,7 @@ class UploadForm:
     columns: tuple[gr.Dropdown, ...]
     retain: gr.Dropdown
     retain_file: gr.File
+    drop_bad: gr.Checkbox
 
     @property
     def files(self) -> list[gr.Component]:
@@ -51,7 +52,7 @@ class UploadForm:
     @property
     def chosen(self) -> list[gr.Component]:
         """All that decides which facts the page has of its upload, as `UploadEvents.read` takes it."""
-        return [*self.files, self.table, *self.columns]
+        return [*self.files, self.drop_bad, self.table, *self.columns]
 
 
 def build() -> UploadForm:
@@ -74,7 +75,8 @@ def build() -> UploadForm:
             visible=False,
             elem_id="retain-upload",
         )
-    return UploadForm(own, file, gr.State(None), template, mapping, columns, retain, retain_file)
+        drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")
+    return UploadForm(own, file, gr.State(None), template, mapping, columns, retain, retain_file, drop_bad)
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,12 @@ class UploadEvents:
         source.change(lambda value: _template() if value == "own" else gr.skip(), source, own.template, **EACH)
         # a choice made for another set is not a choice for this one
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
-        shown = [self.notes, *session.of_the_set]
+        shown = [self.notes, own.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
         arrived = [own.table, own.mapping, *own.columns, *shown]
         gr.on([own.file.upload, own.file.clear], self.arrived, own.files, arrived, **last)
-        for column in own.columns:
-            column.input(self.read, own.chosen, shown, **last)
+        for choice in (*own.columns, own.drop_bad):
+            choice.input(self.read, own.chosen, shown, **last)
         again = [session.restored, *own.chosen]
         second = own.retain.input(_second_table, own.retain, own.retain_file, **last)
         second.then(self.retained_again, again, shown, **IN_TURN)
@@ -104,10 +106,12 @@ class UploadEvents:
 
     def arrived(self, file: str | None, retain: str, retain_file: str | None) -> dict:
         """Updates for a new file: its columns, our guess of what they are, and its facts."""
+        unasked = {self.own.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = read_table(Path(file)) if file else None
         except AdaPopError as error:
-            return {self.own.table: None, self.own.mapping: gr.Accordion(visible=False), **self._refused(error)}
+            hidden = {self.own.table: None, self.own.mapping: gr.Accordion(visible=False)}
+            return {**hidden, **unasked, **self._refused(error)}
         names = table.columns if table else []
         guess = guessed(names)
         facts = self._read_into_session(lambda: facts_of_table(table, retain, retain_file, guess))
@@ -119,14 +123,18 @@ class UploadEvents:
                 column: gr.Dropdown([NONE, *names], value=guess.get(field, NONE))
                 for field, column in zip(FIELDS, self.own.columns)
             },
+            **unasked,
             **facts,
         }
 
     def read(
-        self, file: str | None, retain: str, retain_file: str | None, table: FileTable | None, *columns: str
+        self, file: str | None, retain: str, retain_file: str | None, drop: bool, table: FileTable | None, *columns: str
     ) -> dict:
-        """Updates for another choice of columns, or of facts to retain: see `facts_chosen`."""
-        return self._read_into_session(lambda: facts_chosen(file, retain, retain_file, *columns, table=table))
+        """Updates for another choice of columns, of facts to retain, or of what is left out: see `facts_chosen`."""
+        facts = self._read_into_session(
+            lambda: facts_chosen(file, retain, retain_file, *columns, table=table, drop_bad=drop)
+        )
+        return {self.own.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
         """Updates when one comes back from another set: the file that is still there, or what was made of it before a
@@ -148,8 +156,11 @@ class UploadEvents:
             return self._refused(error)
 
     def _refused(self, error: AdaPopError) -> dict:
-        lines = [f"{error.message} {error.fix}", *problem_lines(getattr(error, "problems", ()))]
-        return {self.notes: html.listed(lines, "bad"), **self.session.with_facts(None)}
+        unread = isinstance(error, ScoresError)
+        told = f"{error.message} {texts.BAD_SCORES if unread else error.fix}"
+        rows = problem_lines(getattr(error, "problems", ()), "Rows with bad scores" if unread else DROPPED)
+        asked = {self.own.drop_bad: gr.Checkbox(False, visible=True)} if unread else {}
+        return {self.notes: html.listed([told, *rows], "bad"), **asked, **self.session.with_facts(None)}
 
 
 def _second_table(retain: str) -> gr.File:
@@ -157,47 +168,55 @@ def _second_table(retain: str) -> gr.File:
     return gr.File(visible=retain == "upload")
 
 
-def problem_lines(problems: Sequence[Problem]) -> list[str]:
-    """How many rows were dropped, and the first of them."""
+def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:
+    """How many rows have problems, and the first of them. title: which they are."""
     if not problems:
         return []
-    lines = [f"Rows that were dropped: {len(problems):,}.", *map(str, problems[:PROBLEMS_SHOWN])]
+    lines = [f"{title}: {len(problems):,}.", *map(str, problems[:PROBLEMS_SHOWN])]
     hidden = len(problems) - PROBLEMS_SHOWN
     return lines + ([f"… and {hidden:,} more."] if hidden > 0 else [])
 
 
 def facts_chosen(
-    file: str | None, retain: str, retain_file: str | None, *chosen: str, table: FileTable | None = None
+    file: str | None,
+    retain: str,
+    retain_file: str | None,
+    *chosen: str,
+    table: FileTable | None = None,
+    drop_bad: bool = False,
 ) -> FactSet:
     """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
 
-    table: what the page has read already, used if it is of this file.
+    table: what the page has read already, used if it is of this file. drop_bad: as for `facts_of_table`.
 
     Raises:
         AdaPopError: as `facts_of_table`, or the file does not read.
     """
     if file is None or table is None or table.path != Path(file):
         table = read_table(Path(file)) if file else None
-    return facts_of_table(table, retain, retain_file, _columns(table.columns, chosen) if table else {})
+    columns = _columns(table.columns, chosen) if table else {}
+    return facts_of_table(table, retain, retain_file, columns, drop_bad)
 
 
 def facts_of_table(
-    table: FileTable | None, retain: str, retain_file: str | None, columns: Mapping[str, str]
+    table: FileTable | None, retain: str, retain_file: str | None, columns: Mapping[str, str], drop_bad: bool = False
 ) -> FactSet:
     """The table's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
-    column of each field.
+    column of each field. drop_bad: leaves out facts whose score cannot be read, of either table.
 
     Raises:
+        ScoresError: such facts are there, and may not be left out.
         DataError: there is no table, or one holds no usable facts.
     """
     if table is None:
         raise DataError("No file yet.", "Upload a table of facts, or pick another set.")
-    facts = table.facts(columns=columns)
+    facts = table.facts(columns=columns, drop_bad=drop_bad)
     if retain != "upload":
         return completed(facts, SANDBOX, retain)
     if retain_file is None:
         raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
-    return completed(facts, SANDBOX, read_facts(Path(retain_file), Path(retain_file).stem, group="retain"))
+    kept = read_facts(Path(retain_file), Path(retain_file).stem, group="retain", drop_bad=drop_bad)
+    return completed(facts, SANDBOX, kept)
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:

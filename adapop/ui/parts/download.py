@@ -14,32 +14,42 @@ from adapop.ui import texts
 from adapop.ui.access import refusing, shown_run
 from adapop.ui.wiring import EACH
 
+MOST_TITLE = 200  # characters
 
-def archive_of(worker: Worker, run: Run) -> Path:
-    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are passed on.
+
+def title_box(name: str) -> gr.Textbox:
+    """Where a report gets a title of one's own. name: of its button's element id."""
+    shown = {"label": "Title", "placeholder": "of the report; optional"}
+    return gr.Textbox(**shown, max_length=MOST_TITLE, min_width=200, elem_id=f"title-{name}")
+
+
+def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
+    """The run as a zip file that a visitor may take. Its name is not the run's id, for files are passed on. title: of
+    the report, "" for the method's name.
 
     Raises:
         LimitError: this visitor took too many lately. RunError: the run does not read.
     """
     worker.ledger.spend(JOBS)
-    return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip")
+    return write_archive(run, served_folder() / f"adapop-report-{run.config.method}.zip", title.strip()[:MOST_TITLE])
 
 
 def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
     """Lays the section out, on more than one screen. name: of its buttons' element ids."""
     gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
     with gr.Row():
+        title = title_box(name)
         make = gr.Button("Make the report", min_width=140, elem_id=f"make-{name}")
         file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id=f"download-{name}")
 
-    def made(name: str):
+    def made(name: str, title: str | None):
         run = shown_run(worker, name)
         if run is None or run.last_epoch is None:
             raise gr.Error("There is nothing to report yet. Let a run finish its first epoch.", duration=None)
         with refusing():
-            return gr.DownloadButton(value=str(archive_of(worker, run)), visible=True)
+            return gr.DownloadButton(value=str(archive_of(worker, run, title or "")), visible=True)
 
-    make.click(made, run_id, file, api_visibility="private")
+    make.click(made, [run_id, title], file, api_visibility="private")
     run_id.change(lambda: gr.DownloadButton(visible=False), None, file, **EACH)
 
 

@@ -156,7 +156,8 @@ def progress_line(text: str) -> None:
 def print_notes(facts: FactSet, as_json: bool) -> None:
     """Prints dropped rows and, for people, the notes."""
     if facts.problems:
-        say(f"{len(facts.problems)} rows were dropped:", file=sys.stderr)
+        count = len(facts.problems)
+        say(f"{count:,} row{' was' if count == 1 else 's were'} dropped:", file=sys.stderr)
         say("\n".join(problem_lines(facts.problems)), file=sys.stderr)
     if not as_json:
         for note in facts.notes:

@@ -252,7 +252,10 @@ def _damage(run: Run) -> list[str]:
         if now is None or now >= LOST * was:
             continue
         if was >= ENOUGH:
-            said.append(f"The model is badly damaged: only {now:.0%} of {what} still work, of {was:.0%} before.")
+            said.append(
+                f"The model is badly damaged: only {now:.0%} of {what} still work, of {was:.0%} before. Lower the "
+                "learning rate (--lr) or the epochs (--epochs), or raise the weight of what is retained (--alpha0)."
+            )
     was = before.recall("utility")
     if was is not None and was < ENOUGH:
         said.append(

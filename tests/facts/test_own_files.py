@@ -121,7 +121,7 @@ def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path
     assert main(["beta", str(path)]) == 2
     assert "row 2, 'score' is '5 k'" in capsys.readouterr().err
     assert main(["beta", str(path), "--drop-bad"]) == 0
-    assert "1 rows were dropped" in capsys.readouterr().err
+    assert "1 row was dropped" in capsys.readouterr().err
 
 
 def test_what_stands_twice_is_named(tmp_path):

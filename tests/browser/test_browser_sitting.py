@@ -12,14 +12,15 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from browsing import PROMPT, open_tab, says, state_is
-from taught import own_facts, taught
+from taught import SHAPES, TARGETS, own_facts, taught
 
 pytestmark = pytest.mark.slow
 
 
-def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path):
+@pytest.mark.parametrize("shape", SHAPES)
+def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path, shape):
     facts = own_facts()
-    folder = str(taught("gpt2", tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
+    folder = str(taught(shape, tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
     table = tmp_path / "towns.csv"
     with open(table, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
@@ -35,7 +36,8 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     page.keyboard.press("Enter")
     says(page, "#preflight", "steps in")
     page.click("#advanced")
-    page.fill("#knob-lora_targets input, #knob-lora_targets textarea", "c_attn,c_proj")
+    if shape in TARGETS:
+        page.fill("#knob-lora_targets input, #knob-lora_targets textarea", ",".join(TARGETS[shape]))
     page.fill("#knob-further textarea", "max_new_tokens=8\nbatch=2")
     says(page, "#altered", "max_new_tokens=8", "batch=2")
     page.click("#check")

@@ -89,7 +89,6 @@ def _aware(make_mask: Callable) -> Callable:
         def in_its_row(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             return mask_function(line, head, positions[line, query], positions[line, key])
 
-        given |= {"allow_is_causal_skip": False}
         return _ADDED(mask_function=and_masks(in_its_row, sees), device=device, **given)
 
     return of_pack

@@ -265,6 +265,7 @@ def test_a_front_a_world_joins_whom_nobody_beats():
     assert [note.text for note in figure.layout.annotations] == ["people"]
     assert list(zip(line.x, line.y)) == [(0.1, 0.9), (0.3, 0.95)], "TPO is beaten by WGA, and no arm is a method"
     assert list(points.text) == ["WGA", "NPO", ""] and list(points.customdata) == ["WGA", "NPO", "TPO"]
+    assert list(points.textposition) == ["bottom right", "top left", "bottom right"], "by turns, so that none meet"
 
 
 def test_figures_escape_names_and_bear_empty_data():

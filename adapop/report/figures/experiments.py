@@ -126,7 +126,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
             error_y=look.error_bars([one.holdout for one in points], color=look.GRID, width=0),
             mode="markers+text",
             text=[escape(one.name) if one.name in names else "" for one in points],
-            textposition=["bottom left" if one.forget.mean > 0.8 else "bottom right" for one in points],
+            textposition=[_beside(one, front) for one in points],
             textfont=dict(size=11),
             marker=dict(color=[look.UNLEARNED if one.name in names else look.CALM for one in points], size=8),
             customdata=[escape(one.name) for one in points],
@@ -141,3 +141,11 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
     figure.update_layout(margin=dict(t=40))
     figure.update_annotations(font_size=13)
     return figure
+
+
+def _beside(one: Outcome, front: Sequence[Outcome]) -> str:
+    """Where a name stands: by turns below and above the line, so that neighbours' do not meet, and within the panel."""
+    if one.forget.mean > 0.8:
+        return "bottom left"
+    above = one.forget.mean > 0.25 and one in front and front.index(one) % 2
+    return "top left" if above else "bottom right"

@@ -60,7 +60,7 @@ def story() -> dict:
         "curve": pictures(runs["adapop"].facts)["curve"],
         "control": words.gap_came_back({name: words.gap_of(*ends) for name, ends in left.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
-        "better": words.better(recorded.results()),
+        "without": [words.tuned_better(recorded.tuned()), words.better(recorded.results())],
         "over_seeds": [words.over_seeds(recorded.results()), words.tuned_alike(recorded.tuned())],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),

@@ -82,7 +82,7 @@ def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody
         "The gaps of the pictures are of one run each. Means of 1 runs, with 95 % intervals: a gap "
     )
     assert better == (
-        "Another, WGA, does no worse: over 1 runs 20 % of what to forget is left (AdaPop 46 %), "
+        "Without scores, WGA does no worse: over 1 runs 20 % of what to forget is left (AdaPop 46 %), "
         "93 % of the rest kept (79 %)."
     )
     assert words.better([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)]) == ""
@@ -108,10 +108,10 @@ def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
 
     ours, near, far = seeds("adapop", 0.6, 0.62), seeds("altpo", 0.2, 0.7), seeds("wga", 0.1, 0.11)
     assert words.tuned_better([ours, far, seeds("redirect", 0.01, 0.02), near]) == (
-        "Well tuned, these forget more than AdaPop: the even push and Redirect."
+        "Well tuned, these forget more: the even push and Redirect."
     )
     assert words.tuned_better([ours, near]) == ""
-    assert story["without"][0].startswith("Well tuned, ")
+    assert story["without"].startswith("Well tuned, ")
     assert not any(METHODS[name].scored for name in words.TUNED_TITLES if name not in ("adapop", "redirect"))
     redirect = next(one for one in results.tuned() if one.method == "redirect")
     assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)
@@ -183,7 +183,7 @@ def test_no_step_has_too_many_words(story):
     for headline, said in story["steps"]:
         assert len(f"{headline} {said}".split()) <= MOST_WORDS
     assert (
-        len(" ".join([*story["steps"][4], story["control"], *story["costs"], *story["without"]]).split())
+        len(" ".join([*story["steps"][4], story["control"], *story["costs"], story["without"]]).split())
         <= 2 * MOST_WORDS
     )
     assert not any("{" in said for of in story["steps"] for said in of), "every number is filled in"

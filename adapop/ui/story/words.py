@@ -129,7 +129,7 @@ def better(recorded: Sequence[Recorded]) -> str:
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
     left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
     said = f"{left[0]} of what to forget is left (AdaPop {left[1]}), {kept[0]} of the rest kept ({kept[1]}){doubt}"
-    return f"Another, {best.title}, does no worse: over {len(best.rows)} runs {said}."
+    return f"Without scores, {best.title} does no worse: over {len(best.rows)} runs {said}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
@@ -138,7 +138,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     found = {one.method: one.recall(*BOTH["forgetting"]) for one in tuned if one.method in TUNED_TITLES}
     ours = found.pop("adapop")
     who = [TUNED_TITLES[name] for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
-    return f"Well tuned, these forget more than AdaPop: {_listed(who)}." if len(who) > 1 else ""
+    return f"Well tuned, these forget more: {_listed(who)}." if len(who) > 1 else ""
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

@@ -10,7 +10,7 @@ function inOtherWords(run) {
 
 function gapOf([rare, popular]) {
   return el("p", { class: "gap" }, el("b", {}, String(Math.round(100 * popular) - Math.round(100 * rare))),
-    el("span", {}, ` points of gap: popular ${percent(popular)}, rare ${percent(rare)}`));
+    el("span", {}, ` points of gap at the end: answers ${percent(popular)} of popular, ${percent(rare)} of rare`));
 }
 
 // gaps: whether each has its gap above it
@@ -77,11 +77,11 @@ function popularityStep(host, story, state) {
   };
 }
 
-// what the control showed and what it all costs stand above the pictures, so that nobody has to look for them
+// what the control showed, what it all costs and what does without scores stand above the pictures, so that nobody has to look for them
 function scoresStep(host, story, state) {
-  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("div", { class: "costs" }, el("b", {}, "What it costs"), el("ul", {}, ...[...story.costs, story.better].filter(Boolean).map((line) => el("li", {}, line)))));
+  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("div", { class: "costs" }, el("b", {}, "What it costs"), el("ul", {}, ...story.costs.map((line) => el("li", {}, line))), ...(story.without ? [el("b", {}, "Without scores"), el("p", { class: "without" }, story.without)] : [])));
   const both = fieldsOf(host, story, state, ["adapop", "shuffled"], false);
-  host.append(el("details", {}, el("summary", {}, "Over more seeds, and tuned"), ...story.over_seeds.map((line) => el("p", { class: "note" }, line)),
+  host.append(el("details", {}, el("summary", {}, "Over more seeds, and tuned"), ...story.over_seeds.filter(Boolean).map((line) => el("p", { class: "note" }, line)),
     el("p", { class: "by" }, "Means recorded by ", el("code", {}, story.seeds_by))));
   return both;
 }

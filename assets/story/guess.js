@@ -12,7 +12,7 @@ function guessStep(host, story, state) {
       el("div", { class: "bar", "aria-hidden": "true" }, bar), el("p", { class: "reading" }, sure, " sure of the right answer"), el("p", { class: "reading" }, says), el("p", { class: "reading again" }, again));
     return { card, button, bar, sure, says, again };
   });
-  const control = el("div", { class: "hidden" }), cards = el("div", { class: "pair" }, ...sides.map((side) => side.card));
+  const control = el("div", { class: "hidden" }), cards = el("div", { class: "pair ask" }, ...sides.map((side) => side.card));
   host.append(cards, control, outcome);
   const scrubber = makeScrubber(control, { stops: pair.epoch, name: "Epochs of forgetting two facts", seconds: 6.5, onmove: show, onend: answer });
 
@@ -24,6 +24,7 @@ function guessStep(host, story, state) {
       button.classList.toggle("chosen", place === fact);
     });
     control.classList.remove("hidden");
+    cards.classList.remove("ask");
     cards.classList.add("played"); // from now on the bars follow the recording
     outcome.textContent = `You say ${pair.title[fact]}. Let’s see …`;
     if (outcome.getBoundingClientRect().bottom > innerHeight - BAR) cards.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });

@@ -7,7 +7,7 @@ function quizStep(host, story) {
   const facts = el("div", { class: "pair", role: "group", "aria-label": "Choose a fact" }), fates = el("div", { class: "fates", role: "group", "aria-label": "Predict" });
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
-  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What will happen to it?"), fates, result, el("p", { class: "lead" }, story.end),
+  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What will happen to it?"), fates, result,
     el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
 
   function next() {
@@ -31,6 +31,7 @@ function quizStep(host, story) {
   function choose(entry, button) {
     chosen = entry;
     result.replaceChildren();
+    mark(-1);
     for (const other of facts.children) {
       other.classList.toggle("chosen", other === button);
       other.setAttribute("aria-pressed", other === button);
@@ -38,7 +39,13 @@ function quizStep(host, story) {
     for (const fate of fates.children) fate.disabled = false;
   }
 
+  // which: the fate that was guessed, -1 for none
+  function mark(which) {
+    [...fates.children].forEach((fate, other) => (fate.classList.toggle("chosen", other === which), fate.setAttribute("aria-pressed", other === which)));
+  }
+
   function judge(which) {
+    mark(which);
     asked++;
     right += which === chosen.outcome;
     for (const fate of fates.children) fate.disabled = true;
@@ -46,9 +53,9 @@ function quizStep(host, story) {
     const answer = story.facts.answer[chosen.fact];
     const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
       el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));
-    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : "Not quite: "), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
-      el("ul", {}, ...lines));
-    score.textContent = `Your score: ${right} of ${asked}`;
+    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : `You guessed: ${FATES[which].toLowerCase()}. What happened: `), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
+      el("ul", {}, ...lines), el("p", { class: "note" }, story.end));
+    score.textContent = `Your guesses: ${right} of ${asked} right`;
   }
 
   deal();

@@ -38,7 +38,12 @@ def test_a_newcomer_guesses_sees_the_field_fall_and_comes_back_to_it(told):
     assert page.evaluate("document.activeElement === document.body")
     page.wait_for_function("parseFloat(document.querySelector('#story .bar i').style.width) > 50")
     expect(page.locator("#strip .strip")).to_be_hidden()
-    page.locator("#story .choice").nth(0).click()
+    fill = "one => getComputedStyle(one).backgroundColor"
+    clear = "rgba(0, 0, 0, 0)"
+    guess, forward = page.locator("#story .choice").nth(0), page.locator("#story .forward")
+    assert guess.evaluate(fill) != clear == forward.evaluate(fill), "the guess comes first"
+    guess.click()
+    expect(forward).not_to_have_css("background-color", clear)
     expect(page.locator("#story .outcome").first).to_contain_text("You were right. Paths of Glory")
 
     page.locator("#story .forward").click()
@@ -183,8 +188,11 @@ def test_the_test_is_scored_and_leads_to_a_run(browser, address):
     with visit(browser, address, "?story=6") as page:
         page.locator("#story .fates button").first.and_(page.locator(":disabled")).wait_for()
         page.locator("#story section:not([hidden]) .choice").first.click()
+        assert "need not be gone" not in page.inner_text("#story"), "nothing gives the game away"
         page.locator("#story .fates button").first.click()
         page.locator("#story .score >> text=of 1").wait_for()
+        page.locator("#story .fates button[aria-pressed=true]").first.wait_for()
+        page.get_by_text("need not be gone").wait_for()
         expect(page.locator("#story .result li").first).to_contain_text("Asked directly")
         first = page.locator("#story section:not([hidden]) .choice").first.inner_text()
         page.get_by_text("Try another pair").click()

@@ -5,8 +5,10 @@ from statistics import fmean
 
 import pytest
 
+from adapop.config.methods import METHODS
 from adapop.facts.fact import Fact
 from adapop.probes.prompts import ProbeRow, Reply
+from adapop.report import recorded as results
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent
 from adapop.runs.examples import example
@@ -36,13 +38,14 @@ def test_the_fact_that_is_lost_first_is_named_first():
     seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
     assert words.first_lost(seen) == 0
     assert words.outcome_of_pair((RARE, POPULAR), seen) == (
-        "Paths was gone after epoch 1, in other words too. "
-        "Orange was gone after epoch 2; asked in other words, that took until epoch 3."
+        "Paths is no longer answered after epoch 1, nor in other words. "
+        "Orange is no longer answered after epoch 2; asked in other words, that took until epoch 3."
     )
     turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
     assert words.first_lost(turned) == 1
     assert words.outcome_of_pair((RARE, POPULAR), turned) == (
-        "Orange was gone after epoch 1; asked in other words, it never was. Paths is still answered at the end."
+        "Orange is no longer answered after epoch 1; asked in other words, it still is. "
+        "Paths is still answered at the end."
     )
 
 
@@ -78,7 +81,10 @@ def test_means_over_seeds_say_what_they_are_and_who_does_better_only_if_somebody
     assert means.startswith(
         "The gaps of the pictures are of one run each. Means of 1 runs, with 95 % intervals: a gap "
     )
-    assert better == "Better over 1 runs: WGA, 20 % left (AdaPop 46 %), 93 % kept (79 %)."
+    assert better == (
+        "Without scores, WGA does no worse: over 1 runs 20 % of what to forget is left (AdaPop 46 %), "
+        "93 % of the rest kept (79 %)."
+    )
     assert words.better([recorded("adapop", 0.1, 0.99), *all_three[1:], recorded("tpo", 0.05, 0.5)]) == ""
 
 
@@ -88,10 +94,27 @@ def test_who_does_better_within_chance_is_said_to_be_so():
         return Recorded(method, "paper", tuple(rows))
 
     ours, near = seeds("adapop", (0.4, 0.6), (0.79, 0.81)), seeds("wga", (0.39, 0.58), (0.999, 1.0))
-    assert words.better([ours, near]).endswith("100 % kept (80 %), forgetting within chance.")
+    assert words.better([ours, near]).endswith("100 % of the rest kept (80 %); forgetting may be chance.")
     assert words.better([ours, seeds("wga", (0.39, 0.58), (0.8, 0.84))]).endswith(
-        "82 % kept (80 %), both within chance."
+        "82 % of the rest kept (80 %); both may be chance."
     )
+    scored = Recorded("adapop", "paper", seeds("wga", (0.1, 0.1), (0.99, 0.99)).rows)
+    assert words.better([ours, scored]) == "", "it is a method without scores that is told of"
+
+
+def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
+    def seeds(method, *left):
+        return Recorded(method, "tuned", tuple(recorded(method, one, 0.9).rows[0] for one in left))
+
+    ours, near, far = seeds("adapop", 0.6, 0.62), seeds("altpo", 0.2, 0.7), seeds("wga", 0.1, 0.11)
+    assert words.tuned_better([ours, far, seeds("redirect", 0.01, 0.02), near]) == (
+        "Well tuned, these forget more: the even push and Redirect."
+    )
+    assert words.tuned_better([ours, near]) == ""
+    assert story["without"].startswith("Well tuned, ")
+    assert not any(METHODS[name].scored for name in words.TUNED_TITLES if name not in ("adapop", "redirect"))
+    redirect = next(one for one in results.tuned() if one.method == "redirect")
+    assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)
 
 
 def test_tuned_methods_are_named_with_what_they_leave_and_keep():
@@ -100,7 +123,7 @@ def test_tuned_methods_are_named_with_what_they_leave_and_keep():
     )]  # fmt: skip
     said = words.tuned_alike(tuned)
     assert "is left: AltPO 2 %, Redirect 3 %, the even push 16 % and AdaPop 60 %." in said
-    assert "keep 96 %, 97 %, 95 % and 87 %." in said and "Means of 1 other" in said
+    assert "keep 96 %, 97 %, 95 % and 87 %." in said and "Means of 1 seeds" in said
 
 
 def test_a_gap_is_the_difference_that_a_reader_sees():
@@ -160,7 +183,7 @@ def test_no_step_has_too_many_words(story):
     for headline, said in story["steps"]:
         assert len(f"{headline} {said}".split()) <= MOST_WORDS
     assert (
-        len(" ".join([*story["steps"][4], story["control"], *story["costs"], story["better"]]).split())
+        len(" ".join([*story["steps"][4], story["control"], *story["costs"], story["without"]]).split())
         <= 2 * MOST_WORDS
     )
     assert not any("{" in said for of in story["steps"] for said in of), "every number is filled in"
@@ -173,6 +196,8 @@ def test_the_examples_show_what_the_words_say(story):
     assert gaps["adapop"] < gaps["shuffled"] < gaps["wga"] + 0.1
     assert gaps["wga"] > gaps["adapop"] + 0.2
     assert story["pair"]["first"] == 0
+    assert "still answered" not in story["pair"]["outcome"] and "still is" not in story["pair"]["outcome"]
+    assert story["runs"]["wga"]["left"][1] > 0.5, "many popular facts do not go"
     entries = [entry for pair in story["quiz"] for entry in pair]
     assert {entry["outcome"] for entry in entries} >= {0, 1}
     direct = [one for entry in entries for one in entry["shown"] if one["way"] == "direct"]

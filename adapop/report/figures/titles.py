@@ -33,13 +33,11 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
 
 
 def left(trained: Shares, reworded: Shares, epoch: int) -> str:
-    """What is left after an epoch. Asked in other words where that was measured; both ways where they say different
-    things. Each: what `survival` takes."""
-    when, said, other = f"after epoch {epoch}", survival(*trained), survival(*reworded)
-    if said and other and said.partition(":")[0] != other.partition(":")[0]:
-        return f"{said} (asked as trained, {when}). {other} (in other words)"
-    form = "in other words" if other else "as trained"
-    return f"{other or said} (asked {form}, {when})" if other or said else ""
+    """What is left after an epoch, asked in other words where that was measured: one finding, of the form that counts.
+    Each: what `survival` takes."""
+    other = survival(*reworded)
+    said, form = (other, "in other words") if other else (survival(*trained), "as trained")
+    return f"{said} (asked {form}, after epoch {epoch})" if said else ""
 
 
 def outcome(forget: Sequence[Interval], holdout: Sequence[Interval] | None, form: str) -> str:

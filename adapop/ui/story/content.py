@@ -27,6 +27,11 @@ OUTCOMES = {
     "Leaks under attack": 2,
 }
 MOST_PAIRS = 12
+OVER_SEEDS = (
+    (words.over_seeds, recorded.results),
+    (words.better, recorded.results),
+    (words.tuned_alike, recorded.tuned),
+)
 
 
 @lru_cache(maxsize=1)
@@ -60,8 +65,8 @@ def story() -> dict:
         "curve": pictures(runs["adapop"].facts)["curve"],
         "control": words.gap_came_back({name: words.gap_of(*ends) for name, ends in left.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
-        "better": words.better(recorded.results()),
-        "over_seeds": [words.over_seeds(recorded.results()), words.tuned_alike(recorded.tuned())],
+        "without": words.tuned_better(recorded.tuned()),
+        "over_seeds": [said(found()) for said, found in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from math import floor
 
+from adapop.config.methods import METHODS
 from adapop.facts.fact import Fact
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, exposures_of
 from adapop.probes.intervals import apart
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent
@@ -19,9 +21,10 @@ NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("ada
 
 def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
     """Headline and words of each step. rare, popular: the two facts of the first. ours: of AdaPop's run, at its end."""
-    numbers = {"times": round(popular.score / rare.score), "direct": percent(ours.recall("forget"))}
+    numbers = {"times": round(1 / EXPOSURES_PER_SCORE), "direct": percent(ours.recall("forget"))}
     named = {"rare": rare.title, "popular": popular.title}
     named |= {f"{name}_score": f"{fact.score:,g}" for name, fact in (("rare", rare), ("popular", popular))}
+    named |= {f"{name}_seen": exposures_of(fact.score) for name, fact in (("rare", rare), ("popular", popular))}
     return [(headline, words.format(**named, **numbers)) for headline, words in texts.STORY_STEPS]
 
 
@@ -59,9 +62,9 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     if direct is None:
         return f"{title} is still answered at the end."
     if reworded == direct:
-        return f"{title} was gone after epoch {direct}, in other words too."
-    late = f"that took until epoch {reworded}" if reworded else "it never was"
-    return f"{title} was gone after epoch {direct}; asked in other words, {late}."
+        return f"{title} is no longer answered after epoch {direct}, nor in other words."
+    late = f"that took until epoch {reworded}" if reworded else "it still is"
+    return f"{title} is no longer answered after epoch {direct}; asked in other words, {late}."
 
 
 def gap_of(rare: float, popular: float) -> int:
@@ -110,22 +113,32 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
 
 
 def better(recorded: Sequence[Recorded]) -> str:
-    """Which method of narrow gap leaves less and keeps more than AdaPop, and what of that chance may explain; empty if
-    none does. recorded: results over seeds, AdaPop's among them."""
+    """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop, and what of that chance may
+    explain; empty if none does. recorded: results over seeds, AdaPop's among them."""
     ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
     found = [
         one
         for one in recorded
-        if one.preset == "paper" and _left(one) < _left(ours) and _kept(one) > _kept(ours) and one.gap("reworded")
+        if one.preset == "paper" and not METHODS[one.method].scored and one.gap("reworded")
+        if _left(one) < _left(ours) and _kept(one) > _kept(ours)
     ]
     if not found:
         return ""
     best = min(found, key=lambda one: abs(one.gap("reworded").mean))
     near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
-    doubt = f", {'both' if len(near) == len(BOTH) else near[0]} within chance" if near else ""
+    doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
     left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
-    said = f"{left[0]} left (AdaPop {left[1]}), {kept[0]} kept ({kept[1]}){doubt}"
-    return f"Better over {len(best.rows)} runs: {best.title}, {said}."
+    said = f"{left[0]} of what to forget is left (AdaPop {left[1]}), {kept[0]} of the rest kept ({kept[1]}){doubt}"
+    return f"Without scores, {best.title} does no worse: over {len(best.rows)} runs {said}."
+
+
+def tuned_better(tuned: Sequence[Recorded]) -> str:
+    """How many of `TUNED_TITLES` leave less than AdaPop when tuned, beyond chance; empty if none does. None of them
+    uses scores. tuned: results, those among them."""
+    found = {one.method: one.recall(*BOTH["forgetting"]) for one in tuned if one.method in TUNED_TITLES}
+    ours = found.pop("adapop")
+    who = [TUNED_TITLES[name] for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
+    return f"Well tuned, these forget more: {_listed(who)}." if len(who) > 1 else ""
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

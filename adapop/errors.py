@@ -61,6 +61,11 @@ class Stopped(AdaPopError):
 SHOWN = 60
 
 
+def number_of(number: int, noun: str) -> str:
+    """A number of things: "1 fact", "1,200 facts". noun: in the singular, with a plural in s."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def shown(cell: object) -> str:
     """The beginning of a cell, short enough for a message. Messages quote it with `repr`, which escapes what cannot be
     seen."""

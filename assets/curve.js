@@ -49,9 +49,13 @@ function build() {
   make(svg, "rect", { class: "clip low" });
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
   const wide = range.width > 480;
-  if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: WGA");
-  make(svg, "text", { x: EDGE.left + range.width, y: y(1) - 7, "text-anchor": "end" }, wide ? "above 1: lets go early (self-limiting)" : "above 1: lets go early");
-  make(svg, "text", { x: EDGE.left + range.width, y: y(1) + 16, "text-anchor": "end" }, wide ? "below 1: keeps pushing (pressure-sustaining)" : "below 1: keeps pushing");
+  if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: even push (WGA)");
+  // in plain words, then in the paper's: beside them where there is room, else below
+  for (const [plain, term, below] of [["↑ lets go early", "self-limiting", wide ? -8 : -23], ["↓ keeps pushing", "pressure-sustaining", 17]]) {
+    const right = { x: EDGE.left + range.width, "text-anchor": "end" }, words = make(svg, "text", { ...right, y: y(1) + below });
+    make(words, "tspan", { class: "plain" }, plain);
+    make(words, "tspan", wide ? {} : { x: right.x, dy: 15 }, ` (${term})`);
+  }
   make(svg, "path", { class: "beta" });
   for (const [, , tier, name] of value.points) {
     const mark = { rare: ["circle", { r: 5 }], middle: ["rect", { x: -4.5, y: -4.5, width: 9, height: 9 }], popular: ["path", { d: "M0-6.5 6.5 0 0 6.5-6.5 0Z" }] }[tier];
@@ -76,8 +80,8 @@ function axes(svg) {
       make(svg, "line", { class: "grid", x1: x(score), x2: x(score), y1: EDGE.top, y2: y(0) });
       make(svg, "text", { class: "tick", x: x(score), y: y(0) + 18, "text-anchor": "middle" }, score.toLocaleString("en-US"));
     }
-  make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity score s");
-  make(svg, "text", { class: "tick", x: 4, y: 14 }, "exponent β");
+  make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity (score s) →");
+  make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier a fact is let go");
 }
 
 function handle(svg, which) {
@@ -150,7 +154,8 @@ function update() {
     grip.setAttribute("aria-valuenow", anchors[i][0]);
     grip.setAttribute("aria-valuetext", text);
     const label = grip.querySelector("text");
-    label.textContent = `${shown(anchors[i][0])} → β ${anchors[i][1]}`;
+    const named = range.width > 480 ? ["rare: ", "popular: "][i] : ""; // else it would lie on facts
+    label.textContent = `${named}${shown(anchors[i][0])} → β ${anchors[i][1]}`;
     // where the picture is narrow the words end at its edge, further up: left of the handle they would lie on facts
     if (i) for (const [name, to] of Object.entries(range.width > 480 ? { x: 0, y: -18 } : { x: EDGE.left + range.width - x(anchors[i][0]), y: -32 })) label.setAttribute(name, to);
   });

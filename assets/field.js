@@ -1,7 +1,7 @@
 // The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
 // 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py. shares:
 // whether the tiers' means are said, where no other percentage of theirs stands beside.
-const MARGIN = { left: 46, right: 14, top: 26, bottom: 46 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
+const MARGIN = { left: 46, right: 14, top: 26, bottom: 62 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
 const BAR_BELOW = 76, LEAST_HEIGHT = 170; // pixels: of the Story's buttons, which cover the foot of the window; of a field that is cut short
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
@@ -84,7 +84,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pen.textAlign = "center";
     for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
       for (const times of [1, 3])
-        if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 26);
+        if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 42);
     pen.fillText("popularity →", MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
     pen.textAlign = "left";
     pen.fillText(`↑ how sure of the right answer${asked}`, 4, 14);
@@ -104,13 +104,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pen.stroke();
     pen.font = `700 ${ink.font}`;
     pen.textAlign = "center";
-    pen.lineWidth = 5;
-    pen.lineJoin = "round";
-    pen.strokeStyle = ink.paper;
-    const [x, above] = [(left + right) / 2, Math.max(y - 8, 12)];
-    pen.strokeText(words, x, above);
     pen.fillStyle = ink.text;
-    pen.fillText(words, x, above);
+    pen.fillText(words, (left + right) / 2, height - 24); // below the dots, and on none of them
     pen.font = ink.font;
   }
 
@@ -125,13 +120,16 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pen.lineTo(x, ys[pinned]);
     pen.stroke();
     pen.textAlign = "left";
+    let numbered = Infinity;
     for (let frame = 0; frame <= now; frame++)
       if (Number.isInteger(motion.epoch[frame])) {
         const y = up(motion.p[frame][pinned] / 1000);
         pen.beginPath();
         pen.arc(x, y, 3, 0, 7);
         pen.fill();
+        if (Math.abs(y - numbered) < 13) continue; // no number on another
         pen.fillText(motion.epoch[frame], x + 8, y + 4);
+        numbered = y;
       }
   }
 
@@ -171,7 +169,9 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pinned = fact === pinned && told ? -1 : fact;
     pinWords();
     draw();
-    if (told) onpin(pinned);
+    if (!told) return;
+    onpin(pinned);
+    if (pinned >= 0) into(pinLine);
   }
 
   function pinWords() {

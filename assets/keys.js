@@ -14,6 +14,10 @@
     event.preventDefault();
     focusSoon(20);
   });
+  document.querySelector('#present')?.setAttribute('title', 'To show a class: large type, and only the pictures. Escape leaves.');
+  document.addEventListener('keydown', event => {
+    if (event.key === 'Escape' && document.body.classList.contains('presenting')) document.querySelector('#present')?.click();
+  });
   // the first stop of Tab leads to what begins: the Story's guess, or Start, or the first thing to press of another tab
   document.addEventListener('click', event => {
     if (!event.target.closest?.('.skip')) return;

@@ -14,6 +14,9 @@ function el(tag, attributes = {}, ...children) {
   return node;
 }
 
+// brings what was just said into sight, if it is not; it is laid out a moment later
+const into = (node) => setTimeout(() => node.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" }));
+
 // the frame at or before an epoch, and how far it is from there to the next, 0 to 1
 function between(motion, epoch) {
   const at = motion.epoch;

@@ -1,4 +1,4 @@
-// Says after which epoch the pictures beside it were measured, and sets them back while the scrubber of tab 3 stands elsewhere.
+// Says after which epoch the pictures beside it were measured, aloud while the scrubber of tab 3 stands elsewhere.
 // props.value: { epoch }, null where nothing is shown.
 const line = el("p", { class: "soft" });
 

@@ -2,6 +2,7 @@
   // the tab stands in the address, so that a copied one, or a reload, comes back to it; the Story's step says so itself
   const opening = !document.body.dataset.tab; // the page begins with the Story, and then turns to what the address says
   document.body.dataset.tab = tab;
+  setTimeout(() => dispatchEvent(new Event('resize')), 100); // a picture that was drawn out of sight takes its width now
   if (opening && tab === 'story') return;
   const here = new URL(window.location.href);
   if (tab === 'story') here.searchParams.delete('tab');

@@ -116,7 +116,7 @@ def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
     stronger, weaker = ("most popular", "rarest") if popular < rare else ("rarest", "most popular")
     small, large = min(rare, popular), max(rare, popular)
     return (
-        f"At p = {100 * FADED:.0f} % the {stronger} fact (β = {small:.2f}) is still pushed "
+        f"At {100 * FADED:.0f} % confidence, the {stronger} fact (β = {small:.2f}) is still pushed "
         f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f})."
     )
 

@@ -14,6 +14,24 @@ from adapop.paths import SHIPPED
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
+PLAIN = {
+    DIRECT: "as trained",
+    REWORDED: "other words",
+    "prefix injection": "must answer",
+    "affirmative suffix": "answer begun",
+    "role playing": "as an expert",
+    "reverse query": "backwards",
+    "synonym manipulation": "synonyms",
+    "background hint": "a hint first",
+    "in-context learning": "example first",
+    "cross-lingual": "other language",
+}
+"""Kind -> the same for those who do not know its name; a kind that is not here is plain."""
+
+
+def named(kind: str) -> str:
+    """A kind in plain words, with its name."""
+    return f"{PLAIN[kind]} ({kind})" if kind in PLAIN else kind
 
 
 @dataclass(frozen=True)

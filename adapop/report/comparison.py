@@ -20,8 +20,18 @@ from adapop.report.settings import differences
 from adapop.report.table import Table, number
 from adapop.report.tables import DOWN, LEVEL, METRICS, UP
 
+GUESSED = "of how many facts the right answer is the model's first or second guess, which its reply does not show"
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
 RECALL, GAP, TOP2 = "recall", "popular − rare", "first or second guess"
+KEPT = {
+    "retain": "trained to be kept (retained)",
+    "holdout": "never trained on (held out)",
+    "neighbours": "akin to what was forgotten (neighbours)",
+    "utility": "no facts at all, such as sums (utility)",
+}
+BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
+MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED}
+FORGET, KEEP, INSIDE = "To forget: lower is better", "To keep: higher is better", "Inside the models"
 
 
 @dataclass(frozen=True)
@@ -39,16 +49,24 @@ class Line:
     counted: bool = True
 
     @property
+    def section(self) -> str:
+        """The table it belongs to."""
+        if self.metric in (RECALL, GAP):
+            return FORGET if self.group == "forget" else KEEP
+        return INSIDE
+
+    @property
     def title(self) -> str:
-        """The number's name, its arrow first."""
-        if self.metric == RECALL and self.form == ATTACKED:
-            return f"{self.arrow} {ATTACKED}, {self.tier}"
+        """The number's name in plain words. Which way is better it says where its table does not."""
+        asked = PANELS[self.form]
         if self.metric == RECALL:
-            return f"{self.arrow} {GROUP_NAMES[self.group]}, {self.form}, {self.tier}"
-        if self.metric == TOP2:
-            return f"{self.arrow} {TOP2}, {self.form}, {self.tier}"
-        where = self.form if self.metric == GAP else GROUP_NAMES[self.group]
-        return f"{self.arrow} {self.metric}, {where}"
+            return f"{'still answered' if self.group == 'forget' else KEPT[self.group]}, {asked}" + (
+                f": {self.tier}" if self.group == "forget" else ""
+            )
+        if self.metric == GAP:
+            return f"popular minus rare, {asked} (nearer to 0 is better)"
+        where = f"{asked}: {self.tier}" if self.metric == TOP2 else GROUP_NAMES[self.group]
+        return f"{self.metric}, {where} ({BETTER[self.arrow]} is better)"
 
 
 @dataclass(frozen=True)
@@ -73,9 +91,9 @@ class Comparison:
         return f"{one.mark} {record.title}{seed}"
 
     @property
-    def results(self) -> Table:
-        """Every metric, a column per contestant."""
-        return results_table(self.lines, [one.name for one in self.contestants])
+    def results(self) -> tuple[Table, ...]:
+        """Every metric, a column per contestant: see `results_tables`."""
+        return results_tables(self.lines, [one.name for one in self.contestants])
 
 
 def comparison(records: Sequence[Record]) -> Comparison:
@@ -99,9 +117,16 @@ def comparison(records: Sequence[Record]) -> Comparison:
     )
 
 
-def results_table(lines: Sequence[Line], names: Sequence[str]) -> Table:
-    """Metrics, a column a name."""
-    return Table("Every metric", ("", *names), tuple((line.title, *_cells(line)) for line in lines))
+def results_tables(lines: Sequence[Line], names: Sequence[str]) -> tuple[Table, ...]:
+    """Metrics, a column a name: what is to be forgotten, what is to be kept, and what was read from inside the model,
+    with a sentence on each of its metrics."""
+    rows = {section: [line for line in lines if line.section == section] for section in (FORGET, KEEP, INSIDE)}
+    shown = dict.fromkeys(line.metric for line in rows[INSIDE])
+    notes = {INSIDE: "\n".join(f"{name.capitalize() if name == TOP2 else name}: {MEANING[name]}." for name in shown)}
+    return tuple(
+        Table(section, (section, *names), tuple((line.title, *_cells(line)) for line in found), notes.get(section, ""))
+        for section, found in rows.items()
+    )
 
 
 def settings_of(found: Sequence[Contestant]) -> Table:
@@ -145,7 +170,7 @@ def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
                     "form": line.form,
                     "tier": line.tier,
                     "metric": line.metric,
-                    "better": {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}[line.arrow],
+                    "better": BETTER[line.arrow],
                     "value": cell.mean,
                     "low": cell.low if ranged else None,
                     "high": cell.high if ranged else None,

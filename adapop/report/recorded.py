@@ -15,6 +15,7 @@ from pathlib import Path
 from adapop.config.methods import METHODS
 from adapop.config.presets import TUNED
 from adapop.config.run import RunConfig
+from adapop.errors import number_of
 from adapop.paths import ASSETS
 from adapop.probes.intervals import Interval, summary
 from adapop.probes.prompts import CHOICE
@@ -62,8 +63,7 @@ class Recorded:
     @property
     def seeds(self) -> str:
         """How many seeds there are, in words."""
-        count = len(self.rows)
-        return f"{count} seed{'' if count == 1 else 's'}" + (f", {self.failed} failed" if self.failed else "")
+        return number_of(len(self.rows), "seed") + (f", {self.failed} failed" if self.failed else "")
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
         """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where nobody measured it."""

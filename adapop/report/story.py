@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from adapop.config.methods import method_named
+from adapop.errors import number_of
 from adapop.facts.fact import TIERS, FactSet
 from adapop.paths import SHIPPED
 from adapop.probes.recovery.choice import RECOVERY
@@ -24,9 +25,9 @@ def done(record: Record) -> list[str]:
     config, facts = record.config, record.facts
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
-        f"{record.title} was to make {model} forget {len(facts.forget):,} facts of the set “{facts.name}” and keep "
-        f"{len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens to the "
-        "rest.",
+        f"{record.title} was to make {model} forget {number_of(len(facts.forget), 'fact')} of the set “{facts.name}” "
+        f"and keep {len(facts.retain):,}; {len(facts.holdout):,} more were held out of training, to see what happens "
+        "to the rest.",
         f"What {method_named(config.method).title} does: {method_named(config.method).about}",
         *_exponents(record),
         *_training(record),
@@ -94,7 +95,7 @@ def _training(record: Record) -> list[str]:
     if not starts:
         return []
     said = [
-        f"It was to train for {_count(config.epochs, 'epoch')} of {_count(starts[-1].steps, 'step')} "
+        f"It was to train for {number_of(config.epochs, 'epoch')} of {number_of(starts[-1].steps, 'step')} "
         f"({config.batch} facts to forget a step) at a learning rate of {config.learning_rate:g}, seed {config.seed}."
     ]
     if config.controller == "fixed":
@@ -153,11 +154,7 @@ def _attacked(record: Record) -> list[str]:
     if worst is None:
         return []
     recall = ranged(worst.unlearned.recall)
-    return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {worst.facts:,} facts."]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return [f"Of the attacks, “{worst.kind}” gets most out of it: {recall} over {number_of(worst.facts, 'fact')}."]
 
 
 def _day(seconds: float) -> str:

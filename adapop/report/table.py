@@ -9,6 +9,7 @@ from textwrap import wrap
 
 from markupsafe import Markup
 
+from adapop.errors import number_of
 from adapop.facts.tables import cell
 from adapop.probes.intervals import Interval
 
@@ -41,7 +42,7 @@ class Table:
 
     def as_html(self, kind: str = "") -> Markup:
         """The table as HTML below its note, every text escaped. kind: the CSS class of the table."""
-        note = Markup('<p class="how">{}</p>\n').format(self.note) if self.note else ""
+        note = _joined('<p class="how">{}</p>\n', self.note.splitlines())
         head = _joined('<th scope="col">{}</th>', self.head)
         rows = Markup("\n").join(
             Markup('<tr><th scope="row">{}</th>{}</tr>').format(name, _joined("<td>{}</td>", cells))
@@ -73,8 +74,7 @@ def percent(value: float) -> str:
 
 def points(difference: float) -> str:
     """A difference of two shares as text, without its sign: "53 points"."""
-    count = abs(round(100 * difference))
-    return f"{count} point{'' if count == 1 else 's'}"
+    return number_of(abs(round(100 * difference)), "point")
 
 
 def ranged(share: Interval) -> str:

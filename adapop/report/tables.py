@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from adapop.errors import number_of
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import KINDS
@@ -35,10 +36,10 @@ class Metric:
 METRICS = (
     Metric("recall", "recall", DOWN, UP, "ROUGE-L recall of the greedy answer: how much of the right one it says, 0–1"),
     Metric("cosine", "cosine", DOWN, UP, "cosine of MiniLM embeddings of the answer and the right one"),
-    Metric("delta_logprob", "Δ log p", DOWN, LEVEL, "change of the right answer's log-probability, nats per answer"),
-    Metric("delta_rank", "Δ rank", UP, LEVEL, "mean change of the rank of the right answer's tokens among all tokens"),
-    Metric("hidden_cosine", "hidden cosine", DOWN, UP, "cosine with the original's hidden states, last four layers"),
-    Metric("kl", "KL", UP, DOWN, "KL divergence from the original's distribution over tokens, nats per token"),
+    Metric("delta_logprob", "Δ log p", DOWN, LEVEL, "change of the answer's chance (log-probability, nats an answer)"),
+    Metric("delta_rank", "Δ rank", UP, LEVEL, "places the right answer's tokens fell among all tokens, on average"),
+    Metric("hidden_cosine", "hidden cosine", DOWN, UP, "likeness to the original's states (cosine, last four layers)"),
+    Metric("kl", "KL", UP, DOWN, "how far the predictions moved from the original's (KL divergence, nats a token)"),
 )
 
 
@@ -142,7 +143,7 @@ def _leak(cell: Cell | None) -> str:
         return "not asked"
     before, after = cell.original.recall, cell.unlearned.recall
     of = "" if cell.facts == cell.asked else f" known of {cell.asked:,}"
-    asked = f"{cell.facts:,} fact{'' if cell.facts == 1 else 's'}{of}"
+    asked = f"{number_of(cell.facts, 'fact')}{of}"
     if not cell.measurable:
         return f"not measurable\n({percent(before.mean)} → {percent(after.mean)})\n{asked}"
     guess = f"\na guess: {percent(cell.chance)}" if cell.chance else ""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError
+from adapop.errors import AdaPopError, number_of
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.facts.retain import source_of
 from adapop.model.adapted import AdaptedModel
@@ -130,7 +130,8 @@ class Check:
         own = [row for row in self.known if row.form == DIRECT]
         tiers = ", ".join(f"{row.tier} {row.recall:.2f}" for row in own if row.tier != "all")
         answered = sum(value >= KNOWN_FROM for value in self.recall.values())
-        return f"The model answers {answered:,} of {len(self.recall):,} facts asked as they are; recall {tiers}."
+        asked = number_of(len(self.recall), "fact")
+        return f"The model answers {answered:,} of {asked} asked as they are; recall {tiers}."
 
     def _forms(self) -> list[str]:
         rows = [row for row in self.known if row.tier == "all"]
@@ -273,7 +274,7 @@ def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float]) -> list[
     answered = sum(value >= KNOWN_FROM for value in own.values())
     if answered < TOO_FEW * len(own):
         said.append(
-            f"The model knows {answered:,} of {len(own):,} facts asked: what was never known cannot be forgotten. "
-            "Leave out what it does not know (--known-only), ask as it was taught, or use another model."
+            f"The model knows {answered:,} of {number_of(len(own), 'fact')} asked: what was never known cannot be "
+            "forgotten. Leave out what it does not know (--known-only), ask as it was taught, or use another model."
         )
     return [*said, *hardly_moves(facts, config)]

@@ -8,6 +8,7 @@ from tokenizers import Tokenizer
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
+from adapop.errors import number_of
 from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import asked
@@ -59,8 +60,8 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
     problems, doubts = _of_facts(facts, config.model), _of_overlap(facts)
     plan = [
-        f"{len(facts.forget):,} facts to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} held out: "
-        f"{steps_of(facts, config):,} steps in {config.epochs} epoch{'' if config.epochs == 1 else 's'}"
+        f"{number_of(len(facts.forget), 'fact')} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
+        f"held out: {number_of(steps_of(facts, config), 'step')} in {number_of(config.epochs, 'epoch')}"
         f"{_of_sizes(len(facts.forget), config)}."
     ]
     if follows_scores(config) and config.beta.b:
@@ -68,7 +69,7 @@ def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Pr
         problems, doubts = problems + found, doubts + doubted
     if facts.forget and config.model in SHIPPED:
         longest = _longest(facts, config.model)
-        plan.append(f"Longest question and answer: {longest:,} tokens.")
+        plan.append(f"Longest question and answer: {number_of(longest, 'token')}.")
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
             problems.append(
                 f"A question with its answer has {longest:,} tokens, and the model reads "
@@ -111,7 +112,7 @@ def hardly_moves(facts: FactSet, config: RunConfig) -> list[str]:
     if steps * config.learning_rate >= MOVED_LITTLE:
         return []
     return [
-        f"{steps:,} step{'' if steps == 1 else 's'} at {config.learning_rate:g} will hardly change the model. "
+        f"{number_of(steps, 'step')} at {config.learning_rate:g} will hardly change the model. "
         "Raise the learning rate (--lr) or the epochs (--epochs), or lower the batch (--batch), for more steps."
     ]
 
@@ -173,7 +174,7 @@ def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[str], list[str]]
 
 
 def _have(count: int) -> str:
-    return "1 fact has" if count == 1 else f"{count:,} facts have"
+    return f"{number_of(count, 'fact')} {'has' if count == 1 else 'have'}"
 
 
 def _cost(facts: FactSet, config: RunConfig, needs: Footprint, pace: Pace | None) -> str:
@@ -239,7 +240,7 @@ def nothing_forgotten(run: Run) -> str:
     steps = start.steps * start.epochs
     return (
         f"Nothing was forgotten: recall of the facts to forget was {was:.2f} and is {now:.2f}, after "
-        f"{steps:,} step{'' if steps == 1 else 's'} at {run.config.learning_rate:g}. Raise the learning rate (--lr) "
+        f"{number_of(steps, 'step')} at {run.config.learning_rate:g}. Raise the learning rate (--lr) "
         "or the epochs (--epochs), or lower the batch, which gives more steps."
     )
 

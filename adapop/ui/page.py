@@ -39,7 +39,8 @@ TICK_SECONDS = 0.7
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 TABS = ("facts", "pressure", "run", "probe", "compare")  # that an address may name; "assets/story/page.js" opens them
 PRESENT = """() => {
-  document.body.classList.toggle('presenting');
+  const on = document.body.classList.toggle('presenting');
+  document.querySelector('#present').textContent = on ? 'Leave (Esc)' : 'Present';
   document.body.classList.toggle('wide', innerWidth > 640);
 }"""
 SCRIPTS = ("forget-link", "tab-address", "no-base", "keys")
@@ -114,7 +115,7 @@ def build(worker: Worker) -> gr.Blocks:
         run_settings.follow_set(screen.settings, chosen.source)
         demo.load(run_settings.restored, settings, screen.settings.all, **QUIET)
         shown = [run_id, own, tabs, *screen.shown]
-        settled = demo.load(opened, run_id, shown, **QUIET)
+        settled = demo.load(opened, run_id, shown, **run.BY_TURNS)
         settled.then(None, run_id, None, js=f"(run) => ({FORGET_LINK})(run, true)", **QUIET)
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         # the way back to this browser's own run, or to none, is there while the page shows another

@@ -42,20 +42,18 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
     what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …")
-    anchors = _anchor_inputs()
-    with gr.Row():
-        paper = gr.Button("Paper's anchors", size="sm", min_width=120)
-        quantiles = gr.Button("This set's 5 % and 95 %", size="sm", min_width=120, elem_id="quantiles")
     first = pictures(initial)
     gr.Markdown(texts.CURVE_ABOUT)
     script = CURVE.read_text("utf-8")
     curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
-    table = twin(first["table"], "beta-curve-twin", texts.CURVE_TABLE)
+    table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
-    confidence = gr.Slider(
-        1, 99, value=round(100 * FADED), step=1, label="Confidence p of both facts, %", elem_id="confidence"
-    )
+    anchors = _anchor_inputs()
+    with gr.Row():
+        paper = gr.Button("◆ the paper's", size="sm", scale=0, min_width=170, elem_id="paper")
+        quantiles = gr.Button(texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles")
+    confidence = gr.Slider(1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence")
     with gr.Row():
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
         relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
@@ -64,7 +62,7 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
         shown = pictures(*values[:-1], values[-1] / 100)
         drawings = push.drawn(shown["push"]) | relative.drawn(shown["relative"])
         said = {curve: shown["curve"], words: shown["words"], warnings: shown["warnings"]}
-        return said | drawings | {table: twin_of(shown["table"], texts.CURVE_TABLE)}
+        return said | drawings | {table: twin_of(shown["table"], shown["about"])}
 
     for anchor in anchors:
         anchor.change(_mapped, anchors, session.anchors, **IN_TURN)
@@ -85,9 +83,9 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
 
 def _anchor_inputs() -> list[gr.Number]:
     """Score and beta of the rare anchor, then of the popular one."""
-    named = (("Rare anchor: score", RARE_ANCHOR[0]), ("its β", RARE_ANCHOR[1]))
-    named += (("Popular anchor: score", POPULAR_ANCHOR[0]), ("its β", POPULAR_ANCHOR[1]))
     with gr.Row(elem_id="anchors"):
+        labels = [label for pair in texts.ANCHOR_LABELS for label in pair]
+        named = zip(labels, (*RARE_ANCHOR, *POPULAR_ANCHOR))
         return [gr.Number(value, label=label, min_width=130) for label, value in named]
 
 
@@ -137,8 +135,8 @@ def pictures(
     what_if: str = "given",
     confidence: float = FADED,
 ) -> dict:
-    """All that the screen shows of a set, by name: the values of the curve's script, the curve as numbers, words,
-    warnings, and the figures push and relative, which is against WGA's.
+    """All that the screen shows of a set, by name: the values of the curve's script, the curve as numbers, how to read
+    it, words, warnings, and the figures push and relative, which is against WGA's.
 
     anchors: (score, beta) of the rare one and of the popular one. what_if: of
     `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1)."""
@@ -166,11 +164,11 @@ def pictures(
     rows = [(fact.title, f"{fact.score:,.6g}", f"{beta(used[fact.id]):.3f}") for fact in chosen]
     every = 1 + len(rows) // figures.MOST_ROWS
     table = figures.Numbers(("fact", "score", "β"), tuple(rows[::every]), every)
+    about = texts.CURVE_TABLE + ("" if what_if in CONSTANT else texts.CURVE_FORMULA.format(a=beta.a, b=beta.b))
     push = relative = figures.empty("needs facts with scores")
     if ends:
-        said = f"{said} (a = {beta.a:.4g}, b = {beta.b:.4g})"
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
-    return dict(curve=curve, table=table, words=said, warnings=listed, push=push, relative=relative)
+    return dict(curve=curve, table=table, about=about, words=said, warnings=listed, push=push, relative=relative)
 
 
 def _name(fact: Fact, used: float, beta: BetaMap) -> str:

@@ -37,7 +37,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StartStop:
-    """The buttons that start and stop a page's work. at_work: the `Progress` of what is under way, or None."""
+    """The buttons that start and stop a page's work; the second is there while there is something to stop. at_work: the
+    `Progress` of what is under way, or None."""
 
     start: gr.Button
     stop: gr.Button
@@ -52,13 +53,13 @@ class StartStop:
         """Updates while work is under way."""
         return {
             self.start: gr.Button(interactive=False),
-            self.stop: gr.Button(interactive=True),
+            self.stop: gr.Button(visible=True),
             self.at_work: progress,
         }
 
     def idle(self) -> dict:
         """Updates while there is no work."""
-        return {self.start: gr.Button(interactive=True), self.stop: gr.Button(interactive=False), self.at_work: None}
+        return {self.start: gr.Button(interactive=True), self.stop: gr.Button(visible=False), self.at_work: None}
 
     def wire_stop(self) -> None:
         """Makes the second button stop what is under way."""

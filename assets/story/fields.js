@@ -1,6 +1,5 @@
-// Steps 2, 4 and 5: the field of one recording, or of two side by side, under one scrubber. Alone it shows the facts asked as
-// trained, and says how sure the model is of them; two show them asked in other words, as their gap is measured, and say how
-// many are still answered at the end: one kind of percentage a picture.
+// Steps 2, 4 and 5: the field of one recording, or of two side by side, under one scrubber. All show the facts asked in other
+// words, as the gap is measured, and say how many are still answered at the end.
 
 // the same recording, asked in other words: at the moments when that was asked
 function inOtherWords(run) {
@@ -8,21 +7,29 @@ function inOtherWords(run) {
   return { epoch: frames.map((frame) => run.epoch[frame]), p: frames.map((frame) => run.reworded[frame]), said: frames.map((frame) => run.said[frame]) };
 }
 
+// the difference of the two percentages as they are printed
+const gapPoints = ([rare, popular]) => Math.round(100 * popular) - Math.round(100 * rare);
+
 function gapOf([rare, popular]) {
-  return el("p", { class: "gap" }, el("b", {}, String(Math.round(100 * popular) - Math.round(100 * rare))),
+  return el("p", { class: "gap" }, el("b", {}, String(gapPoints([rare, popular]))),
     el("span", {}, ` points of gap at the end: answers ${percent(popular)} of popular, ${percent(rare)} of rare`));
 }
 
-// gaps: whether each has its gap above it
-function fieldsOf(host, story, state, names, gaps = names.length > 1) {
-  const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = two ? runs.map(inOtherWords) : runs, row = el("div", { class: two ? "beside" : "" });
-  const finding = el("p", { class: "outcome" });
+function gapInWords([rare, popular]) {
+  return el("p", { class: "outcome" }, `At the end it still answers ${percent(popular)} of the popular facts and ${percent(rare)} of the rare ones. `,
+    el("b", {}, `The gap: ${gapPoints([rare, popular])} points.`));
+}
+
+// gaps: whether each of two has its gap above it
+function fieldsOf(host, story, state, names, gaps = true) {
+  const two = names.length > 1, runs = names.map((name) => story.runs[name]), shown = runs.map(inOtherWords), row = el("div", { class: two ? "beside" : "" });
   host.classList.toggle("two", two);
-  if (!two) host.append(finding);
+  const told = two ? null : gapInWords(runs[0].left);
+  if (told) host.append(told);
   const fields = shown.map((motion, place) => {
     const place_ = el("div"), title = story.names[names[place]];
-    row.append(el("div", {}, two ? el("h3", {}, title) : null, gaps ? gapOf(runs[place].left) : null, place_));
-    return makeField(place_, story.facts, motion, { name: title, asked: two ? ", asked in other words" : "", shares: !two, onpin: (fact) => pinned(fact, place) });
+    row.append(el("div", {}, two ? el("h3", {}, title) : null, two && gaps ? gapOf(runs[place].left) : null, place_));
+    return makeField(place_, story.facts, motion, { name: title, asked: ", asked in other words", shares: false, onpin: (fact) => pinned(fact, place) });
   });
   const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
   host.append(row);
@@ -38,9 +45,7 @@ function fieldsOf(host, story, state, names, gaps = names.length > 1) {
   function show(epoch) {
     state.epoch = epoch;
     fields.forEach((field) => field.show(epoch));
-    if (two) return;
-    const [rare, popular] = ["rare", "popular"].map((tier) => percent(meanOf(story.facts, runs[0], epoch, tier)));
-    finding.textContent = `${epoch === 0 ? "Before" : moment(epoch).replace("a", "A")}, the model is ${rare} sure of the rare facts and ${popular} of the popular ones.`;
+    if (told) told.style.visibility = epoch < scrubber.end ? "hidden" : "visible"; // the end is not told before it is seen
   }
 
   return {
@@ -61,11 +66,11 @@ function popularityStep(host, story, state) {
   const both = fieldsOf(host, story, state, ["wga", "adapop"]), said_ = el("p", { class: "note" });
   const curve = el("div", { class: "curve" }), place = el("div", { class: "anchors" }, curve);
   const recorded = JSON.stringify([story.curve.rare, story.curve.popular]);
-  host.append(el("h3", {}, "From popularity to β"), el("p", {}, "Each mark is a fact. Drag a ◆, or use its arrow keys."), place, said_);
+  host.append(el("h3", {}, "From popularity to β"), el("p", {}, "Each mark: the facts of one popularity. Drag an orange ◆, or use arrow keys."), place, said_);
   let drawn = false;
   const moved = (_, told) => {
     const now = JSON.stringify([told.rare ?? story.curve.rare, told.popular ?? story.curve.popular]);
-    said_.textContent = now === recorded ? "" : "The recording above was made with the first anchors. Run it yourself to see what yours do.";
+    said_.textContent = now === recorded ? "" : "The recording above was made with the ◆ where they were. Run it yourself to see what yours do.";
   };
   return {
     enter(restored) {
@@ -79,7 +84,7 @@ function popularityStep(host, story, state) {
 
 // what the control showed, what it all costs and what does without scores stand above the pictures, so that nobody has to look for them
 function scoresStep(host, story, state) {
-  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("div", { class: "costs" }, el("b", {}, "What it costs"), el("ul", {}, ...story.costs.map((line) => el("li", {}, line))), ...(story.without ? [el("b", {}, "Without scores"), el("p", { class: "without" }, story.without)] : [])));
+  host.append(el("p", { class: "outcome" }, el("b", {}, story.control)), el("div", { class: "costs" }, el("b", {}, "What it costs"), el("ul", {}, ...story.costs.map((line) => el("li", {}, line))), ...(story.without ? [el("b", {}, "The best method?"), el("p", { class: "without" }, story.without)] : [])));
   const both = fieldsOf(host, story, state, ["adapop", "shuffled"], false);
   host.append(el("details", {}, el("summary", {}, "Over more seeds, and tuned"), ...story.over_seeds.filter(Boolean).map((line) => el("p", { class: "note" }, line)),
     el("p", { class: "by" }, "Means recorded by ", el("code", {}, story.seeds_by))));

@@ -36,7 +36,7 @@ function guessStep(host, story, state) {
   function answer() {
     told = true;
     const right = pair.first === null ? "A tie." : guess === pair.first ? "You were right." : "It was the other one.";
-    setTimeout(() => outcome.scrollIntoView({ block: "nearest", behavior: calm() ? "auto" : "smooth" }));
+    into(outcome);
     outcome.replaceChildren(el("b", {}, guess === null ? "" : `${right} `), pair.outcome);
   }
 

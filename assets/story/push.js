@@ -1,9 +1,9 @@
 // Step 3: why popular facts stay, and what AdaPop changes. First the recording: both tiers' means ride the one hill of the even
 // push, p (1 - p), where it puts them. Then the hill of each beta, p^beta (1 - p), for two dots that are equally sure.
-const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, TALL = 240, EVEN = 1;
+const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1;
 
 function pushStep(host, story) {
-  const push = (p, beta) => p ** beta * (1 - p), run = story.runs.wga, end = run.epoch[run.epoch.length - 1];
+  const push = (p, beta) => p ** beta * (1 - p), run = inOtherWords(story.runs.wga), end = run.epoch[run.epoch.length - 1];
   const falls = Array.from({ length: 32 }, (_, i) => 1 - FROM_P + (i * (FROM_P - TO_P)) / 31);
   // of each view: the curves, where the dots are at a stop of its scrubber, and what that means in words
   const views = [
@@ -12,6 +12,7 @@ function pushStep(host, story) {
   ];
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div", { class: "steer" }));
   const choice = el("div", { class: "views", role: "group", "aria-label": "What is shown" }, ...views.map(({ name }, view) => el("button", { type: "button", class: "big", onclick: () => (look(view), calm() || views[view].scrubber.play()) }, name)));
+  const TALL = innerWidth > 640 ? 240 : 190; // on a phone the hill stands above the buttons at the foot
   let width = 0, dots = [], names = [], now = views[0], top = 1;
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
   const line = (beta) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, beta)).toFixed(1)}`).join("L");

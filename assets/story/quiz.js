@@ -1,13 +1,13 @@
 // Step 6: the learner's own test. A fact is chosen, what becomes of it is predicted, and the recorded probes decide.
-const FATES = ["Forgotten", "Leaks when reworded", "Leaks under attack"];
-const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "Under attack" };
+const FATES = ["Nothing", "Other words", "A trick"];
+const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "With a trick" };
 
 function quizStep(host, story) {
   let turn = 0, right = 0, asked = 0, chosen = null;
   const facts = el("div", { class: "pair", role: "group", "aria-label": "Choose a fact" }), fates = el("div", { class: "fates", role: "group", "aria-label": "Predict" });
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
-  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What will happen to it?"), fates, result,
+  host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What is the least that brings it back?"), fates, result,
     el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
 
   function next() {
@@ -22,7 +22,7 @@ function quizStep(host, story) {
     const pair = story.quiz[turn % story.quiz.length];
     facts.replaceChildren(...pair.map((entry) => {
       const button = el("button", { type: "button", class: `big choice ${story.facts.tier[entry.fact]}`, "aria-pressed": "false", onclick: () => choose(entry, button) },
-        story.facts.title[entry.fact], el("small", {}, `${story.facts.tier[entry.fact]} · ${story.facts.question[entry.fact]}`));
+        story.facts.title[entry.fact], el("small", {}, `${story.facts.tier[entry.fact]} here · ${story.facts.question[entry.fact]}`));
       return button;
     }));
     fates.replaceChildren(...FATES.map((fate, which) => el("button", { type: "button", class: "big", disabled: true, onclick: () => judge(which) }, fate)));
@@ -53,9 +53,10 @@ function quizStep(host, story) {
     const answer = story.facts.answer[chosen.fact];
     const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
       el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));
-    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : `You guessed: ${FATES[which].toLowerCase()}. What happened: `), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
+    result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : `You guessed: ${FATES[which].toLowerCase()}. It was: `), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
       el("ul", {}, ...lines), el("p", { class: "note" }, story.end));
     score.textContent = `Your guesses: ${right} of ${asked} right`;
+    into(result);
   }
 
   deal();

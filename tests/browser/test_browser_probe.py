@@ -17,17 +17,32 @@ def probed(browser, address, visited):
         yield page
 
 
-def test_the_shipped_example_can_be_asked_before_there_is_a_run(browser, address):
+@pytest.mark.parametrize("query", ["?tab=probe", "?run=example-wga&tab=probe"])
+def test_probe_is_full_on_arrival(browser, address, query):
+    with visit(browser, address, query) as page:
+        says(page, "#probe-recorded", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
+        says(page, "#answers", "Recorded", "Original", "Philippines", "Unlearned", "rank of the right answer")
+        says(page, "#leak-chart-title", "back, the trained question", "recorded · facts to forget")
+        page.wait_for_selector("#leak-chart .plotly")
+        says(page, "#leak-verdicts", "Leaks when reworded", "rare", "popular")
+        page.locator("#leak-table [data-testid='cell-0-0']").wait_for()
+        says(page, "#probe-own-only", "make a run of your own")
+        for dead in ("#probe-all", "#stop-probing", "#recover", "#stop-recovery"):
+            assert page.locator(dead).is_hidden()
+        assert page.locator("#make-report").is_visible() == ("run" in query), (
+            "what the page has no run of, it cannot take"
+        )
+
+
+def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, address):
     with visit(browser, address, "?tab=probe") as page:
-        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
-        says(page, "#probe-recorded", "AdaPop, 5 epochs", "recorded by “python -m adapop sandbox examples”")
+        says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
+        page.click("#form input")
+        page.get_by_role("option", name="Which country does Luzon belong to?").click()
+        says(page, "#answers .answer.unlearned", "Philippines", "Still known")
         page.click("#ask")
-        says(page, "#answers", "Original", "Unlearned", "recorded by")
-        page.wait_for_selector("#probe-all:disabled")
-        says(page, "#leak-words", "Needs a run of your own")
-        says(page, "#recovery-own-only", "Needs a run of your own")
-        assert page.locator("#recover").is_hidden()
-        page.click("#probe-yourself")
+        says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt both models saw")
+        page.click("#probe-own")
         page.wait_for_selector("#start:not([disabled])")
 
 
@@ -51,15 +66,19 @@ def test_all_ways_at_once_and_a_row_of_the_table(probed):
     page = probed
     says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
-    says(page, "#leak-words", "Rare (8 facts)", "Popular (8 facts)", "The unlearned model answers most under")
-    says(page, "#leak-words", "first or second guess of", "among the answers of its relation")
+    page.wait_for_selector("#stop-probing")
+    says(page, "#leak-verdicts", "rare", "popular", "facts")
+    page.wait_for_selector("#stop-probing", state="hidden")
     page.wait_for_selector("#leak-chart .plotly")
+    page.click("#leak-more")
+    says(page, "#leak-lines", "It answers most asked", "first or second guess of", "among the answers of its relation")
+    page.wait_for_selector("#leak-intervals .plotly")
     page.locator("#leak-table [data-testid='cell-0-0']").click()
     subject = page.inner_text("#leak-table [data-testid='cell-0-0']").strip()
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes({subject!r})")
     page.click("#leak-group input")
     page.get_by_role("option", name="Held-out facts").click()
-    page.wait_for_function("document.querySelector('#leak-words').innerText.includes('etained')")
+    says(page, "#leak-verdicts", "etained")
 
 
 def test_a_fact_is_sought_from_inside(probed):
@@ -72,4 +91,4 @@ def test_a_fact_is_sought_from_inside(probed):
     page.reload()
     state_is(page, "done")
     open_tab(page, "Probe")
-    page.get_by_text("Rare (8 facts)").wait_for()
+    says(page, "#leak-verdicts", "popular")

@@ -55,6 +55,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     says(page, "#answers", next(fact.answer for fact in facts.forget if fact.question == asked))
 
     open_tab(page, "Compare")
+    page.click("#race-form > button")
     for _ in range(2):
         page.locator("#contestants [aria-label^='Remove'], #contestants .token-remove").nth(1).click()
     page.fill("#race-rate textarea", "0.01")

@@ -20,7 +20,7 @@ WORDS = """() => {
   const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT), said = [];
   for (let node; (node = walker.nextNode()); ) {
     const at = node.parentElement;
-    const left = at.closest('table, svg, style, .grid, #fact-table');
+    const left = at.closest('table, svg, style, .grid, #fact-table, #leak-table');
     if (left || !at.checkVisibility({ visibilityProperty: true })) continue;
     said.push(...node.textContent.split(/\\s+/).filter((word) => /\\p{L}|\\p{N}/u.test(word)));
   }

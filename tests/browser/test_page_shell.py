@@ -51,7 +51,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value.includes('Hamlet')")
     page.click("#ask")
-    says(page, "#answers", "Original", "Shakespeare", "gold rank")
+    says(page, "#answers", "Original", "Shakespeare", "rank of the right answer")
     page.fill(PROMPT, f"Who is {HOSTILE}?")
     page.click("#ask")
     page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")

@@ -39,7 +39,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
     page.fill(PROMPT, f"Who is {HOSTILE}?")
     page.click("#ask")
-    says(page, "#answers", "Original", "gold rank")
+    says(page, "#answers", "Original", "rank of the right answer")
     page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
 
     page.click("#make-report")

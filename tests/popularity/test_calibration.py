@@ -72,6 +72,7 @@ def test_own_quantiles_mend_another_scale():
 
 def test_the_sentence_holds_the_numbers():
     said = in_words(1.99, 0.08)
+    assert said.startswith("At 5 % confidence, ")
     assert f"the most popular fact (β = 0.08) is still pushed {0.05 ** (0.08 - 1.99):,.0f} times as hard" in said
     assert "the rarest fact (β = 0.08) is still pushed" in in_words(0.08, 1.99)
     assert "close to one fixed" in in_words(1.1, 1.0)

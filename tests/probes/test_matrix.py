@@ -50,7 +50,7 @@ def test_the_second_guess_is_the_mean_over_facts_and_missing_is_not_zero():
     assert (cell.original.near, cell.unlearned.near) == (1.0, 0.75)
     assert (cell.original.relation_rank, cell.unlearned.relation_rank) == (1.0, 3.0), "(4 + 2) / 2"
     assert "in the top 2: 75 %, rank 3.0" in str(leak_table(leak_matrix(rows), {"all": ("forget", "all")}).rows)
-    assert second_guess_line(cell) in leak_lines(leak_matrix(rows), {"a": "Forgotten", "b": "Forgotten"}, "forget")
+    assert second_guess_line(cell) in leak_lines(leak_matrix(rows), "forget")
     assert "75 % of the facts, and on average number 3.0 among" in second_guess_line(cell)
     unranked = leak_matrix([*rows, row("c", before, reply(0.0, near=False), REWORDED)])
     assert "the top 2: 50 %\n" in str(leak_table(unranked, {"all": ("forget", "all")}).rows[0][1]) + "\n"

@@ -98,13 +98,22 @@ def test_nothing_measured_is_nothing_and_not_zero():
 
 def test_table_has_every_number_with_its_range_and_direction():
     told = comparison([ADAPOP, WGA])
-    cells = {name: values for name, *values in told.results.rows}
-    assert told.results.head == ("", "1 AdaPop", "2 WGA")
-    assert cells["↓ to forget, reworded, rare"][0].split("\n") == ["20 %", "11 to 33 %"]
-    assert cells["→0 popular − rare, reworded"][1].split("\n")[0] == "+40 points"
-    assert cells["↑ held out, direct, all"][1].startswith("90 %")
-    assert cells["↓ Δ log p, to forget"] == ["-1.00", "-1.00"], "no range: a run keeps means of it only"
-    assert "↓ worst attack, all" not in cells, "nobody probed"
+    forget, keep, inside = told.results
+    cells = {name: values for table in told.results for name, *values in table.rows}
+    assert forget.head == ("To forget: lower is better", "1 AdaPop", "2 WGA")
+    assert len(cells) == len(told.lines), "every number has a row, and a name of its own"
+    assert cells["still answered, asked in other words: rare"][0].split("\n") == ["20 %", "11 to 33 %"]
+    assert cells["popular minus rare, asked in other words (nearer to 0 is better)"][1].split("\n")[0] == "+40 points"
+    assert dict((name, rest) for name, *rest in keep.rows)["never trained on (held out), asked as trained"][
+        1
+    ].startswith("90 %")
+    assert dict((name, rest) for name, *rest in inside.rows)["Δ log p, to forget (lower is better)"] == [
+        "-1.00",
+        "-1.00",
+    ], "no range: a run keeps means of it only"
+    explained = [line.partition(":")[0] for line in inside.note.splitlines()]
+    assert explained == [*dict.fromkeys(line.metric for line in told.lines if line.section == inside.head[0])]
+    assert "still answered, under the worst attack: all" not in cells, "nobody probed"
     assert not any("second guess" in title for title in cells)
     assert told.intervals == (OVER_FACTS,)
 
@@ -276,9 +285,9 @@ def test_what_the_original_could_not_answer_either_is_no_collapse():
 
 def test_the_second_guess_stands_where_a_run_was_probed_for_it():
     probed, unprobed = read_record(example("redirect")), read_record(example("shuffled"))
-    rows = {row[0]: row[1:] for row in comparison([probed, unprobed]).results.rows}
+    rows = {row[0]: row[1:] for row in comparison([probed, unprobed]).results[-1].rows}
     cell = next(
         cell for cell in probed.matrix.cells if (cell.group, cell.tier, cell.kind) == ("forget", "middle", REWORDED)
     )
-    said, nothing = rows["↓ first or second guess, reworded, middle"]
+    said, nothing = rows["first or second guess, asked in other words: middle (lower is better)"]
     assert said.splitlines()[0] == percent(cell.unlearned.near) and nothing == ""

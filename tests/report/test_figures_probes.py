@@ -49,18 +49,18 @@ def values(figure):
 
 def test_heatmap_prints_each_recall(matrix):
     shown = values(figures.leak_heatmap(matrix, "forget"))
-    assert shown["unlearned", "direct", "rare"] == (0.25, "25", True)
-    assert shown["unlearned", "direct", "popular"] == (1.0, "100", True)
-    assert shown["unlearned", "direct", "all"] == (0.5, "50", True)
-    assert shown["original", "role play", "popular"] == (0.9, "90", True)
+    assert shown["unlearned", "as trained", "rare"] == (0.25, "25", True)
+    assert shown["unlearned", "as trained", "popular"] == (1.0, "100", True)
+    assert shown["unlearned", "as trained", "all"] == (0.5, "50", True)
+    assert shown["original", "as an expert", "popular"] == (0.9, "90", True)
     assert len(shown) == 2 * (3 + 3 + 2), "nobody asked the popular fact a multiple choice"
 
 
 def test_heatmap_says_what_is_not_measurable(matrix):
     figure = figures.leak_heatmap(matrix, "forget")
     shown = values(figure)
-    assert shown["original", "role play", "rare"] == (0.3, "30", False)
-    assert shown["unlearned", "role play", "rare"] == (0.0, "n/m", False)
+    assert shown["original", "as an expert", "rare"] == (0.3, "30", False)
+    assert shown["unlearned", "as an expert", "rare"] == (0.0, "–", False)
     (grey,) = {color for _, color in figure.data[3].colorscale}
     assert re.fullmatch(r"#(..)\1\1", grey)
 
@@ -69,7 +69,7 @@ def test_hover_has_the_count_the_chance_and_the_reason(matrix):
     figure = figures.leak_heatmap(matrix, "forget")
     told = [text for trace in figure.data for line in trace.customdata for text in line if text]
     assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in told)
-    assert any("role playing, rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
+    assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
     assert not any("guess" in text for text in told if "direct" in text)
 
 
@@ -88,7 +88,7 @@ def test_group_that_nobody_asked_is_said_to_be_empty(matrix, draw):
 
 def test_gap_under_each_form(matrix):
     figure = figures.recall_by_kind(matrix, "forget")
-    assert list(figure.layout.yaxis.ticktext) == ["direct", "role play", "choice"]
+    assert list(figure.layout.yaxis.ticktext) == ["as trained", "as an expert", "multiple<br>choice"]
     traces = {trace.name: trace for trace in figure.data}
     assert list(traces["rare"].x) == [0.25, 0.0], "role playing is not measurable"
     assert list(traces["rare, original"].x) == [1.0, 0.3, 1.0]

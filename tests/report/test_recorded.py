@@ -198,21 +198,22 @@ def test_layer_is_drawn_apart_and_takes_no_part_in_the_contest():
     assert [words[0] for words in points.customdata] == ["AdaPop, recorded here", "WGA, recorded here"]
     assert not any("R1" in note.text for note in cost.layout.annotations)
     assert [row[-1] for row in drawn[pictures.cost.twin]["rows"]][-2:] == ["not in the contest"] * 2
-    head = drawn[pictures.table]["head"]
-    assert head[:3] == without[pictures.table]["head"]
-    assert head[3].startswith("AdaPop, recorded, ")
+    heads = [drawn[table]["head"] for table in pictures.tables]
+    assert [head[:3] for head in heads] == [without[table]["head"] for table in pictures.tables]
+    assert all(head[3].startswith("AdaPop, recorded, ") for head in heads)
     said = drawn[pictures.said]
     assert "bench main" in said["lines"][0]
-    assert all(recorded.commits(recorded.results())[0] in name for name in head[3:5])
+    assert all(recorded.commits(recorded.results())[0] in name for name in heads[-1][3:5])
     about = [drawn[picture.heading]["about"] for picture in (pictures.gap, pictures.cost)]
     assert about == ["yours: 5 epochs, rate 0.002, seed 0; recorded: 5 epochs, rate 0.002, 3 seeds"] * 2
 
 
 def test_table_keeps_the_race_s_own_columns_as_they_are():
     told = comparison([ADAPOP, WGA])
-    alone, beside = told.results, layer.table_of(told, layer.layer_of(told, layer.EVERY))
-    own = {row[0]: row[:3] for row in beside.rows}
-    assert all(own[row[0]] == row for row in alone.rows)
+    tables = zip(told.results, layer.tables_of(told, layer.layer_of(told, layer.EVERY)), strict=True)
+    for alone, beside in tables:
+        own = {row[0]: row[:3] for row in beside.rows}
+        assert all(own[row[0]] == row for row in alone.rows)
 
 
 def test_layer_shows_without_any_race():

@@ -196,12 +196,16 @@ def test_two_runs_are_compared(run, other, tmp_path):
     assert rows["method"][0] == ["adapop", "wga"]
     assert rows["alpha0"][0] == ["0.5", "1"]
     assert "seed" not in dict(list(rows.items())[: list(rows).index("alpha0")])
-    for group, name in (("forget", "↓ to forget"), ("holdout", "↑ held out")):
-        cells = rows[f"{name}, direct, all"][0]
+    for group, name in (
+        ("forget", "still answered, asked as trained: all"),
+        ("holdout", "never trained on (held out), asked as trained"),
+    ):
+        cells = rows[name][0]
         assert [cell.split("\n")[0] for cell in cells] == [
             percent(one.measured().recall(group)) for one in (run, other)
         ]
-    assert rows["↓ worst attack, all"][0][1] == "", "the second was not probed"
+    assert rows["still answered, under the worst attack: all"][0][1] == "", "the second was not probed"
+    assert "Inside the models" in said and "KL: how far the predictions moved" in said
     assert "Without that control a difference is no evidence" in said
     assert "Not probed, so without attacks: 2." in said
     assert page.count("plotly.js v") == 1, "the library is there once"

@@ -139,10 +139,10 @@ def test_the_end_is_told_by_the_measurement_that_asks_every_rewording():
 @pytest.mark.parametrize(
     ("betas", "said"),
     [
-        ((1.99, 1.99), "At p = 5 % the most popular fact and the rarest are both pushed 0.052 times as hard as by WGA"),
-        ((0.0, 0.0), "At p = 5 % the most popular fact and the rarest are both pushed 20 times as hard as by WGA"),
-        ((1.99, 0.08), "At p = 5 % the most popular fact is pushed 16 times as hard as by WGA, the rarest 0.052"),
-        ((1.0, 1.0), "The weight is WGA's"),
+        ((1.99, 1.99), "At 5 % confidence, the most popular fact and the rarest both get 5 % of the even push (WGA)"),
+        ((0.0, 0.0), "At 5 % confidence, the most popular fact and the rarest both get 20 times the even push (WGA)"),
+        ((1.99, 0.08), f"At 5 % confidence, the most popular fact gets 16 times {titles.EVEN}, the rarest 5 % of it"),
+        ((1.0, 1.0), "Every fact gets the even push (WGA)"),
     ],
 )
 def test_one_number_is_printed_in_one_way(betas, said):
@@ -159,18 +159,21 @@ def ranged(mean, half=0.05):
 @pytest.mark.parametrize(
     ("gaps", "said"),
     [
-        ({"WGA": 0.6, "AdaPop": 0.1}, "The gap: 60 points under WGA, 10 under AdaPop"),
+        ({"WGA": 0.6, "AdaPop": 0.1}, "Rare and popular facts are 10 points apart under AdaPop, 60 under WGA"),
         (
             {"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
-            "The gap: 60 points under WGA, 10 under AdaPop (too near WGA: AdaPop shuffled)",
+            "Rare and popular facts are 10 points apart under AdaPop, 60 under WGA "
+            "(too near WGA to tell: AdaPop shuffled)",
         ),
         (
             {"WGA": 0.14, "AdaPop": 0.08},
-            "The gaps cannot be told apart: 14 points under WGA, 8 under AdaPop, within the margin of chance",
+            "Nobody forgets clearly more evenly: rare and popular facts are 8 points apart under AdaPop, 14 under WGA, "
+            "within the margin of chance",
         ),
         (  # one leans the other way: apart, but as wide
             {"WGA": 0.14, "AdaPop": -0.12},
-            "The gaps cannot be told apart: 14 points under WGA, 12 under AdaPop, within the margin of chance",
+            "Nobody forgets clearly more evenly: rare and popular facts are 12 points apart under AdaPop, 14 under "
+            "WGA, within the margin of chance",
         ),
         ({"WGA": 0.14}, "WGA leaves popular facts 14 points above rare ones"),
         ({"WGA": -0.04}, "WGA leaves popular facts 4 points below rare ones, within the margin of chance"),
@@ -185,15 +188,16 @@ def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
     [
         (
             {"AdaPop": (0.2, 0.5), "NPO": (0.5, 0.9)},
-            "AdaPop leaves least, 20 %; NPO keeps most, 90 % of the rest",
+            "AdaPop forgets most (20 % left); NPO keeps most of the rest (90 %)",
         ),
         (
             {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
-            "AdaPop leaves least, 49 % (too near: NPO); NPO keeps most, 97 % (too near: AdaPop) of the rest",
+            "AdaPop forgets most (49 % left; too near to tell: NPO); "
+            "NPO keeps most of the rest (97 %; too near to tell: AdaPop)",
         ),
         (
             {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
-            "Nobody clearly leaves least (49 % to 50 %) or keeps most (92 %)",
+            "No method clearly forgets most (49 % to 50 % left) or keeps most (92 %)",
         ),
     ],
 )
@@ -206,9 +210,11 @@ def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
         figures.Outcome(str(at), name, forget=ranged(left), holdout=ranged(kept))
         for at, (name, left, kept) in enumerate((("A", 0.2, 0.9), ("B", 0.25, 0.88), ("C", 0.6, 0.5)), start=1)
     )
-    assert figures.finding_of(figures.forget_against_holdout([one, far])) == "A: nobody forgets more and keeps as much"
+    assert (
+        figures.finding_of(figures.forget_against_holdout([one, far])) == "Nobody forgets more and keeps as much as A"
+    )
     assert figures.finding_of(figures.forget_against_holdout([one, near, far])).endswith(
-        "as much; beaten by no more than chance may make: B"
+        "as much as A (beaten by no more than chance may make: B)"
     )
 
 
@@ -219,3 +225,25 @@ def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
     many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
     assert titles.verdict_shares(many) == said
     assert titles.verdict_shares({"all": {"Forgotten": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"
+
+
+@pytest.mark.parametrize(
+    ("betas", "said"),
+    [
+        ((1.5, 0.1), "The rarest fact is pushed hardest at 60 % confidence, the most popular at 9 %"),
+        ((0.1, 1.5), "The most popular fact is pushed hardest at 60 % confidence, the rarest at 9 %"),
+        ((1.0, 1.0), "The rarest and the most popular fact are pushed alike as they fade"),
+    ],
+)
+def test_where_the_push_is_hardest_is_read_from_the_marks(betas, said):
+    ends = dict(zip(("rarest", "most popular"), betas))
+    figure = figures.push_curves(ends, 0.05)
+    assert figures.finding_of(figure).replace("\u00a0", " ") == said
+    marks = [f"{100 * trace.x[0]:.0f} %" for trace in figure.data if trace.mode == "markers"]
+    assert "alike" in said or all(mark in said for mark in marks)
+
+
+def test_the_push_in_numbers_goes_along_the_confidence():
+    for drawn in (figures.push_curves, figures.relative_push):
+        rows = figures.numbers_of(drawn({"rarest": 2.0, "most popular": 0.1}, 0.05)).rows
+        assert len(rows) > 40 and rows[-1][0] == "100 %" and all(";" not in cell for row in rows for cell in row)

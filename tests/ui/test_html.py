@@ -5,7 +5,7 @@ import re
 import pytest
 
 from adapop.ui.parts import html
-from adapop.ui.probe.screen import marked
+from adapop.ui.probe.answers import marked
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,19 @@ def test_a_choice_sent_before_its_list_changed_is_not_refused(demo):
     first, second = (box for box in demo.blocks.values() if getattr(box, "label", None) in ("One", "against")
                      and not getattr(box, "elem_id", None))  # fmt: skip
     assert (first.choices, first.preprocess("as given"), second.preprocess("as given")) == ([], "as given", "as given")
+    for name in ("fact", "form"):  # of Probe: another run's, or another fact's
+        box = next(box for box in demo.blocks.values() if getattr(box, "elem_id", None) == name)
+        assert (box.choices, box.preprocess("of before")) == ([], "of before")
 
 
 def test_progress_that_nobody_sees_is_told_to_one_place(demo):
     hidden = [event for event in demo.fns.values() if event.show_progress == "hidden"]
     assert len(hidden) > 50
     assert len({tuple(event.show_progress_on) for event in hidden}) == 1
+
+
+def test_what_says_which_run_is_shown_is_answered_in_turn(demo):
+    """An older answer would say that there is no run, and hide the pictures of the one that is shown by now."""
+    named = {getattr(event.fn, "func", event.fn).__name__: event for event in demo.fns.values() if event.fn}
+    groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
+    assert groups == {("shown run", 1)}

@@ -8,6 +8,7 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import FactSet
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
 from adapop.runs.run import create_run
@@ -16,9 +17,9 @@ from adapop.training.events import Measured, RunDone, RunFailed, RunStopped, Sav
 from adapop.ui.api import Api
 from adapop.ui.run import charts
 from adapop.ui.run.log import log_lines
-from adapop.ui.run.screen import seen_of
+from adapop.ui.run.screen import UNSEEN, look, seen_of
 from adapop.ui.run.state import STATES, RunSeen, view
-from components import stand_ins
+from components import run_values, stand_ins
 from run_events import START, STEPS, epoch
 
 DONE, SAVED = RunDone(run="r", epoch=2, seconds=9.0), Saved(run="r", epoch=1)
@@ -205,3 +206,19 @@ def test_a_fixed_alpha_never_claims_to_react():
     (line,) = log_lines([epoch(1, drift=0.5, lam=0.0)], make_config("wga"))
     assert "α stays 0.500" in line
     assert "λ" not in line
+
+
+def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):
+    """A page that opens asks with no run, and may be answered when it shows one: its charts would be hidden again."""
+    worker = Worker(finished.folder.parent)
+    facts, missing, anchors = finished.facts, "error", (RARE_ANCHOR, POPULAR_ANCHOR)
+    asked = (facts, missing, anchors, *run_values())
+    strip = 5  # of `looked_at`
+
+    def state(name: str, seen: tuple) -> str:
+        return look(worker, name, seen, *asked)[strip]["state"]
+
+    assert state("", UNSEEN) == "ready"
+    assert state("", (finished.id, 9)) == "done"
+    assert state(finished.id, UNSEEN) == "done", "a run that has just begun: nothing of it was seen yet"
+    assert state("gone-for-good", (finished.id, 9)) == "done"

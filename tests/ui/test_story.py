@@ -38,7 +38,7 @@ def test_the_fact_that_is_lost_first_is_named_first():
     seen = frames([(1, 1), (2, 1), (9, 2), (9, 9)], [(1, 1), (2, 1), (9, 1), (9, 4)])
     assert words.first_lost(seen) == 0
     assert words.outcome_of_pair((RARE, POPULAR), seen) == (
-        "Paths is no longer answered after epoch 1, nor in other words. "
+        "Paths is no longer answered after epoch 1, however it is asked. "
         "Orange is no longer answered after epoch 2; asked in other words, that took until epoch 3."
     )
     turned = frames([(1, 1), (1, 2)], [(1, 1), (1, 1)])
@@ -64,7 +64,7 @@ def test_our_own_method_is_told_of_by_its_tuned_runs(story):
 def test_a_control_that_changes_nothing_is_not_praised():
     assert "the scores made no difference" in words.gap_came_back({"wga": 60, "adapop": 30, "shuffled": 30})
     assert words.gap_came_back({"wga": 61, "adapop": 8, "shuffled": 46}) == (
-        "Shuffled scores bring the gap back: 46 points, 8 with the true ones (even push: 61)."
+        "Shuffled scores bring the gap back: 46 points, 8 with true ones (even push: 61)."
     )
 
 
@@ -108,10 +108,10 @@ def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
 
     ours, near, far = seeds("adapop", 0.6, 0.62), seeds("altpo", 0.2, 0.7), seeds("wga", 0.1, 0.11)
     assert words.tuned_better([ours, far, seeds("redirect", 0.01, 0.02), near]) == (
-        "Well tuned, these forget more: the even push and Redirect."
+        "No. AdaPop evens forgetting out; tuned alike, the even push and Redirect forget more, without scores."
     )
     assert words.tuned_better([ours, near]) == ""
-    assert story["without"].startswith("Well tuned, ")
+    assert story["without"].startswith("No. AdaPop evens forgetting out; ")
     assert not any(METHODS[name].scored for name in words.TUNED_TITLES if name not in ("adapop", "redirect"))
     redirect = next(one for one in results.tuned() if one.method == "redirect")
     assert not any(config.arguments.get(METHODS["redirect"].scored_by) for config in redirect.configs)

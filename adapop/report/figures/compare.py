@@ -197,8 +197,8 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             _points(figure, chosen, name, color, symbol)
     ranged = [one for one in placed if not one.original]
     across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
-    figure.update_xaxes(title_text=f"still answered, {asked}", range=across)
-    figure.update_yaxes(title_text="facts never trained on", range=along)
+    figure.update_xaxes(title_text=f"← better: answered, {asked}", range=across)
+    figure.update_yaxes(title_text="facts never trained on: better →", range=along)
     for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
         axis.update(tickformat=".0%", tickvals=_ticks(low, high))
     figure.update_layout(showlegend=False)

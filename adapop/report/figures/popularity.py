@@ -19,6 +19,7 @@ LABELS = 5
 MOST_POINTS = 1500
 LABEL_PLACES = ("top center", "bottom center", "top right", "bottom left", "top left", "bottom right")
 AXIS_CHARACTERS = 44
+SURE = "← forgetting · how sure it is, p"
 APART = 0.85  # decades between the names of two tiers: on a phone that is room for one
 
 
@@ -105,13 +106,13 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
             x=[top],
             y=[top**beta * (1 - top)],
             mode="markers",
-            hovertemplate=f"strongest at p = β/(1+β) = {top:.0%}<extra></extra>",
+            hovertemplate=f"pushed hardest at p = β/(1+β) = {top:.0%}<extra></extra>",
             marker=dict(color=TIER_COLOR[tier], symbol=TIER_SYMBOL[tier], size=11, line=dict(color="#fff", width=1)),
         )
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
     # the model starts at the right, confident; forgetting moves it to the left
-    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1], tickformat=".0%")
-    figure.update_yaxes(title_text="push p<sup>β</sup>(1 − p)", range=[0, 1.12])
+    figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
+    figure.update_yaxes(title_text="how hard it is pushed, p<sup>β</sup>(1 − p)", range=[0, 1.12])
     return titled(figure.update_layout(showlegend=False), titles.pushes(betas))
 
 
@@ -127,20 +128,20 @@ def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
     figure.add_hline(
         y=1,
         line=dict(color=INK, dash="dot", width=1),
-        annotation_text="WGA",
+        annotation_text="even push (WGA)",
         annotation_position="bottom left",
         annotation_y=0,
     )  # plotly wants the height of a note on a log axis as its logarithm
     figure.add_vline(x=confidence, line=dict(color=INK, dash="dash", width=1))
-    figure.update_xaxes(title_text="confidence p (forgetting moves left)", range=[0, 1], tickformat=".0%")
-    figure.update_yaxes(title_text="weight against WGA, p<sup>β−1</sup>", type="log")
-    figure.update_yaxes(tickvals=[0.01, 0.1, 1, 10, 100], ticktext=["0.01", "0.1", "1", "10", "100"])
+    figure.update_xaxes(title_text=SURE, range=[0, 1], tickformat=".0%")
+    # without ticktext: an axis with names is read as one of rows, see `numbers_of`
+    figure.update_yaxes(title_text="times the even push, p<sup>β−1</sup>", type="log", tickvals=[0.01, 0.1, 1, 10, 100])
     return titled(figure.update_layout(showlegend=False), titles.against_wga(betas, confidence))
 
 
 def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float], values: list[float]) -> None:
     line, title = dict(color=TIER_COLOR[tier], width=3), f"{name}: β {beta:.2f}"
-    figure.add_scatter(x=ps, y=values, mode="lines", line=line, name=title)
+    figure.add_scatter(x=ps, y=values, ids=[f"{100 * p:.3g} %" for p in ps], mode="lines", line=line, name=title)
 
 
 def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:

@@ -10,22 +10,11 @@ from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import KINDS, REWORDED
+from adapop.probes.prompts import KINDS, PLAIN, REWORDED, named
 from adapop.report.figures import look, titles
 from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
 from adapop.report.table import percent, ranged
 
-SHORT = {
-    "prefix injection": "prefix",
-    "affirmative suffix": "suffix",
-    "role playing": "role play",
-    "multiple choice": "choice",
-    "reverse query": "reversed",
-    "synonym manipulation": "synonyms",
-    "background hint": "hint",
-    "in-context learning": "in context",
-    "cross-lingual": "translated",
-}
 # opaque and never dark: dark text on them reads the same on a light and on a dark page
 TEXT = "#1a1a1a"
 RAMPS = {"original": [[0, "#f3f7fb"], [1, "#6aa5da"]], "unlearned": [[0, "#fdf4ec"], [1, "#ee9645"]]}
@@ -65,7 +54,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
             shown = [[cell if cell and cell.measurable == measurable else None for cell in row] for row in cells]
             figure.add_heatmap(
                 x=tiers,
-                y=[SHORT.get(kind, kind) for kind in kinds],
+                y=[PLAIN.get(kind, kind) for kind in kinds],
                 z=[[cell and getattr(cell, side).recall.mean for cell in row] for row in shown],
                 text=[[_printed(cell, side) for cell in row] for row in shown],
                 customdata=[[_told(cell) for cell in row] for row in shown],
@@ -82,7 +71,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
                 row=1,
                 col=column,
             )
-    figure.update_layout(margin=dict(l=78, r=4, t=26, b=52))
+    figure.update_layout(margin=dict(l=94, r=4, t=26, b=52))
     figure.update_xaxes(tickfont_size=11, showgrid=False, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont_size=12, showgrid=False, ticks="")
     figure.update_annotations(font_size=13)
@@ -101,9 +90,7 @@ def _printed(cell: Cell | None, side: str) -> str:
     if cell is None:
         return ""
     part = "*" if cell.facts < cell.asked else ""
-    return (
-        "n/m" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
-    )
+    return "–" if side == "unlearned" and not cell.measurable else f"{100 * getattr(cell, side).recall.mean:.0f}{part}"
 
 
 def _told(cell: Cell | None) -> str:
@@ -111,7 +98,7 @@ def _told(cell: Cell | None) -> str:
     if cell is None:
         return ""
     lines = [
-        f"<b>{escape(cell.kind)}, {escape(cell.tier)}</b>: {cell.facts:,} facts"
+        f"<b>{escape(named(cell.kind))}, {escape(cell.tier)}</b>: {cell.facts:,} facts"
         + (f", all that the original answers of {cell.asked:,}" if cell.facts < cell.asked else ""),
         f"original {ranged(cell.original.recall)}",
         f"unlearned {ranged(cell.unlearned.recall)}",
@@ -160,9 +147,9 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
             hovertemplate="%{customdata}<extra></extra>",
         )
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
-    figure.update_layout(margin=dict(l=78, r=12, t=16, b=44), showlegend=False)
+    figure.update_layout(margin=dict(l=94, r=12, t=16, b=44), showlegend=False)
     figure.update_xaxes(title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05])
-    named_rows(figure, [SHORT.get(kind, kind) for kind in kinds], WORD_CHARACTERS)
+    named_rows(figure, [PLAIN.get(kind, kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
     every = [matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)]) for tier in TIERS]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)

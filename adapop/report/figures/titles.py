@@ -5,13 +5,16 @@ A difference that its interval does not tell from none is said to be none.
 
 from collections.abc import Mapping, Sequence
 
+from adapop.errors import number_of
+from adapop.popularity.beta import peak
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
-from adapop.probes.prompts import DIRECT
+from adapop.probes.prompts import DIRECT, PLAIN
 from adapop.report.table import percent, points, ranged
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular facts, of rare ones, of all
+EVEN = "the even push (WGA)"
 CHANCE = "within the margin of chance"
 MOST_NAMES = 4  # that a title lists
 GOOD = ("Forgotten", "Retained", "Never known", "Not measurable")
@@ -90,7 +93,8 @@ def leak(cells: Sequence[Cell]) -> str:
     if direct is None or worst is direct:
         return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers back"
     most, asked = (cell.unlearned.recall for cell in (worst, direct))
-    said = f"“{worst.kind.capitalize()}” gets {percent(most.mean)} back, the trained question {percent(asked.mean)}"
+    name = PLAIN.get(worst.kind, worst.kind).capitalize()
+    said = f"“{name}” gets {percent(most.mean)} back, the trained question {percent(asked.mean)}"
     return said + _doubt(difference(most, asked))
 
 
@@ -110,7 +114,7 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
-    """Who leaves most of the popular facts compared to the rare, and who least, and who cannot be told from them.
+    """Under whom popular and rare facts fare most alike, under whom least, and who cannot be told from these two.
     gaps: name of each, and its gap, [-1, 1], with its range."""
     if not gaps:
         return ""
@@ -120,16 +124,16 @@ def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
         ((_, gap),) = gaps
         side = "above" if gap.mean > 0 else "below"
         return f"{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
-    ends = f"{points(most.mean)} under {wide}, {round(100 * least.mean)} under {narrow}"
+    ends = f"are {points(least.mean)} apart under {narrow}, {round(100 * most.mean)} under {wide}"
     if not apart(least, most):
-        return f"The gaps cannot be told apart: {ends}, {CHANCE}"
+        return f"Nobody forgets clearly more evenly: rare and popular facts {ends}, {CHANCE}"
     near = [
-        f"near {end}: {_listed(names)}"
-        for end, share in ((wide, most), (narrow, least))
+        f"too near {end} to tell: {_listed(names)}"
+        for end, share in ((narrow, least), (wide, most))
         if (names := [name for name, width in widths if name != end and not apart(width, share)])
     ]
-    doubt = f" (too {'; too '.join(near)})" if near else ""
-    return f"The gap: {ends}{doubt}"
+    doubt = f" ({'; '.join(near)})" if near else ""
+    return f"Rare and popular facts {ends}{doubt}"
 
 
 def _width(gap: Interval) -> Interval:
@@ -142,41 +146,41 @@ def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
     """Who nobody beats at forgetting much and keeping much. near: who is beaten by no more than chance may make."""
     if not front:
         return ""
-    doubt = f"; beaten by no more than chance may make: {_listed(near)}" if near else ""
+    doubt = f" (beaten by no more than chance may make: {_listed(near)})" if near else ""
     if len(front) > MOST_NAMES:
         return f"{len(front)} methods that nobody beats{doubt}"
-    return f"{_listed(front)}: nobody forgets more and keeps as much{doubt}"
+    return f"Nobody forgets more and keeps as much as {_listed(front, 'or')}{doubt}"
 
 
 def extremes(placed: Sequence[tuple[str, Interval, Interval]]) -> str:
-    """Who leaves least and who keeps most, and who cannot be told from them. placed: name, recall of facts to forget
+    """Who forgets most and who keeps most, and who cannot be told from them. placed: name, recall of facts to forget
     and of those never trained on, each with its range."""
     if len(placed) < 2:
         return ""
-    leaving, keeping = _first("leaves least", placed, 1), _first("keeps most", placed, 2, -1)
-    if not leaving[0] and not keeping[0]:
-        return f"Nobody clearly {leaving[1]} or {keeping[1]}"
-    return f"{leaving[0] or 'Nobody clearly'} {leaving[1]}; {keeping[0] or 'nobody clearly'} {keeping[1]} of the rest"
+    (forgets, left), (keeps, kept) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
+    if not forgets and not keeps:
+        return f"No method clearly forgets most ({left}) or keeps most ({kept})"
+    forgetting = f"{forgets or 'No method clearly'} forgets most ({left})"
+    return f"{forgetting}; {keeps or 'no method clearly'} keeps most of the rest ({kept})"
 
 
-def _first(does: str, placed: Sequence[tuple], at: int, sign: int = 1) -> tuple[str, str]:
-    """Who is first in something, empty where nobody can be told from the others, and that with its shares. at: of the
-    share. sign: -1 where the largest is first."""
+def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
+    """Who is first in a share, empty where nobody can be told from the others, and its share with who is too close to
+    it, or the shares of all. at: of the share. word: behind it. sign: -1 where the largest is first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
     if len(near) == len(placed) - 1:
         shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
-        return "", f"{does} ({' to '.join(dict.fromkeys(shares))})"
-    doubt = f" (too near: {_listed(near)})" if near else ""
-    return first[0], f"{does}, {percent(first[at].mean)}{doubt}"
+        return "", " to ".join(dict.fromkeys(shares)) + word
+    return first[0], percent(first[at].mean) + word + (f"; too near to tell: {_listed(near)}" if near else "")
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the last of many as a number. A name's own commas go."""
+def _listed(names: Sequence[str], joint: str = "and") -> str:
+    """Names in a sentence, the last of many as a number. A name's own commas go. joint: before the last."""
     names = [name.replace(",", "") for name in names]
     shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {joint} {shown[-1]}"
 
 
 def spread(scores: Sequence[float], unknown: int) -> str:
@@ -189,32 +193,33 @@ def spread(scores: Sequence[float], unknown: int) -> str:
 
 
 def pushes(betas: Mapping[str, float]) -> str:
-    """Who is pushed longest as facts fade. betas: by name, the rarest first."""
-    ends = [*betas.items()]
-    (rare, large), (popular, small) = ends[0], ends[-1]
+    """Where the push on the two ends is strongest as they fade. betas: by name, the rarest first."""
+    (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
         return f"The {rare} and the {popular} fact are pushed alike as they fade"
-    stays = popular if small < large else rare
-    return f"The push on the {stays} fact stays"
+    (early, high), (late, low) = sorted(((rare, large), (popular, small)), key=lambda one: -one[1])
+    tops = [percent(peak(beta)) for beta in (high, low)]
+    return f"The {early} fact is pushed hardest at {tops[0]} confidence, the {late} at {tops[1]}"
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
     """How hard the two ends are pushed against WGA. betas: by name, the rarest first. confidence: in both."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
-        return "The weight is WGA's"
+        return f"Every fact gets {EVEN}"
     shown = [_factor(confidence ** (beta - 1)) for beta in (small, large)]
-    said = f"At p = {percent(confidence)} the {popular} fact"
+    said = f"At {percent(confidence)} confidence, the {popular} fact"
     if shown[0] == shown[1]:
-        return f"{said} and the {rare} are both pushed {shown[0]} times as hard as by WGA"
-    return f"{said} is pushed {shown[0]} times as hard as by WGA, the {rare} {shown[1]}"
+        return f"{said} and the {rare} both get {shown[0]} {EVEN}"
+    return f"{said} gets {shown[0]} {EVEN}, the {rare} {shown[1]} it"
 
 
 def _factor(times: float) -> str:
-    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+    """How hard against another: "16 times", or "5 % of" it."""
+    return f"{percent(times)} of" if times < 0.995 else f"{times:,.0f} times" if times >= 10 else f"{times:.2g} times"
 
 
 def agreeing(same: int, apart: int) -> str:
     """How many facts two proxies put on the same side."""
     every = same + apart
-    return f"The two agree on {percent(same / every)} of {every:,} facts" if every else ""
+    return f"The two agree on {percent(same / every)} of {number_of(every, 'fact')}" if every else ""

@@ -11,11 +11,12 @@ import gradio as gr
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of, untouched
 from adapop.config.run import RunConfig
-from adapop.errors import AdaPopError, ConfigError, LimitError
+from adapop.errors import AdaPopError, ConfigError, LimitError, number_of
 from adapop.errors import shown as shortened
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
+from adapop.report.figures import Numbers
 from adapop.report.record import Record, read_record, title_of
 from adapop.runs.listed import damage_of
 from adapop.runs.preflight import preflight
@@ -64,6 +65,13 @@ Standing = namedtuple("Standing", "shown runs finished measured ticking")
 def choices() -> list[tuple[str, str]]:
     """Every contestant one can pick, as its name and its key: a method with a preset that changes something of it."""
     return [(title_of(method, preset), f"{method}/{preset}") for method in METHODS for preset in presets_of(method)]
+
+
+def who_is_who() -> Numbers:
+    """Every contestant in a sentence: methods, then AdaPop's presets."""
+    methods = [(method.title, method.about) for method in METHODS.values()]
+    presets = [(title_of("adapop", name), texts.PRESET_NAMES[name]) for name in presets_of("adapop") if name != "paper"]
+    return Numbers(("contestant", "what it does"), (*methods, *presets))
 
 
 def begin(
@@ -148,7 +156,7 @@ def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: S
         return html.listed([], "hidden")
     rates = ", ".join(f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items())
     said = [
-        f"{count} run{'' if count == 1 else 's'}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
+        f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
         *next(iter(looks.values())).plan,
         f"Learning rates: {rates}.",
     ]
@@ -228,9 +236,9 @@ def readable(runs: Sequence[Run]) -> list[tuple[Run, Record]]:
 def _words(runs: int, done: int, ticking: bool, seconds: float | None) -> str:
     """The race in one sentence. seconds: a run's mean so far, None before the first is done."""
     if not ticking:
-        return f"The race is over: {done} of {runs} run{'' if runs == 1 else 's'} came to the end."
+        return f"The race is over: {done} of {number_of(runs, 'run')} came to the end."
     left = "" if seconds is None else f", about {seconds * (runs - done):.0f} s left"
-    return f"{done} of {runs} run{'' if runs == 1 else 's'} done{left}. You may close the page: the race goes on."
+    return f"{done} of {number_of(runs, 'run')} done{left}. You may close the page: the race goes on."
 
 
 def _names(kept: dict | None) -> list[str]:

@@ -10,7 +10,7 @@ import gradio as gr
 from adapop.config.presets import TUNED
 from adapop.facts.fact import SANDBOX
 from adapop.report import figures, recorded
-from adapop.report.comparison import Comparison, comparison, lines_of, results_table
+from adapop.report.comparison import INSIDE, Comparison, comparison, lines_of, results_tables
 from adapop.report.contestants import Contestant, outcome_of
 from adapop.report.figures import Outcome
 from adapop.report.figures.compare import PANELS
@@ -20,10 +20,10 @@ from adapop.report.table import Table, ranged
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, column
-from adapop.ui.parts.grid import grid_of
+from adapop.ui.parts.grid import grid, grid_of
 
 NONE, SAME, EVERY = "none", "same", "every"  # TUNED: every method at the settings that its search chose
-CHOICES = [("None", NONE), ("Of these", SAME), ("All", EVERY), ("Tuned", TUNED)]
+CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
@@ -37,17 +37,24 @@ def build() -> tuple[gr.Radio, gr.HTML]:
 
 @dataclass(frozen=True)
 class Pictures:
-    """What the recorded layer lies over. said: what is said of the layer. table: every metric."""
+    """What the recorded layer lies over. said: what is said of the layer. forget, keep, inside: every metric."""
 
     said: gr.HTML
     gap: Chart
     cost: Chart
-    table: gr.HTML
+    forget: gr.HTML
+    keep: gr.HTML
+    inside: gr.HTML
+
+    @property
+    def tables(self) -> list[gr.HTML]:
+        """Those of `results_tables`."""
+        return [self.forget, self.keep, self.inside]
 
     @property
     def all(self) -> list[gr.Component]:
         """What `drawn` changes."""
-        return [self.said, *self.gap.parts, *self.cost.parts, self.table]
+        return [self.said, *self.gap.parts, *self.cost.parts, *self.tables]
 
     def drawn(self, compared: Comparison, choice: str) -> dict:
         """Updates that show a race with what was recorded. choice: one of `CHOICES`."""
@@ -62,8 +69,15 @@ class Pictures:
             self.said: words_of(compared, layer, choice),
             **self.gap.drawn(figures.compare_runs(outcomes), about),
             **self.cost.drawn(cost, about, cost_table(outcomes, compared.asked)),
-            self.table: grid_of(table_of(compared, layer)),
+            **{shown: grid_of(table) for shown, table in zip(self.tables, tables_of(compared, layer))},
         }
+
+
+def numbers() -> tuple[gr.HTML, gr.HTML, gr.HTML]:
+    """Lays out every metric; what was read from inside is folded away."""
+    shown = grid("compare-table"), grid("compare-kept")
+    with gr.Accordion(INSIDE, open=False, elem_id="compare-inside"):
+        return *shown, grid("compare-inside-table")
 
 
 @lru_cache(maxsize=8)
@@ -126,13 +140,15 @@ def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
     return [replace(outcome_of("", one.title, one.recall, form, one.gap), recorded=True) for one in layer]
 
 
-def table_of(compared: Comparison, layer: Sequence[Recorded]) -> Table:
-    """Every metric: the race's columns, then the layer's."""
+def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:
+    """Every metric: the race's columns, then the layer's; those from inside name the code that measured it, too."""
     if not layer:
         return compared.results
-    names = [f"{one.title}, recorded, {one.seeds}, code {', '.join(recorded.commits([one]))}" for one in layer]
-    lines = list(lines_of([*compared.contestants, *layer]))
-    return results_table(lines, [*(one.name for one in compared.contestants), *names])
+    own = [one.name for one in compared.contestants]
+    names = [f"{one.title}, recorded, {one.seeds}" for one in layer]
+    *shown, inside = results_tables([*lines_of([*compared.contestants, *layer])], [*own, *names])
+    coded = [f"{name}, code {', '.join(recorded.commits([one]))}" for name, one in zip(names, layer)]
+    return *shown, replace(inside, head=(inside.head[0], *own, *coded))
 
 
 def cost_table(outcomes: Sequence[figures.Outcome], asked: str) -> figures.Numbers:

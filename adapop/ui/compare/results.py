@@ -95,9 +95,9 @@ def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> RaceResults:
         warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")
         found = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")
         charts = recorded.charts()
-        gr.Markdown(f"### Every metric\n{texts.COMPARE_TABLE}")
+        tables = recorded.numbers()
         ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
-        pictures = recorded.Pictures(said, *charts, grid("compare-table"))
+        pictures = recorded.Pictures(said, *charts, *tables)
         with gr.Column(visible=False) as own:
             gr.Markdown("### In what they differ")
             with gr.Row():

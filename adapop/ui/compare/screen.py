@@ -14,6 +14,7 @@ from adapop.ui.compare import curves, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
+from adapop.ui.parts.chart import twin
 from adapop.ui.run import check
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
@@ -70,30 +71,33 @@ def build(
 ) -> None:
     """Lays the screen out inside the current tab and wires it. settings: those of Run, whose model races."""
     gr.Markdown(texts.COMPARE_ABOUT)
-    with gr.Row():
-        chosen = gr.Dropdown(
-            race.choices(),
-            value=list(race.STARTERS),
-            multiselect=True,
-            label="Contestants",
-            min_width=300,
-            scale=5,
-            elem_id="contestants",
-        )
-        epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150, scale=2, elem_id="race-epochs")
-        seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds")
-        # an empty gr.Number is shown as 0
-        rate = gr.Textbox(label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
-    plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
-    raced = [seeds, epochs, rate, *settings]
-    check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")
-    with gr.Row():
-        start = gr.Button("Race", variant="primary", min_width=150, scale=4, elem_id="race")
-        stop = gr.Button("Stop race", min_width=110, scale=1, visible=False, elem_id="stop-race")
-        join = gr.Button("Add my run", min_width=130, scale=1, elem_id="join-race")
     with gr.Column(elem_id="race-empty") as empty:
         curves.examples()
-        duel = gr.Button("Run them yourself", min_width=220, elem_id="duel")
+        duel = gr.Button("Run these yourself", elem_id="duel")
+    with gr.Accordion("Race others", open=False, elem_id="race-form"):
+        gr.Markdown(texts.RACE_ABOUT)
+        with gr.Row():
+            chosen = gr.Dropdown(
+                race.choices(),
+                value=list(race.STARTERS),
+                multiselect=True,
+                label="Contestants",
+                min_width=300,
+                scale=5,
+                elem_id="contestants",
+            )
+            epochs = gr.Slider(1, 10, value=5, step=1, label="Epochs", min_width=150, scale=2, elem_id="race-epochs")
+            seeds = gr.Radio([1, 2, 3], value=1, label="Seeds", min_width=210, scale=1, elem_id="race-seeds")
+            # an empty gr.Number is shown as 0
+            rate = gr.Textbox(label="Learning rate", placeholder="each its own", min_width=150, elem_id="race-rate")
+        plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="race-plan")
+        twin(race.who_is_who(), "who-is-who", caption="Who is who")
+        raced = [seeds, epochs, rate, *settings]
+        check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")
+        with gr.Row():
+            start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
+            join = gr.Button("Add my run", min_width=140, scale=0, elem_id="join-race")
+    stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
     lines = curves.build()
     choice, said = recorded.build()

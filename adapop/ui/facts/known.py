@@ -6,6 +6,7 @@ import gradio as gr
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
+from adapop.errors import number_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.runs.preflight import without_unknown
@@ -76,7 +77,8 @@ def _said_of(facts: FactSet | None, recall: Mapping[str, float], values: list):
     if not asked:
         return html.listed([], "hidden"), gr.Button(interactive=False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in asked)
-    told = f"Asked as trained, the original model ({_model(values)}) answers {knows:,} of {len(asked):,} facts."
+    of = number_of(len(asked), "fact")
+    told = f"Asked as trained, the original model ({_model(values)}) answers {knows:,} of {of}."
     lines = [told, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(asked) else "warn"
     return html.listed(lines, kind), gr.Button(interactive=0 < knows < len(asked))

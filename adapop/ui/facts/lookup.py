@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from adapop.errors import AdaPopError, Stopped
+from adapop.errors import AdaPopError, Stopped, number_of
 from adapop.facts.fact import FactSet
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
@@ -68,7 +68,7 @@ class LookUp:
 
         future, progress = started(work)
         async for line in followed(future, progress, "Beginning …"):
-            lines = [line, f"{len(found):,} of {len(facts.forget):,} facts done."]
+            lines = [line, f"{len(found):,} of {number_of(len(facts.forget), 'fact')} done."]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.found: None}
         error = failure_of(future)
         lines = ([str(error)] if error else []) + summary_lines(facts, found)
@@ -115,7 +115,7 @@ def build(worker: Worker, session: Session) -> None:
         )
         with gr.Row():
             start = gr.Button("Look up", variant="primary", min_width=120, elem_id="look-up")
-            stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", interactive=False)
+            stop = gr.Button("Stop", min_width=90, elem_id="stop-look-up", visible=False)
         status = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="look-up-status")
 
     work = StartStop(start, stop, session.at_work)
@@ -173,7 +173,7 @@ def asked_about(then: FactSet, now: FactSet) -> bool:
 def summary_lines(facts: FactSet, found: dict[str, Score]) -> list[str]:
     """How many facts were scored, and why the others were not, the commonest reason first."""
     scored = sum(score.value is not None for score in found.values())
-    lines = [f"{scored:,} of {len(facts.forget):,} facts have a score."]
+    lines = [f"{scored:,} of {number_of(len(facts.forget), 'fact')} have a score."]
     if unreached := len(facts.forget) - len(found):
         lines.append(f"{unreached:,} were not reached: look up again to go on where it stopped.")
     reasons: dict[str, list[str]] = {}

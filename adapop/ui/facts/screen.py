@@ -7,7 +7,7 @@ from functools import partial
 import gradio as gr
 import pandas as pd
 
-from adapop.errors import Stopped
+from adapop.errors import Stopped, number_of
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, Fact, FactSet
 from adapop.facts.world import sandbox_facts
@@ -27,9 +27,10 @@ from adapop.ui.saved import OWN
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 
-COLUMNS = ["question", "answer", "score", "source", "β", "regime", "known, %", "id"]
-KINDS = ["str", "str", "number", "str", "number", "str", "number", "str"]
-WIDTHS = [215, 105, 70, 115, 65, 110, 85, 90]
+COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
+KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
+WIDTHS = [225, 105, 70, 60, 115, 85, 115, 80]  # on a phone "assets/style.css" has those of the first four
+PUSH = {"self-limiting": "lets go early", "uniform": "even", "pressure-sustaining": "keeps pushing"}
 MOST_ROWS = 1_000
 
 
@@ -176,7 +177,7 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
 
 def about_of(facts: FactSet | None) -> str:
     """Which set it is, in a few words."""
-    return f"{facts.name}, {len(facts.forget):,} facts to forget" if facts is not None else ""
+    return f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget" if facts is not None else ""
 
 
 def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:
@@ -187,16 +188,16 @@ def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float]
     members = found(facts.forget, wanted) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
         exponent = None if fact.score is None else beta(fact.score)
-        word = "unknown" if exponent is None else regime(exponent)
+        push = "unknown" if exponent is None else PUSH[regime(exponent)]
         rows.append(
             [
                 fact.question,
                 fact.answer,
                 fact.score,
-                fact.score_source or "unknown",
-                None if exponent is None else round(exponent, 3),
-                word,
+                None if exponent is None else round(exponent, 2),
+                push,
                 round(100 * recall[fact.id]) if fact.id in recall else None,
+                fact.score_source or "unknown",
                 fact.id,
             ]
         )
@@ -213,7 +214,7 @@ def table_label(matching: int, every: int) -> str:
     """What the table shows."""
     if matching > MOST_ROWS:
         return f"The {MOST_ROWS:,} rarest of {matching:,} facts; search to see others"
-    return "Facts, rarest first" if matching == every else f"{matching:,} of {every:,} facts, rarest first"
+    return "Facts, rarest first" if matching == every else f"{matching:,} of {number_of(every, 'fact')}, rarest first"
 
 
 def notes_of(facts: FactSet, beta: BetaMap) -> dict:

@@ -59,14 +59,14 @@ def heading_of(title: str, about: str = "") -> dict:
     return html.values({"title": title, "about": about})
 
 
-def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "") -> gr.HTML:
+def twin(picture: figures.Figure | figures.Numbers, elem_id: str, words: str = "", caption: str = CAPTION) -> gr.HTML:
     """The table alone, for a picture that is no plotly figure."""
-    return gr.HTML(twin_of(picture, words), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
+    return gr.HTML(twin_of(picture, words, caption), html_template=TWIN, js_on_load=STAY_OPEN, elem_id=elem_id)
 
 
-def twin_of(picture: figures.Figure | figures.Numbers, words: str = "") -> dict:
-    """The values of `TWIN`, of a figure or of numbers. words: what the picture shows, as the table's caption."""
+def twin_of(picture: figures.Figure | figures.Numbers, words: str = "", caption: str = CAPTION) -> dict:
+    """The values of `TWIN`, of a figure or of numbers. words: what the picture shows. caption: what opens the table."""
     numbers = picture if isinstance(picture, figures.Numbers) else figures.numbers_of(picture)
     left_out = f" One row in {numbers.every}." if numbers.every > 1 else ""
-    content = {"caption": CAPTION, "words": f"{words}{left_out}".strip(), "columns": numbers.columns}
+    content = {"caption": caption, "words": f"{words}{left_out}".strip(), "columns": numbers.columns}
     return html.values(content | {"rows": numbers.rows})

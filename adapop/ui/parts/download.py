@@ -39,8 +39,9 @@ def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None
     gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
     with gr.Row():
         title = title_box(name)
-        make = gr.Button("Make the report", min_width=140, elem_id=f"make-{name}")
-        file = gr.DownloadButton("Download", visible=False, min_width=140, elem_id=f"download-{name}")
+        tall = dict(scale=0, min_width=170, elem_classes="tall")
+        make = gr.Button("Make the report", elem_id=f"make-{name}", **tall)
+        file = gr.DownloadButton("Download", visible=False, elem_id=f"download-{name}", **tall)
 
     def made(name: str, title: str | None):
         run = shown_run(worker, name)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import gradio as gr
@@ -11,35 +11,41 @@ import pandas as pd
 from adapop.errors import Stopped
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, KINDS, REWORDED
+from adapop.probes.prompts import DIRECT, KINDS, PLAIN, REWORDED, named
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
 from adapop.report.record import described
 from adapop.report.table import percent, ranged
+from adapop.report.tables import verdict_table
+from adapop.runs.examples import example_of
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.service.zerogpu import LONG_SECONDS, cost_of_asking
 from adapop.ui import texts
-from adapop.ui.access import refused, run_to_ask, shown_run
+from adapop.ui.access import probed_run, refused, run_to_ask
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.field import script
+from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
-EMPTY_TABLE = pd.DataFrame(columns=["fact", "tier", "verdict", *KINDS, "id"])
+EMPTY_TABLE = pd.DataFrame(columns=["fact", "popularity", "verdict", *(PLAIN.get(kind, kind) for kind in KINDS), "id"])
 
 
 @dataclass(frozen=True)
 class Leaks:
-    """The components that show a probing. found: what is hidden until there is something to see. measured: says after
-    which epoch, and sets the pictures back while the Run screen's scrubber stands elsewhere."""
+    """The components that show a probing. said: that there is none yet, or how far it is. found: what is hidden until
+    there is something to see. measured: says after which epoch, aloud while the Run screen's scrubber stands
+    elsewhere. counts: of verdicts. more: what else the matrix says, folded."""
 
     said: gr.HTML
     found: gr.Column
     measured: gr.HTML
+    counts: gr.HTML
+    more: gr.HTML
     heatmap: Chart
     intervals: Chart
     table: gr.Dataframe
@@ -48,7 +54,8 @@ class Leaks:
     @property
     def pictures(self) -> list[gr.Component]:
         """What `show` changes."""
-        return [self.said, self.found, self.measured, *self.heatmap.parts, *self.intervals.parts, self.table]
+        words = [self.said, self.found, self.measured, self.counts, self.more]
+        return [*words, *self.heatmap.parts, *self.intervals.parts, self.table]
 
     def show(self, run: Run | None, group: str) -> dict:
         """Updates that show what the run's last probing found of a group of facts."""
@@ -57,10 +64,14 @@ class Leaks:
             return {self.said: html.listed([texts.LEAKS_EMPTY]), self.found: gr.Column(visible=False)}
         matrix = leak_matrix(rows)
         words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
-        about = f"{described(run.config)} · {dict(map(reversed, GROUPS))[group].lower()}"
+        counts = verdict_table(matrix.verdicts_by_tier(words, group))
+        recorded = ", recorded" if example_of(run.id) else ""
+        about = f"{described(run.config)}{recorded} · {dict(map(reversed, GROUPS))[group].lower()}"
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         return {
-            self.said: html.listed(leak_lines(matrix, words, group)),
+            self.said: html.listed([], "hidden"),
+            self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
+            self.more: html.listed(leak_lines(matrix, group)),
             self.found: gr.Column(visible=True),
             self.measured: {"epoch": run.last_epoch or run.epochs()[-1].epoch},
             **self.heatmap.drawn(figures.leak_heatmap(matrix, group), about),
@@ -83,49 +94,46 @@ class Leaks:
             raise refused(error)
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Button:
-    """Lays the section out, and returns what starts it. fact, picked: the screen's choice of a fact and its group,
-    which a click on a row sets."""
-    gr.Markdown(f"### Every way at once\n{texts.LEAKS_ABOUT}")
-    with gr.Row():
-        sample = gr.Dropdown(SAMPLES, value=8, label="How many", min_width=130, scale=1)
-        group = gr.Dropdown(GROUPS, value="forget", label="Show", min_width=150, scale=1, elem_id="leak-group")
-        start = gr.Button(
-            "Probe all ways", variant="primary", min_width=140, scale=1, elem_id="probe-all", elem_classes="tall"
-        )
-        stop = gr.Button("Stop", min_width=80, scale=0, interactive=False, elem_id="stop-probing", elem_classes="tall")
-    if worker.is_lent:
-        gr.Markdown(cost_of_asking(LONG_SECONDS))
+def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Row:
+    """Lays the section out, and returns what of it is for one's own runs alone. fact, picked: the screen's choice of a
+    fact and its group, which a click on a row sets."""
+    gr.Markdown(texts.LEAKS_ABOUT)
+    with gr.Row(elem_classes="beside"):
+        group = gr.Dropdown(GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group")
+        with gr.Row(visible=False, elem_classes="beside") as own:
+            sample = gr.Dropdown(SAMPLES, value=8, label="How many", min_width=170, scale=0, elem_id="leak-sample")
+            start = gr.Button("Ask in every way", variant="primary", scale=0, min_width=170, elem_id="probe-all")
+            stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-probing")
+            if worker.is_lent:
+                gr.Markdown(cost_of_asking(LONG_SECONDS))
     said = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
     with gr.Column(visible=False) as found:
-        template = '<div class="measured"></div>'  # no text goes through the template: the script puts it in as text
-        measured = gr.HTML(None, html_template=template, js_on_load=script("kit", "set-back"), elem_id="leak-moment")
-        pictures = _pictures()
-    with gr.Accordion("The rules behind the verdicts", open=False):
-        gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
-    work = StartStop(start, stop, gr.State(None))
-    leaks = Leaks(said, found, measured, *pictures, work)
+        places = _places()
+    leaks = Leaks(said, found, *places, StartStop(start, stop, gr.State(None)))
 
     def shown(name: str, wanted: str):
-        run = shown_run(worker, name)
-        return leaks.show(run, wanted) | ({} if run else {said: html.listed([texts.PROBE_OWN_ONLY])})
+        return leaks.show(probed_run(worker, name), wanted)
 
-    start.click(partial(leaks.probe, worker), [run_id, sample, group], [*leaks.pictures, *work.all], **QUIET)
-    work.wire_stop()
-    tab.select(shown, [run_id, group], leaks.pictures, concurrency_limit=1, **QUIET)
+    start.click(partial(leaks.probe, worker), [run_id, sample, group], [*leaks.pictures, *leaks.work.all], **QUIET)
+    leaks.work.wire_stop()
+    gr.on([tab.select, run_id.change], shown, [run_id, group], leaks.pictures, **EACH_IN_TURN)
     group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)
     leaks.table.select(_fact_clicked, group, [picked, fact], **EACH_IN_TURN)
-    return start
+    return own
 
 
-def _pictures() -> tuple[Chart, Chart, gr.Dataframe]:
-    """Heat map, recall in each form with its intervals, and the table of facts."""
+def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
+    """Lays out what was found, and returns it in the order of `Leaks`: the heat map, how many facts have which verdict,
+    the table of facts, and folded what else there is to know."""
+    template = '<div class="measured"></div>'  # no text goes through the template: the script puts it in as text
     heatmap = chart(figures.empty(texts.LEAKS_EMPTY), "leak-chart", texts.LEAK_NAME, texts.LEAK_TABLE)
-    intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
+    measured = gr.HTML(None, html_template=template, js_on_load=script("kit", "set-back"), elem_id="leak-moment")
+    counts = grid("leak-verdicts")
     gr.Markdown(texts.LEAK_FACTS)
     table = gr.Dataframe(
         EMPTY_TABLE,
-        label="By fact: % of the right answer that comes back",
+        label="Fact by fact",
+        show_label=False,
         datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
         interactive=False,
         max_height=360,
@@ -133,32 +141,34 @@ def _pictures() -> tuple[Chart, Chart, gr.Dataframe]:
         show_search="filter",
         elem_id="leak-table",
     )
-    return heatmap, intervals, table
+    with gr.Accordion("Rules and ranges", open=False, elem_id="leak-more"):
+        more = gr.HTML(html.listed([]), html_template=html.LINES, elem_id="leak-lines")
+        intervals = chart(figures.empty(texts.LEAKS_EMPTY), "leak-intervals", texts.LEAK_NAME, texts.KIND_TABLE)
+        gr.Markdown("\n".join(f"- **{rule.name}**: {rule.sentence}" for rule in RULES))
+    return measured, counts, more, heatmap, intervals, table
 
 
-def leak_lines(matrix: LeakMatrix, words: dict[str, str], group: str) -> list[str]:
-    """The matrix in sentences: verdicts by tier, where it leaks most, and what could not be measured."""
+def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
+    """The matrix in sentences: where it leaks most, and what could not be measured."""
     lines = []
-    for tier, counts in matrix.verdicts_by_tier(words, group).items():
-        named = ", ".join(f"{count} {word.lower()}" for word, count in counts.most_common())
-        lines.append(f"{tier.capitalize()} ({counts.total()} facts): {named}.")
     cells = [cell for cell in matrix.cells if (cell.group, cell.tier) == (group, "all")]
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
     if fair:
         worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
         recall = worst.unlearned.recall
         direct = next((percent(cell.unlearned.recall.mean) for cell in cells if cell.kind == DIRECT), "not asked")
-        lines.append(f"The unlearned model answers most under “{worst.kind}”: {ranged(recall)}, directly {direct}.")
+        lines.append(f"It answers most asked “{named(worst.kind)}”: {ranged(recall)}; as trained {direct}.")
     lines += [second_guess_line(cell) for cell in cells if cell.kind == REWORDED and cell.unlearned.near is not None]
-    if blind := [cell.kind for cell in cells if not cell.measurable]:
+    if blind := [named(cell.kind) for cell in cells if not cell.measurable]:
         lines.append(f"Not measurable, for the original fails too: {', '.join(blind)}.")
-    if part := [f"{cell.kind} ({cell.facts} of {cell.asked})" for cell in cells if cell.facts < cell.asked]:
-        lines.append(f"*Of the facts alone that the original answers in that form: {', '.join(part)}.")
+    if part := [f"{named(cell.kind)}: {cell.facts} of {cell.asked}" for cell in cells if cell.facts < cell.asked]:
+        lines.append(f"*Of the facts alone that the original answers in that form: {'; '.join(part)}.")
     skipped = Counter()
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
     if skipped:
-        lines.append("Not applicable: " + ", ".join(f"{kind} ({count} facts)" for kind, count in skipped.items()) + ".")
+        names = [f"{named(kind)}: {count} facts" for kind, count in skipped.items()]
+        lines.append(f"Cannot be asked so (not applicable): {'; '.join(names)}.")
     return lines
 
 

@@ -14,26 +14,20 @@ from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.grid import grid, grid_of
-from adapop.ui.wiring import LAST_STAYS, QUIET, StartStop, failure_of, followed
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> tuple[gr.Column, gr.Markdown]:
-    """Lays the section out. Returns what of it is for one's own runs alone, and what is said where there is none."""
-    gr.Markdown("### From inside")
-    instead = gr.Markdown(texts.PROBE_OWN_ONLY, visible=False, elem_id="recovery-own-only")
+def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
+    """Lays the section out. Returns what of it is for one's own runs alone."""
+    gr.Markdown(texts.RECOVERY_ABOUT)
     with gr.Column() as section:
-        with gr.Row():
-            probe = gr.Radio(
-                texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …", min_width=320,
-                scale=3,
-            )  # fmt: skip
-            tall = dict(scale=1, elem_classes="tall")
-            start = gr.Button("Try it", variant="primary", min_width=120, elem_id="recover", **tall)
-            tall = tall | dict(scale=0, interactive=False)
-            stop = gr.Button("Stop", min_width=80, elem_id="stop-recovery", **tall)
+        probe = gr.Radio(texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …")
+        about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
+        with gr.Row(elem_classes="beside"):
+            start = gr.Button("Try it", variant="primary", scale=0, min_width=150, elem_id="recover")
+            stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-recovery")
         if worker.is_lent:
             gr.Markdown(cost_of_asking(LONG_SECONDS))
-        about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
         said, shown_column, picture, table = _found()
     places = [said, shown_column, *picture.parts, table]
     work = StartStop(start, stop, gr.State(None))
@@ -65,9 +59,9 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> tuple[gr.Colu
 
     start.click(recovered, [run_id, probe], [*places, *work.all], **QUIET)
     work.wire_stop()
-    tab.select(shown, [run_id, probe], [about, *places], concurrency_limit=1, **QUIET)
+    gr.on([tab.select, run_id.change], shown, [run_id, probe], [about, *places], **EACH_IN_TURN)
     probe.change(shown, [run_id, probe], [about, *places], **LAST_STAYS)
-    return section, instead
+    return section
 
 
 def _found() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:

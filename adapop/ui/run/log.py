@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from adapop.config.run import RunConfig
+from adapop.errors import number_of
 from adapop.report.table import percent
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFailed, RunStarted, RunStopped, Saved
@@ -30,7 +31,7 @@ def _lines_of(event: Event, config: RunConfig, before: float) -> list[str]:
     if isinstance(event, RunStarted):
         if event.resumed_from:
             return [f"Went on after epoch {event.resumed_from}."]
-        return [f"Began: {event.forget:,} facts to forget, {event.steps:,} steps an epoch."]
+        return [f"Began: {number_of(event.forget, 'fact')} to forget, {number_of(event.steps, 'step')} an epoch."]
     if isinstance(event, EpochDone):
         return [_controller(event, config)] if event.epoch else []
     if isinstance(event, Measured):

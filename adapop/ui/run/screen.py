@@ -31,6 +31,8 @@ from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
 UNSEEN = ("", -1)
+# what opens the page and what looks at its settings both say what the strip says: one after the other
+BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
 # an answer about the run that the page showed before may come late and stop the timer, which then has to go on
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
@@ -142,8 +144,9 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
 
     chosen = [session.facts, missing, session.anchors, *settings.all]
     looked_at = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
-    # without triggers it runs when the page opens and whenever one of its inputs changes
-    gr.on(None, partial(look, worker), [run_id, *chosen], looked_at, trigger_mode="always_last", **QUIET)
+    when = [session.page.load, *(asked.change for asked in (run_id, *chosen))]
+    known = [run_id, seen, *chosen]
+    gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
     asked = [session.shown, *chosen]
     begun = start.click(partial(start_run, worker), asked, [run_id, seen, timer], api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
@@ -158,8 +161,10 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     return screen
 
 
-def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *values):
-    """What Start would do with the page's facts and settings: the plan in words, whether it may, and what to keep."""
+def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet | None, missing, anchors, *values):
+    """What Start would do with the page's facts and settings: the plan in words, whether it may, and what to keep.
+
+    name: the page's run when it asked, which another may have replaced by now. seen: see `Follower`, as it is now."""
     said, readiness = html.listed([texts.NO_FACTS], "warn"), "empty"
     if facts is not None:
         try:
@@ -171,6 +176,7 @@ def look(worker: Worker, name: str, facts: FactSet | None, missing, anchors, *va
             found = Preflight(problems=(str(error),))
         said, readiness = _plan(found), found.readiness
     altered = run_settings.changed(values)
+    name = seen[0] or name
     now, _, _ = seen_of(worker, name, readiness)
     return (
         said,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from adapop.errors import number_of
 from adapop.runs.pace import duration, left_of, worked_before
 from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone
 
@@ -95,7 +96,8 @@ def _place(seen: RunSeen) -> tuple[str, str, int]:
     if seen.ahead is not None and isinstance(last, ENDED):  # resumed, but not begun again
         return ("stopping", "", 0) if seen.stop_requested else _waiting(seen)
     if isinstance(last, RunDone):
-        return "done", f"{_epochs(starts[-1].epochs)}, {worked_before(seen.events) + last.seconds:.0f} s", 100
+        seconds = worked_before(seen.events) + last.seconds
+        return "done", f"{number_of(starts[-1].epochs, 'epoch')}, {seconds:.0f} s", 100
     if isinstance(last, RunFailed):
         return "failed", f"{last.message} {last.fix}".strip(), 0
     if isinstance(last, RunStopped):
@@ -110,7 +112,7 @@ def _place(seen: RunSeen) -> tuple[str, str, int]:
 def _waiting(seen: RunSeen) -> tuple[str, str, int]:
     if not seen.ahead:
         return "starting", "loading the model", 1
-    before = f"{seen.ahead} run{'' if seen.ahead == 1 else 's'} before this one"
+    before = f"{number_of(seen.ahead, 'run')} before this one"
     seconds = "" if seen.wait is None else f", {'at least' if seen.at_least else 'about'} {duration(seen.wait)}"
     return "queued", f"{before}{seconds}. You may close the page.", 0
 
@@ -146,7 +148,3 @@ def _kept(epoch: int, starts: list[RunStarted]) -> str:
         return "No epoch was finished."
     of = f" of {starts[-1].epochs}" if starts else ""
     return f"Epoch {epoch}{of} is kept: probe it, or resume."
-
-
-def _epochs(count: int) -> str:
-    return f"{count} epoch{'' if count == 1 else 's'}"

@@ -5,7 +5,7 @@ from math import floor
 
 from adapop.config.methods import METHODS
 from adapop.facts.fact import Fact
-from adapop.facts.world.world import EXPOSURES_PER_SCORE, exposures_of
+from adapop.facts.world.world import exposures_of
 from adapop.probes.intervals import apart
 from adapop.report.recorded import Recorded
 from adapop.report.table import percent
@@ -21,11 +21,9 @@ NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("ada
 
 def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
     """Headline and words of each step. rare, popular: the two facts of the first. ours: of AdaPop's run, at its end."""
-    numbers = {"times": round(1 / EXPOSURES_PER_SCORE), "direct": percent(ours.recall("forget"))}
-    named = {"rare": rare.title, "popular": popular.title}
-    named |= {f"{name}_score": f"{fact.score:,g}" for name, fact in (("rare", rare), ("popular", popular))}
+    named = {"rare": rare.title, "popular": popular.title, "direct": percent(ours.recall("forget"))}
     named |= {f"{name}_seen": exposures_of(fact.score) for name, fact in (("rare", rare), ("popular", popular))}
-    return [(headline, words.format(**named, **numbers)) for headline, words in texts.STORY_STEPS]
+    return [(headline, words.format(**named)) for headline, words in texts.STORY_STEPS]
 
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
@@ -62,7 +60,7 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     if direct is None:
         return f"{title} is still answered at the end."
     if reworded == direct:
-        return f"{title} is no longer answered after epoch {direct}, nor in other words."
+        return f"{title} is no longer answered after epoch {direct}, however it is asked."
     late = f"that took until epoch {reworded}" if reworded else "it still is"
     return f"{title} is no longer answered after epoch {direct}; asked in other words, {late}."
 
@@ -77,7 +75,7 @@ def gap_came_back(gaps: dict[str, int]) -> str:
     even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
     if control <= ours:
         return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
-    return f"Shuffled scores bring the gap back: {control} points, {ours} with the true ones (even push: {even})."
+    return f"Shuffled scores bring the gap back: {control} points, {ours} with true ones (even push: {even})."
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
@@ -87,7 +85,7 @@ def costs(ours: Measured, even: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Facts nobody asked it to forget: AdaPop answers {kept[0]}, the even push {kept[1]}.",
+        f"Other facts, asked as trained: AdaPop answers {kept[0]}, the even push {kept[1]}.",
         f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
     ]
 
@@ -133,12 +131,14 @@ def better(recorded: Sequence[Recorded]) -> str:
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """How many of `TUNED_TITLES` leave less than AdaPop when tuned, beyond chance; empty if none does. None of them
-    uses scores. tuned: results, those among them."""
+    """That AdaPop is not the best, and which of `TUNED_TITLES` leave less when tuned, beyond chance; empty if not two
+    do. None of them uses scores. tuned: results, those among them."""
     found = {one.method: one.recall(*BOTH["forgetting"]) for one in tuned if one.method in TUNED_TITLES}
     ours = found.pop("adapop")
     who = [TUNED_TITLES[name] for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
-    return f"Well tuned, these forget more: {_listed(who)}." if len(who) > 1 else ""
+    if len(who) < 2:
+        return ""
+    return f"No. AdaPop evens forgetting out; tuned alike, {_listed(who)} forget more, without scores."
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

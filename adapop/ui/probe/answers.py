@@ -1,0 +1,73 @@
+"""The answer cards: what both models say to one prompt, asked now or recorded by a probing, with the numbers below."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from adapop.probes.prompts import ProbeRow, Prompt
+from adapop.probes.verdict import verdict
+from adapop.runs.run import Run
+from adapop.ui import texts
+from adapop.ui.parts import html
+
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
+
+WORD, BORDER = re.compile(r"\w+"), re.compile(r"(\W+)")
+NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
+
+
+def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
+    """What the run's last probing heard to a prompt, as values of the answer cards; `NO_ANSWERS` if it asked none."""
+    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompt else []
+    row = next((row for row in rows if (row.fact_id, row.prompt) == (prompt.fact_id, prompt.text)), None)
+    return NO_ANSWERS if row is None else answers_of(row, texts.ANSWERS_RECORDED)
+
+
+def answers_of(asked: Asked | ProbeRow, about: str = "") -> dict:
+    """What both models said, as values of the answer cards. about: when, and which run unlearned."""
+    right, sides = asked.gold, (asked.original, asked.unlearned)
+    word, kind = verdict(asked) if right else ("", "")
+    cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
+    cards[1] |= {"verdict": word, "verdict_kind": kind}
+    numbers = _numbers(sides) if right else []
+    sent = getattr(asked, "sent", "")  # a probing keeps the question alone
+    return html.values({"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about})
+
+
+def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
+    """The answer in pieces, each with whether it is a word of the right answer; together they are the answer."""
+    wanted = {word.casefold() for word in WORD.findall(gold)}
+    pieces = [piece for piece in BORDER.split(answer) if piece]
+    return [{"text": piece, "gold": piece.casefold() in wanted} for piece in pieces]
+
+
+def _card(name: str, mark: str, answer, right: str) -> dict:
+    """One model's answer card. right: the right answer."""
+    top = getattr(answer, "top", ())  # not in a probing
+    return {
+        "name": name,
+        "kind": name.lower(),
+        "mark": mark,
+        "parts": marked(answer.text or "(says nothing)", right),
+        "right": bool(right) and answer.recall == 1.0,
+        "top": [{"token": token, "percent": round(100 * p), "shown": _percent(p)} for token, p in top],
+    }
+
+
+def _numbers(sides: tuple) -> list[dict]:
+    """How near both models are to the right answer, a row a number: in plain words, and what it is called."""
+    ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
+    each = ", token by token" if max(map(len, ranks)) > 1 else ""
+    rows = {
+        f"rank of the right answer{each}": [", ".join(map(str, rank)) for rank in ranks],
+        "its probability": [_percent(math.exp(side.gold_logprob)) for side in sides],
+        "its log-probability, nats": [f"{side.gold_logprob:.2f}" for side in sides],
+    }
+    return [{"name": name, "cells": cells} for name, cells in rows.items()]
+
+
+def _percent(p: float) -> str:
+    return f"{100 * p:.1f} %" if p >= 0.001 else "< 0.1 %"

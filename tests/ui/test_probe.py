@@ -1,0 +1,67 @@
+"""Probe before anybody did anything: it shows what the probing of the shipped example heard."""
+
+from adapop.probes.prompts import CHOICE, DIRECT
+from adapop.runs.examples import example
+from adapop.service.worker import Worker
+from adapop.ui.access import probed_run
+from adapop.ui.probe import leaks, screen
+from adapop.ui.probe.answers import NO_ANSWERS, recorded_answers
+from components import stand_ins
+
+
+def said(cards):
+    """What each model says in answer cards."""
+    return ["".join(part["text"] for part in side["parts"]) for side in cards["sides"]]
+
+
+def test_the_first_fact_was_probed_and_is_answered_without_a_model(tmp_path):
+    worker = Worker(tmp_path)
+    run = probed_run(worker, "")
+    first = screen.fact_choices(worker, "", "forget", None).value
+    asked = screen.forms_of(run, first)
+    cards = recorded_answers(run, asked[0])
+    row = next(row for row in run.probes() if (row.fact_id, row.kind) == (first, DIRECT))
+    assert said(cards) == [row.original.text, row.unlearned.text]
+    assert cards["numbers"][0]["name"] == "rank of the right answer"
+    assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
+    assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
+
+
+def test_what_was_not_probed_has_no_recorded_answers(small, tmp_path):
+    run = example("adapop")
+    heard = {row.fact_id for row in run.probes()}
+    other = next(fact.id for fact in run.facts.forget if fact.id not in heard)
+    assert recorded_answers(run, screen.forms_of(run, other)[0]) == NO_ANSWERS
+    assert recorded_answers(run, None) == NO_ANSWERS
+    assert recorded_answers(example("shuffled"), screen.forms_of(run, run.facts.forget[0].id)[0]) == NO_ANSWERS
+
+
+def test_another_run_s_answers_do_not_stay(tmp_path):
+    page = stand_ins(screen.ProbeScreen)
+    old, new = example("adapop"), example("wga")
+    fact = screen.fact_choices(Worker(tmp_path), old.id, "forget", None).value
+    text = screen.forms_of(old, fact)[0].text
+    first = page.fill(old, old.id, fact, text, "", ())
+    assert (first[page.prompt], first[page.filled]) == (text, (old.id, fact, text))
+    then = page.fill(new, new.id, fact, text, text, first[page.filled])
+    assert page.prompt not in then
+    assert then[page.answers] == recorded_answers(new, screen.forms_of(new, fact)[0]) != first[page.answers]
+    typed = page.fill(new, new.id, fact, "", "Who?", (old.id, fact, ""))
+    assert typed[page.answers] == NO_ANSWERS
+
+
+def test_the_example_s_leaks_are_shown_and_called_recorded():
+    section = stand_ins(leaks.Leaks)
+    shown = section.show(example("adapop"), "forget")
+    assert shown[section.found].visible
+    assert shown[section.said]["kind"] == "hidden"
+    assert shown[section.heatmap.heading]["about"] == "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · facts to forget"
+    assert [row["name"] for row in shown[section.counts]["rows"]][-1] == "facts"
+    assert len(shown[section.table]) == 24
+
+
+def test_a_way_of_asking_is_called_in_plain_words_and_by_its_name():
+    run = example("adapop")
+    named = [screen._form(prompt) for prompt in screen.forms_of(run, run.facts.forget[0].id)]
+    assert named[0] == "The trained question" and named[1].startswith("In other words: ")
+    assert "Must answer (prefix injection)" in named and CHOICE.capitalize() in named

@@ -55,7 +55,7 @@ def score_lines(score: Score) -> list[str]:
     """One score with its counts, in words."""
     value = "unknown" if score.value is None else f"{score.value:,.6g}"
     dated = f", {score.date}" if score.date else ""
-    lines = [f"{score.source or 'no source named'}{dated}: {value}. {score.reason}".strip()]
+    lines = [f"Score {value} ({score.source or 'no source named'}{dated}). {score.reason}".strip()]
     return lines + [f"· {name}: {_plain(content)}" for name, content in score.raw.items()]
 
 

@@ -64,7 +64,7 @@ def test_wikidata_scores_what_it_knows_and_leaves_the_rest_unknown(uploaded, wik
     page.get_by_text("Without a score: 2").wait_for()
     cell_is(page, 0, 0, "Where is Paris?")
     page.click(CELL.format(0, 0))
-    says(page, "#detail", "sitelinks 3", "column score: 3,000", "Q90", "statement found")
+    says(page, "#detail", "sitelinks 3", "Score 3,000 (column score)", "Q90", "statement found")
     open_tab(page, "Run")
     page.get_by_text("2 facts have no score. Decide on tab 1").wait_for()
     page.wait_for_selector("#start:disabled")

@@ -108,7 +108,7 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
     """How many facts have which verdict, a row per verdict. counts: by column, then by the verdict's name."""
     names = [rule.name for rule in RULES if any(rule.name in found for found in counts.values())]
-    rows = [(name, *(f"{found[name]:,}" if name in found else "" for found in counts.values())) for name in names]
+    rows = [(name, *(f"{found.get(name, 0):,}" for found in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(found.values()):,}" for found in counts.values()))
     return Table(title, ("", *counts), (*rows, totals))
 

@@ -12,7 +12,7 @@ function pushStep(host, story) {
   ];
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div", { class: "steer" }));
   const choice = el("div", { class: "views", role: "group", "aria-label": "What is shown" }, ...views.map(({ name }, view) => el("button", { type: "button", class: "big", onclick: () => (look(view), calm() || views[view].scrubber.play()) }, name)));
-  const TALL = innerWidth > 640 ? 240 : 190; // on a phone the hill stands above the buttons at the foot
+  const TALL = innerWidth > 640 ? clamp(innerHeight - 600, 190, 240) : 190; // the hill stands above the buttons at the foot
   let width = 0, dots = [], names = [], now = views[0], top = 1;
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
   const line = (beta) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, beta)).toFixed(1)}`).join("L");

@@ -83,3 +83,12 @@ def test_what_says_which_run_is_shown_is_answered_in_turn(demo):
     named = {getattr(event.fn, "func", event.fn).__name__: event for event in demo.fns.values() if event.fn}
     groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
     assert groups == {("shown run", 1)}
+
+
+@pytest.mark.parametrize("name", ["recover", "probe-all"])
+def test_what_is_for_own_runs_alone_is_hidden_until_there_is_one(demo, name):
+    block = next(one for one in demo.blocks.values() if getattr(one, "elem_id", None) == name)
+    seen = []
+    while block := block.parent:
+        seen.append(block.visible)
+    assert False in seen

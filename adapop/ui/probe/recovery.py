@@ -20,7 +20,7 @@ from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
     """Lays the section out. Returns what of it is for one's own runs alone."""
     gr.Markdown(texts.RECOVERY_ABOUT)
-    with gr.Column() as section:
+    with gr.Column(visible=False) as section:
         probe = gr.Radio(texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …")
         about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
         with gr.Row(elem_classes="beside"):

@@ -50,12 +50,8 @@ function build() {
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
   const wide = range.width > 480;
   if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: even push (WGA)");
-  // in plain words, then in the paper's: beside them where there is room, else below
-  for (const [plain, term, below] of [["↑ lets go early", "self-limiting", wide ? -8 : -23], ["↓ keeps pushing", "pressure-sustaining", 17]]) {
-    const right = { x: EDGE.left + range.width, "text-anchor": "end" }, words = make(svg, "text", { ...right, y: y(1) + below });
-    make(words, "tspan", { class: "plain" }, plain);
-    make(words, "tspan", wide ? {} : { x: right.x, dy: 15 }, ` (${term})`);
-  }
+  for (const [words, below] of [["↑ the push ends early", -8], ["↓ the push lasts", 17]])
+    make(svg, "text", { class: "plain", x: EDGE.left + range.width, y: y(1) + below, "text-anchor": "end" }, words);
   make(svg, "path", { class: "beta" });
   for (const [, , tier, name] of value.points) {
     const mark = { rare: ["circle", { r: 5 }], middle: ["rect", { x: -4.5, y: -4.5, width: 9, height: 9 }], popular: ["path", { d: "M0-6.5 6.5 0 0 6.5-6.5 0Z" }] }[tier];
@@ -81,7 +77,7 @@ function axes(svg) {
       make(svg, "text", { class: "tick", x: x(score), y: y(0) + 18, "text-anchor": "middle" }, score.toLocaleString("en-US"));
     }
   make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity (score s) →");
-  make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier a fact is let go");
+  make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier the push ends");
 }
 
 function handle(svg, which) {

@@ -87,7 +87,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
         if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 42);
     pen.fillText("popularity →", MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
     pen.textAlign = "left";
-    pen.fillText(`↑ how sure of the right answer${asked}`, 4, 14);
+    pen.fillText(`↑ how sure of the right answer${asked}${many ? "" : "; line: mean"}`, 4, 14);
   }
 
   function mean(pen, tier) {
@@ -120,16 +120,16 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pen.lineTo(x, ys[pinned]);
     pen.stroke();
     pen.textAlign = "left";
-    let numbered = Infinity;
+    const numbered = [];
     for (let frame = 0; frame <= now; frame++)
       if (Number.isInteger(motion.epoch[frame])) {
         const y = up(motion.p[frame][pinned] / 1000);
         pen.beginPath();
         pen.arc(x, y, 3, 0, 7);
         pen.fill();
-        if (Math.abs(y - numbered) < 13) continue; // no number on another
+        if (numbered.some((other) => Math.abs(y - other) < 13)) continue; // no number on another
         pen.fillText(motion.epoch[frame], x + 8, y + 4);
-        numbered = y;
+        numbered.push(y);
       }
   }
 
@@ -161,7 +161,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function words() {
     if (at < 0) return;
     const [reply, when] = said(motion, epoch, at), sure = probability(motion, epoch, at);
-    const says = reply ? el("span", {}, `It says, ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
+    const says = reply ? el("span", {}, `${asked ? "Asked as trained, it says" : "It says"} ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
     tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
   }
 
@@ -177,9 +177,10 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function pinWords() {
     if (pinned < 0) return pinLine.replaceChildren();
     const ends = motion.epoch.map((_, frame) => frame).filter((frame) => motion.said[frame] && motion.epoch[frame] <= epoch + 1e-6);
-    const told = ends.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(" · ");
-    if (pinLine.textContent === `${facts.question[pinned]} ${told} unpin`) return; // the button keeps the focus
-    pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told} `, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
+    const changed = ends.filter((frame, place) => motion.said[frame][pinned] !== motion.said[ends[place - 1]]?.[pinned]); // what it says until the next
+    const told = `${facts.answer[pinned]}. ${asked ? "Asked as trained, it says" : "It says"} ${changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ")} `;
+    if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
+    pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }
 
   function nearest(event) {
@@ -193,12 +194,13 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     return best;
   }
 
-  canvas.addEventListener("pointermove", (event) => point(nearest(event)));
+  const touched = (event) => event.pointerType === "touch"; // what a finger presses is told below: beside it the words would cover the picture
+  canvas.addEventListener("pointermove", (event) => touched(event) || point(nearest(event)));
   canvas.addEventListener("pointerleave", () => point(-1));
   canvas.addEventListener("click", (event) => {
     const fact = nearest(event);
-    point(fact);
-    if (fact >= 0) pin(fact);
+    if (!touched(event)) point(fact);
+    if (fact >= 0 || pinned >= 0) pin(fact >= 0 ? fact : pinned);
   });
   canvas.addEventListener("blur", () => point(-1));
   canvas.addEventListener("keydown", (event) => {

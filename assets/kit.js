@@ -10,7 +10,7 @@ function el(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes))
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (value !== false && value !== null) node.setAttribute(name, value === true ? "" : value);
-  node.append(...children.filter((child) => child !== null));
+  node.append(...children.filter((child) => child !== null).map((child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child))); // no line begins with %
   return node;
 }
 

@@ -16,7 +16,7 @@ function gapOf([rare, popular]) {
 }
 
 function gapInWords([rare, popular]) {
-  return el("p", { class: "outcome" }, `At the end it still answers ${percent(popular)} of the popular facts and ${percent(rare)} of the rare ones. `,
+  return el("p", { class: "outcome" }, `At the end, asked in other words, it still answers ${percent(popular)} of the popular facts and ${percent(rare)} of the rare ones. `,
     el("b", {}, `The gap: ${gapPoints([rare, popular])} points.`));
 }
 
@@ -63,14 +63,15 @@ function fieldsOf(host, story, state, names, gaps = true) {
 const fieldStep = (host, story, state) => fieldsOf(host, story, state, ["wga"]);
 
 function popularityStep(host, story, state) {
-  const both = fieldsOf(host, story, state, ["wga", "adapop"]), said_ = el("p", { class: "note" });
+  const both = fieldsOf(host, story, state, ["wga", "adapop"]), said_ = el("p", { class: "outcome hidden" }, "The recording above was made with the ◆ where they were. Run it yourself to see what yours do.");
   const curve = el("div", { class: "curve" }), place = el("div", { class: "anchors" }, curve);
   const recorded = JSON.stringify([story.curve.rare, story.curve.popular]);
-  host.append(el("h3", {}, "From popularity to β"), el("p", {}, "Each mark: the facts of one popularity. Drag an orange ◆, or use arrow keys."), place, said_);
+  host.append(el("h3", {}, "From popularity to β"), el("p", {}, "Each mark: the facts of one popularity. Drag an orange ", el("b", { class: "grip" }, "◆"), ", or use arrow keys."), place, said_);
   let drawn = false;
   const moved = (_, told) => {
     const now = JSON.stringify([told.rare ?? story.curve.rare, told.popular ?? story.curve.popular]);
-    said_.textContent = now === recorded ? "" : "The recording above was made with the ◆ where they were. Run it yourself to see what yours do.";
+    if (said_.classList.toggle("hidden", now === recorded)) return;
+    into(said_);
   };
   return {
     enter(restored) {

@@ -25,7 +25,7 @@ function pushStep(host, story) {
 
   function compared(gone, [p]) {
     const times = push(p, views[1].betas[1]) / push(p, views[1].betas[0]);
-    return `When the model is ${percent(p)} sure, the popular fact is pushed ${times.toFixed(times < 10 ? 1 : 0)} times as hard as the rare one.`;
+    return `When the model is ${percent(p)} sure, ${story.pair.title[1]} is pushed ${times.toFixed(times < 10 ? 1 : 0)} times as hard as ${story.pair.title[0]}.`;
   }
 
   function draw(tag, attributes, text) {

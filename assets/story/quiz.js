@@ -54,7 +54,7 @@ function quizStep(host, story) {
     const lines = chosen.shown.map((one) => el("li", { class: one.right ? "back" : "" }, el("b", {}, WAYS[one.way]), one.way === "direct" ? " " : ` (${one.back} of ${one.tried} bring it back) `,
       el("q", {}, one.prompt), " → ", el("b", {}, one.said || "nothing"), one.right ? " ✓" : " ✗"));
     result.replaceChildren(el("p", { class: "outcome" }, el("b", {}, which === chosen.outcome ? "Right: " : `You guessed: ${FATES[which].toLowerCase()}. It was: `), `${FATES[chosen.outcome].toLowerCase()}. The right answer is ${answer}.`),
-      el("ul", {}, ...lines), el("p", { class: "note" }, story.end));
+      el("ul", {}, ...lines), el("p", { class: "lead" }, story.end));
     score.textContent = `Your guesses: ${right} of ${asked} right`;
     into(result);
   }

@@ -139,7 +139,7 @@ def test_the_reason_comes_before_the_remedy_and_both_can_be_dragged(browser, add
         page.locator("#story section:not([hidden]) .scrubber input").first.press("End")
         expect(reading).to_contain_text("After epoch 5: ")
         page.locator("#story .views button").nth(1).click()
-        expect(reading).to_contain_text("times as hard as the rare one")
+        expect(reading).to_contain_text("times as hard as Paths of Glory")
         assert page.locator("#story .push path").count() == 3
         page.locator("#story .push svg").click(position={"x": 500, "y": 100})
         expect(page.locator("#story section:not([hidden]) .when").nth(1)).not_to_have_text("95\u00a0% sure")

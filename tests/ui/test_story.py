@@ -64,7 +64,7 @@ def test_our_own_method_is_told_of_by_its_tuned_runs(story):
 def test_a_control_that_changes_nothing_is_not_praised():
     assert "the scores made no difference" in words.gap_came_back({"wga": 60, "adapop": 30, "shuffled": 30})
     assert words.gap_came_back({"wga": 61, "adapop": 8, "shuffled": 46}) == (
-        "Shuffled scores bring the gap back: 46 points, 8 with true ones (even push: 61)."
+        "It comes back: 46 points with shuffled scores, 8 with true ones; 61 under the even push."
     )
 
 
@@ -108,7 +108,7 @@ def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
 
     ours, near, far = seeds("adapop", 0.6, 0.62), seeds("altpo", 0.2, 0.7), seeds("wga", 0.1, 0.11)
     assert words.tuned_better([ours, far, seeds("redirect", 0.01, 0.02), near]) == (
-        "No. AdaPop evens forgetting out; tuned alike, the even push and Redirect forget more, without scores."
+        "No. AdaPop evens forgetting out; tuned alike, other methods forget more, without scores: the even push and Redirect."
     )
     assert words.tuned_better([ours, near]) == ""
     assert story["without"].startswith("No. AdaPop evens forgetting out; ")

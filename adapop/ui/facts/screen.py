@@ -30,7 +30,7 @@ from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
 KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
 WIDTHS = [225, 105, 70, 60, 115, 85, 115, 80]  # on a phone "assets/style.css" has those of the first four
-PUSH = {"self-limiting": "lets go early", "uniform": "even", "pressure-sustaining": "keeps pushing"}
+PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}
 MOST_ROWS = 1_000
 
 

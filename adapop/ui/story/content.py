@@ -59,7 +59,7 @@ def story() -> dict:
         "runs": {name: field.motion(run.frames()) | {"left": left[name]} for name, run in runs.items()},
         "pair": field.dots((rare, popular)) | field.motion(frames) | {
             "first": words.first_lost(frames),
-            "outcome": words.outcome_of_pair((rare, popular), frames),
+            "outcome": f"{words.outcome_of_pair((rare, popular), frames)} {texts.STORY_PAIR_END}",
             "beta": [beta(rare.score), beta(popular.score)],
         },
         "curve": pictures(runs["adapop"].facts)["curve"],

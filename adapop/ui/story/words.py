@@ -75,7 +75,7 @@ def gap_came_back(gaps: dict[str, int]) -> str:
     even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
     if control <= ours:
         return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
-    return f"Shuffled scores bring the gap back: {control} points, {ours} with true ones (even push: {even})."
+    return f"It comes back: {control} points with shuffled scores, {ours} with true ones; {even} under the even push."
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
@@ -85,8 +85,8 @@ def costs(ours: Measured, even: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Other facts, asked as trained: AdaPop answers {kept[0]}, the even push {kept[1]}.",
-        f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
+        f"Of facts that nobody asked it to forget AdaPop answers {kept[0]}, the even push {kept[1]}.",
+        f"Of rare facts to forget, asked in other words, AdaPop leaves {rare[0]}, the even push {rare[1]}.",
     ]
 
 
@@ -138,7 +138,7 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     who = [TUNED_TITLES[name] for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
     if len(who) < 2:
         return ""
-    return f"No. AdaPop evens forgetting out; tuned alike, {_listed(who)} forget more, without scores."
+    return f"No. AdaPop evens forgetting out; tuned alike, other methods forget more, without scores: {_listed(who)}."
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

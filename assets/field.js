@@ -87,7 +87,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
         if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 42);
     pen.fillText("popularity →", MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
     pen.textAlign = "left";
-    pen.fillText(`↑ how sure of the right answer${asked}${many ? "" : "; line: mean"}`, 4, 14);
+    pen.fillText(`↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);
   }
 
   function mean(pen, tier) {

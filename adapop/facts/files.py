@@ -106,7 +106,7 @@ class FileTable:
         unscored = tuple(problem for problem in problems if problem.column == chosen.get("score"))
         if unscored and not drop_bad:
             raise ScoresError(
-                f"{self.path.name}: scores that cannot be read: {len(unscored):,}. Their facts would be left out.",
+                f"{self.path.name}: scores below 0 or no number: {len(unscored):,}. Their facts would be left out.",
                 "Mend the rows listed below, or leave those facts out with --drop-bad (drop_bad=True).",
                 unscored,
             )

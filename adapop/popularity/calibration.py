@@ -102,7 +102,7 @@ def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
     """What the exponents of the rarest and the most popular fact mean, in a sentence with numbers. every:
     those of all facts, which may be spread where the two are alike: under scores that lie."""
     if rare == popular == 0:
-        return "Every fact has β = 0: none is let go as it fades, and the push only grows, so the model breaks."
+        return "Every fact has β = 0, plain gradient ascent: the push never ends, and is hardest on what is gone."
     least, most = min((rare, popular, *every)), max((rare, popular, *every))
     if least == most:
         return f"Every fact has β = {rare:.2f}: popularity cannot matter here."

@@ -7,7 +7,8 @@ from adapop.probes.intervals import Interval, apart
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import beats, clearly, contests, pareto_front
+from adapop.report.figures.compare import beats, clearly, contests, nothing_forgotten, pareto_front
+from adapop.report.figures.titles import NOTHING_FORGOTTEN
 from adapop.report.table import percent
 
 FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
@@ -47,7 +48,10 @@ def warnings_of(found: Sequence[Contestant]) -> list[str]:
 def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome], form: str) -> list[str]:
     """What came of it: the gaps, the controls, who is on the Pareto front, who collapsed. form: asked in which way."""
     placed = [one for one in found if one.measured and not one.collapsed]
-    said = [*_gaps(placed, form), *_control(placed, form), *_front(outcomes)]
+    if nothing_forgotten(outcomes):
+        said = [f"{NOTHING_FORGOTTEN}. Race again with more epochs or a higher learning rate."]
+    else:
+        said = [*_gaps(placed, form), *_control(placed, form), *_front(outcomes)]
     if collapsed := [f"{one.label} ({one.collapsed})" for one in found if one.collapsed]:
         said.append(f"Collapsed, and so out of the contest: {'; '.join(collapsed)}.")
     return said
@@ -105,7 +109,7 @@ def _verdict(one: Contestant, other: Contestant, form: str) -> list[str]:
 def _front(outcomes: Sequence[Outcome]) -> list[str]:
     """Who is on the Pareto front, and who beats the others."""
     front = pareto_front(outcomes)
-    if not front:
+    if sum(map(contests, outcomes)) < 2:
         return []
     named = "; ".join(
         f"{one.label} ({percent(one.forget.mean)} left, {percent(one.holdout.mean)} kept)" for one in front

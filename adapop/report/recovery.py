@@ -4,6 +4,7 @@ table."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adapop.errors import number_of
 from adapop.facts.fact import TIERS
 from adapop.probes.intervals import difference, wilson
 from adapop.report import figures
@@ -46,8 +47,8 @@ def recovery_sentence(name: str, result: Result) -> str:
         where = f"after layer {row['layer']}" if name == "lens" else row["place"]
         said = f"{percent(found)} of the answers are found ({where}), {percent(most)} of wrong ones"
     if difference(wilson(found, row["facts"]), wilson(most, row["facts"])).low > 0:
-        return f"{said}: hidden, not erased."
-    return f"{said}: no more than chance may find."
+        return f"{said} ({number_of(row['facts'], 'fact')}): some of it was hidden, not erased."
+    return f"{said} ({number_of(row['facts'], 'fact')}): no more than chance may find."
 
 
 def came_back(result: Result, facts: Sequence) -> str:

@@ -99,7 +99,7 @@ def _put_back(good, *values: float | None):
     doubt = _doubt(*values)
     if not doubt:
         return gr.skip()
-    gr.Warning(f"{doubt} The last anchors that did are back.")
+    gr.Warning(f"{doubt} The last good anchors are back.")
     return [value for anchor in good for value in anchor]
 
 
@@ -108,9 +108,11 @@ def _doubt(*values: float | None) -> str:
     if None in values:
         return "An anchor is empty."
     try:
-        anchored(values[:2], values[2:])
+        curve = anchored(values[:2], values[2:])
     except ConfigError as error:
         return str(error)
+    if not all(curve.low <= beta <= curve.high for beta in values[1::2]):
+        return f"An anchor's β lies from {curve.low:g} to {curve.high:g}: the curve ends there."
     return ""
 
 

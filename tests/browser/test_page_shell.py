@@ -36,7 +36,7 @@ def test_upload_run_reload_and_probe(page, tmp_path):
     ]
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", write_table(tmp_path / "mine.csv", facts))
-    says(page, "#notes", "scores that cannot be read: 2", "row 6, 'score' is '-1'")
+    says(page, "#notes", "scores below 0 or no number: 2", "row 6, 'score' is '-1'")
     page.get_by_label("Leave out rows with bad scores").check()
     says(page, "#notes", "3 to forget", "Rows that were dropped: 3", "row 5, 'answer'", "row 6, 'score' is '-1'")
     says(page, "#notes", "${window.hacked=1}")

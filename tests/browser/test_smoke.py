@@ -24,7 +24,7 @@ SCREENS = ("Story", "Facts", "Pressure", "Run", "Probe", "Compare")
 def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", write_table(tmp_path / f"{HOSTILE[:9]}.csv", [HEAD, *ROWS]))
-    says(page, "#notes", "scores that cannot be read: 1", "row 5, 'score' is", "${window.hacked=1}")
+    says(page, "#notes", "scores below 0 or no number: 1", "row 5, 'score' is", "${window.hacked=1}")
     page.get_by_label("Leave out rows with bad scores").check()
     says(page, "#notes", "2 to forget", "row 4, 'answer'", "row 5, 'score' is", "${window.hacked=1}")
 

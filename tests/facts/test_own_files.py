@@ -114,7 +114,7 @@ def test_thousands_apart_are_numbers(tmp_path, text, score):
 def test_a_score_that_cannot_be_read_stops_a_run_unless_its_fact_may_go(tmp_path, capsys):
     path = tmp_path / "facts.csv"
     path.write_text("question,answer,score,group\na?,b,5 k,\nc?,d,7,\ne?,f,,retain\ng?,h,,retain\n", encoding="utf-8")
-    with pytest.raises(DataError, match="scores that cannot be read: 1") as caught:
+    with pytest.raises(DataError, match="scores below 0 or no number: 1") as caught:
         load_facts(str(path))
     assert "--drop-bad" in caught.value.fix and [problem.row for problem in caught.value.problems] == [2]
     assert pairs(load_facts(str(path), drop_bad=True)) == [("c?", "d")]

@@ -168,6 +168,15 @@ def test_front_is_named_in_words():
     assert "Behind it: 2 NPO, beaten by 1 AdaPop, but within the ranges." in comparison([ADAPOP, close]).findings
 
 
+def test_where_nothing_was_forgotten_there_is_one_finding():
+    idle = [record(method, after=(1.0, 1.0, 1.0, 1.0)) for method in ("adapop", "wga")]
+    assert comparison(idle).findings == (
+        "Nothing was forgotten beyond chance: there is no contest yet. Race again with more epochs or a higher "
+        "learning rate.",
+    )
+    assert not any("Pareto" in line for line in comparison([ADAPOP]).findings), "one alone wins nothing"
+
+
 def test_collapsed_model_is_out_of_the_contest():
     told = comparison([ADAPOP, GA])
     assert "Collapsed, and so out of the contest: 2 Gradient ascent (of the retained facts only 0% are left)." in (

@@ -5,7 +5,7 @@ import pytest
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.figures.compare import ATTACKED, beats, by_gap
+from adapop.report.figures.compare import ATTACKED, beats, by_gap, nothing_forgotten
 
 
 def share(mean, half=0.1):
@@ -65,6 +65,21 @@ def test_front_is_who_nobody_beats():
     twins = [outcome("1", "a", 0.2, 0.6), outcome("2", "b", 0.2, 0.6)]
     assert figures.pareto_front(twins) == twins, "equals do not beat each other"
     assert figures.pareto_front([OUTCOMES[3], OUTCOMES[4], figures.Outcome("9", "unmeasured")]) == []
+
+
+def test_where_nothing_was_forgotten_nobody_wins():
+    idle = [outcome("1", "AdaPop", 0.95, 0.9), outcome("2", "WGA", 0.85, 0.95)]
+    said = figures.finding_of(figures.forget_against_holdout([*idle, OUTCOMES[4]]))
+    assert said == "Nothing was forgotten beyond chance: there is no contest yet"
+    assert "Nobody forgets more" in figures.finding_of(
+        figures.forget_against_holdout([*idle, OUTCOMES[0], OUTCOMES[4]])
+    )
+    assert not nothing_forgotten(idle), "nobody knows, for the original was not measured"
+    assert not nothing_forgotten([OUTCOMES[4]]), "nobody tried"
+
+
+def test_one_alone_wins_nothing():
+    assert figures.finding_of(figures.forget_against_holdout([OUTCOMES[0], OUTCOMES[4]])) == ""
 
 
 def test_scatter_draws_the_front_and_tells_its_parts_apart_by_shape():

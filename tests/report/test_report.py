@@ -147,7 +147,7 @@ def test_recovery_stands_beside_its_control(page):
     assert rows_of(page)["all, direct"][0] == ["12", "25 %", "50 %", "38 %", "+12 points"]
     assert "trained for 10 steps on 2 forgotten facts" in said
     assert "That is a lower bound" in said
-    assert "25 % → 50 % after relearning, 38 % in the control: no more than chance may find." in said
+    assert "25 % → 50 % after relearning, 38 % in the control (12 facts): no more than chance may find." in said
     assert "Facts it brought back: 1." in said
     assert "--recovery quantise,sampling,lens" in said
 

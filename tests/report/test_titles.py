@@ -25,7 +25,7 @@ def share(mean, facts=96):
     [
         (0.82, 0.24, 96, "Popular facts survive: 82 % against 24 %"),
         (0.24, 0.82, 96, "Popular facts go first: 24 % against 82 %"),
-        (0.50, 0.38, 8, "cannot be told apart: 50 % against 38 %, within the margin of chance"),
+        (0.50, 0.38, 8, "50 % of popular facts are left, 38 % of rare ones: the difference may be chance"),
         (0.02, 0.0, 96, "Next to nothing is left: 2 % of popular facts, 0 % of rare ones"),
     ],
 )
@@ -37,7 +37,7 @@ def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
 def test_of_two_ways_of_asking_the_title_tells_one():
     alike, apart = (share(0.76), share(0.65), share(0.7)), (share(0.70), share(0.44), share(0.55))
     assert titles.left(apart, alike, 3) == (
-        "Popular and rare facts cannot be told apart: 76 % against 65 %, within the margin of chance "
+        "76 % of popular facts are left, 65 % of rare ones: the difference may be chance "
         "(asked in other words, after epoch 3)"
     )
     assert titles.left(alike, apart, 3).startswith("Popular facts survive: 70 % against 44 % of the rare")
@@ -69,20 +69,28 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
 
 def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     gone = share(1.0), share(0.5)
-    assert titles.outcome(gone, (share(1.0), share(0.8)), "as trained").endswith("never trained on lost 20 points")
-    near = titles.outcome(gone, (share(0.9), share(0.88)), "as trained")
-    assert near.endswith("Facts never trained on lost 2 points, within the margin of chance")
-    assert titles.outcome(gone, (share(0.9), share(0.9)), "as trained").endswith("and the rest is whole")
+    assert titles.outcome(gone, {}, "as trained") == "Facts to forget, asked as trained: 100 % before, 50 % after"
+    lost = titles.outcome(gone, {"others": (share(1.0), share(0.8))}, "as trained")
+    assert lost.endswith("Of the rest, others lost most: 20 points")
+    near = titles.outcome(gone, {"others": (share(0.9), share(0.88))}, "as trained")
+    assert near.endswith("Of the rest, others lost most: 2 points, which may be chance")
+    assert titles.outcome(gone, {"others": (share(0.9), share(0.9))}, "as trained").endswith("and the rest is whole")
+    worst = {
+        "others": (share(1.0), share(0.8)),
+        "sums": (share(1.0), share(0.7)),
+        "few": (share(1.0, 2), share(0.5, 2)),
+    }
+    assert titles.outcome(gone, worst, "as trained").endswith("Of the rest, sums lost most: 30 points")
 
 
-@pytest.mark.parametrize(("back", "doubt"), [(0.9, ""), (0.55, ", within the margin of chance")])
+@pytest.mark.parametrize(("back", "doubt"), [(0.9, ""), (0.55, ", which may be chance")])
 def test_what_leaks_is_claimed_only_beyond_chance(back, doubt):
     def cell(kind, recall):
         answers = Answers(share(recall), *[0.0] * (len(fields(Answers)) - 1))
         return Cell("forget", "all", kind, 96, 96, answers, answers, 0.0, True, "", *[0.0] * 4)
 
     said = titles.leak([cell("direct", 0.5), cell("translated", back)])
-    assert said == f"“Translated” gets {100 * back:.0f} % back, the trained question 50 %{doubt}"
+    assert said == f"“Translated” gets {100 * back:.0f} % of the answers, the trained question 50 %{doubt}"
 
 
 def test_the_controller_s_title_counts_the_epochs_above_the_tolerance():
@@ -115,7 +123,7 @@ def row(before, after, control, facts=96):
 def test_relearning_in_one_sentence_with_its_control(tiny):
     hidden = {"rows": [row(0.22, 0.46, 0.21)], "returned": [tiny.forget[0].id]}
     assert recovery_sentence("relearn", hidden) == (
-        "22 % → 46 % after relearning, 21 % in the control: hidden, not erased."
+        "22 % → 46 % after relearning, 21 % in the control (96 facts): some of it was hidden, not erased."
     )
     few = {"rows": [row(0.22, 0.36, 0.21, facts=8)], "returned": []}
     assert recovery_sentence("relearn", few).endswith("no more than chance may find.")
@@ -168,15 +176,15 @@ def ranged(mean, half=0.05):
         (
             {"WGA": 0.14, "AdaPop": 0.08},
             "Nobody forgets clearly more evenly: rare and popular facts are 8 points apart under AdaPop, 14 under WGA, "
-            "within the margin of chance",
+            "which may be chance",
         ),
         (  # one leans the other way: apart, but as wide
             {"WGA": 0.14, "AdaPop": -0.12},
             "Nobody forgets clearly more evenly: rare and popular facts are 12 points apart under AdaPop, 14 under "
-            "WGA, within the margin of chance",
+            "WGA, which may be chance",
         ),
         ({"WGA": 0.14}, "WGA leaves popular facts 14 points above rare ones"),
-        ({"WGA": -0.04}, "WGA leaves popular facts 4 points below rare ones, within the margin of chance"),
+        ({"WGA": -0.04}, "WGA leaves popular facts 4 points below rare ones, which may be chance"),
     ],
 )
 def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
@@ -221,7 +229,7 @@ def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
 def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
     few = {"rare": {"Forgotten": 6, "Not forgotten": 2}, "popular": {"Forgotten": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
-    assert titles.verdict_shares(few) == f"{said}, within the margin of chance"
+    assert titles.verdict_shares(few) == f"{said}, which may be chance"
     many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
     assert titles.verdict_shares(many) == said
     assert titles.verdict_shares({"all": {"Forgotten": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"

@@ -147,7 +147,7 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     done = events.arrived(str(path), "own", None)
     said = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in said
-    assert all(told in said for told in ("scores that cannot be read: 2", "Leave out rows", "row 4", "row 5", "NaN"))
+    assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "NaN"))
     assert done[own.drop_bad].visible and done[own.drop_bad].value is False
     columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)
     done = events.read(str(path), "own", None, True, done[own.table], *columns)

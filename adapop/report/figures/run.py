@@ -22,6 +22,13 @@ CONTROLLER_NAMES = {
 }
 FORMS = (("direct", "solid", ""), ("reworded", "dot", ", reworded"))
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
+ENDS = {  # what is asked at the end, and its name in a title
+    "forget": "facts to forget",
+    "retain": "retained facts",
+    "holdout": "facts never trained on",
+    "neighbours": "neighbours",
+    "utility": "utility",
+}
 PERCENT = dict(tickformat=".0%", range=[-0.03, 1.05])
 
 
@@ -221,7 +228,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
     figure = look.blank(360)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
-    places += [(group, "all", group) for group in ("retain", "holdout", "neighbours", "utility")]
+    places += [(group, "all", group) for group in ENDS if group != "forget"]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
         if None not in fell:
@@ -249,11 +256,12 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     figure.update_yaxes(title_text="questions answered", tickvals=[0, 0.25, 0.5, 0.75, 1], **PERCENT)
     figure.update_yaxes(range=[-0.18, 1.2])
     figure.update_layout(showlegend=False)
-    forget, holdout = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", "holdout"))
+    shares = {group: [_ranged(event, group, "all") for event in (before, after)] for group in ENDS}
+    forget, kept = shares.pop("forget"), {ENDS[group]: pair for group, pair in shares.items() if None not in pair}
     if None in forget:
         return figure
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
-    return look.titled(figure, titles.outcome(forget, None if None in holdout else holdout, form))
+    return look.titled(figure, titles.outcome(forget, kept, form))
 
 
 def _marked(name: str, share: float, last: bool) -> str:

@@ -15,8 +15,9 @@ from adapop.report.table import percent, points, ranged
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular facts, of rare ones, of all
 EVEN = "the even push (WGA)"
-CHANCE = "within the margin of chance"
+CHANCE = "which may be chance"
 MOST_NAMES = 4  # that a title lists
+NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest yet"
 GOOD = ("Forgotten", "Retained", "Never known", "Not measurable")
 
 
@@ -24,15 +25,15 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
     """What is left of popular and of rare facts. every: of all of them, for a set without the two tiers."""
     if popular is None or rare is None:
         return "" if every is None else f"{percent(every.mean)} of the facts to forget are still answered"
-    against = f"{percent(popular.mean)} against {percent(rare.mean)}"
-    gap = difference(popular, rare)
+    gap, against = difference(popular, rare), f"{percent(popular.mean)} against {percent(rare.mean)}"
     if max(popular.mean, rare.mean) <= NEARLY_NONE:
         return f"Next to nothing is left: {percent(popular.mean)} of popular facts, {percent(rare.mean)} of rare ones"
     if gap.low > 0:
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    return f"Popular and rare facts cannot be told apart: {against}, {CHANCE}"
+    left = f"{percent(popular.mean)} of popular facts are left, {percent(rare.mean)} of rare ones"
+    return f"{left}: the difference may be chance"
 
 
 def left(trained: Shares, reworded: Shares, epoch: int) -> str:
@@ -43,15 +44,18 @@ def left(trained: Shares, reworded: Shares, epoch: int) -> str:
     return f"{said} (asked {form}, after epoch {epoch})" if said else ""
 
 
-def outcome(forget: Sequence[Interval], holdout: Sequence[Interval] | None, form: str) -> str:
-    """What was forgotten and what that cost. Each: recall before and after. form: how it was asked, in words."""
+def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], form: str) -> str:
+    """What was forgotten and what that cost at most. forget: recall before and after; kept: the same of what was to be
+    kept, by its name. form: how it was asked, in words."""
     said = f"Facts to forget, asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
-    if holdout is None:
+    lost = {name: difference(*pair) for name, pair in kept.items()}
+    if not lost:
         return said
-    lost = difference(*holdout)
-    if lost.mean < 0.005:
+    # a loss that may be chance is told only where no other is beyond it
+    name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
+    if lost[name].mean < 0.005:
         return f"{said}, and the rest is whole"
-    return f"{said}. Facts never trained on lost {points(lost.mean)}{_doubt(lost)}"
+    return f"{said}. Of the rest, {name} lost most: {points(lost[name].mean)}{_doubt(lost[name])}"
 
 
 def _doubt(gap: Interval) -> str:
@@ -91,10 +95,10 @@ def leak(cells: Sequence[Cell]) -> str:
     worst = max(fair, key=lambda cell: cell.unlearned.recall.mean)
     direct = next((cell for cell in fair if cell.kind == DIRECT), None)
     if direct is None or worst is direct:
-        return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers back"
+        return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers"
     most, asked = (cell.unlearned.recall for cell in (worst, direct))
     name = PLAIN.get(worst.kind, worst.kind).capitalize()
-    said = f"“{name}” gets {percent(most.mean)} back, the trained question {percent(asked.mean)}"
+    said = f"“{name}” gets {percent(most.mean)} of the answers, the trained question {percent(asked.mean)}"
     return said + _doubt(difference(most, asked))
 
 

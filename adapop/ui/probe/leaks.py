@@ -11,7 +11,7 @@ import pandas as pd
 from adapop.errors import Stopped
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, KINDS, PLAIN, REWORDED, named
+from adapop.probes.prompts import DIRECT, KINDS, PLAIN, REWORDED, ProbeRow, named
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
@@ -66,8 +66,10 @@ class Leaks:
         words = {fact: verdict.name for fact, verdict in verdicts(rows, recovered(run.recovery())).items()}
         counts = verdict_table(matrix.verdicts_by_tier(words, group))
         recorded = ", recorded" if example_of(run.id) else ""
-        about = f"{described(run.config)}{recorded} · {dict(map(reversed, GROUPS))[group].lower()}"
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
+        asked = len({row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group})
+        of = f"{asked:,} of {len(names):,} {dict(map(reversed, GROUPS))[group].lower()}"
+        about = f"{described(run.config)}{recorded} · {of}"
         return {
             self.said: html.listed([], "hidden"),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),

@@ -86,10 +86,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         fact = gr.Dropdown(**listed, label="Fact, rarest first", min_width=260, scale=3, elem_id="fact")
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
     with gr.Row():
-        prompt = gr.Textbox(
-            label="Question", max_length=PROMPT.value(), lines=1, scale=4, min_width=260, elem_id="prompt"
-        )
-        gold = gr.Textbox(label="Right answer", max_length=PROMPT.value(), scale=2, min_width=160, elem_id="gold")
+        prompt = gr.Textbox(label="Question", lines=1, scale=4, min_width=260, elem_id="prompt")
+        gold = gr.Textbox(label="Right answer", scale=2, min_width=160, elem_id="gold")
         button = gr.Button("Ask both", variant="primary", scale=0, min_width=140, elem_id="ask", elem_classes="tall")
     if worker.is_lent:
         gr.Markdown(cost_of_asking(ASK_SECONDS))

@@ -43,7 +43,6 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     gr.Markdown(texts.PRESSURE_ABOUT)
     what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …")
     first = pictures(initial)
-    gr.Markdown(texts.CURVE_ABOUT)
     script = CURVE.read_text("utf-8")
     curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
     table = twin(first["table"], "beta-curve-twin", first["about"])

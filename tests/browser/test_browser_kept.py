@@ -44,6 +44,9 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     open_tab(page, "Run")
     page.click("#start")
     state_is(page, "starting", "running", "measuring", "done")
+    open_tab(page, "Facts")
+    page.set_input_files("#upload input[type=file]", write_table(tmp_path / "wrong.csv", [["name"], ["Hamlet"]]))
+    page.get_by_text("Its file was not kept").first.wait_for(state="detached")
 
 
 def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipped(page):

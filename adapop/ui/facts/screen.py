@@ -60,6 +60,8 @@ class FactsScreen:
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
+        file = self.uploads.own.file
+        gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)  # of no set that was restored
         session.facts.change(self.redrawn, session.facts, [*self.strip.parts, self.missing], **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)

@@ -1,6 +1,8 @@
 """Screen 2, Pressure: how a score becomes an exponent, and what the exponent does while a fact fades."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import gradio as gr
 
@@ -148,7 +150,9 @@ def pictures(
     chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
-    ends = {name: beta(used[ranked[place].id]) for name, place in named.items()} if ranked else {}
+    ends = (
+        {name: _of_a_score(scored, ranked[place].score, used, beta) for name, place in named.items()} if ranked else {}
+    )
     exponents = [beta(used[fact.id]) for fact in scored]
     said = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
     curve = {
@@ -170,6 +174,11 @@ def pictures(
     if ends:
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
     return dict(curve=curve, table=table, about=about, words=said, warnings=listed, push=push, relative=relative)
+
+
+def _of_a_score(scored: Sequence[Fact], score: float, used: Mapping[str, float], beta: BetaMap) -> float:
+    """The median exponent of the facts of a score: where scores lie they differ. used: the score that counts, by id."""
+    return median(beta(used[fact.id]) for fact in scored if fact.score == score)
 
 
 def _name(fact: Fact, used: float, beta: BetaMap) -> str:

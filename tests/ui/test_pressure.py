@@ -1,10 +1,12 @@
 """The Pressure screen in words, and what becomes of anchors that fix no curve."""
 
+from statistics import median
+
 import gradio as gr
 import pytest
 
 from adapop.facts.world import sandbox_facts
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 from adapop.report.figures import finding_of
 from adapop.ui import pressure
 
@@ -46,6 +48,15 @@ def test_the_words_speak_of_the_dots_that_are_drawn():
     assert "times" not in pressure.pictures(facts, what_if="wga")["words"]
     ascent = pressure.pictures(facts, what_if="ga")["words"]
     assert "p = 0.00" not in ascent and "1 times" not in ascent
+
+
+def test_ends_of_lying_scores_are_those_of_the_middle_fact_of_a_tie():
+    facts = sandbox_facts()
+    shown = pressure.pictures(facts, what_if="noisy")
+    least = min(fact.score for fact in facts.forget)
+    rarest = sorted(BetaMap()(used) for score, used, *_ in shown["curve"]["points"] if score == least)
+    assert rarest[0] < rarest[-1], "the noise does something"
+    assert f"(β = {median(rarest):.2f})" in shown["words"]
 
 
 def test_confidence_is_told_in_percent():

@@ -86,7 +86,9 @@ def event(address: str, wanted, data: list) -> dict:
         config = json.loads(reply.read())
     names = {component["id"]: component["props"].get("elem_id") for component in config["components"]}
     chosen = next(
-        one for one in config["dependencies"] if wanted([(names.get(target), kind) for target, kind in one["targets"]])
+        one
+        for one in config["dependencies"]
+        if one["inputs"] and wanted([(names.get(target), kind) for target, kind in one["targets"]])
     )
     session = secrets.token_hex(6)
     data = [*data, *[None] * (len(chosen["inputs"]) - len(data))]

@@ -178,7 +178,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     if (pinned < 0) return pinLine.replaceChildren();
     const ends = motion.epoch.map((_, frame) => frame).filter((frame) => motion.said[frame] && motion.epoch[frame] <= epoch + 1e-6);
     const changed = ends.filter((frame, place) => motion.said[frame][pinned] !== motion.said[ends[place - 1]]?.[pinned]); // what it says until the next
-    const told = `${facts.answer[pinned]}. ${asked ? "Asked as trained, it says" : "It says"} ${changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ")} `;
+    const told = `${facts.answer[pinned]}. ${asked ? "Asked as trained, it says" : "It says"} ${changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ")}${changed.length === 1 && ends.length > 1 ? ", and ever since" : ""} `;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }

@@ -22,7 +22,7 @@ def test_probe_is_full_on_arrival(browser, address, query):
     with visit(browser, address, query) as page:
         says(page, "#probe-recorded", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
         says(page, "#answers", "Recorded", "Original", "Philippines", "Unlearned", "rank of the right answer")
-        says(page, "#leak-chart-title", "back, the trained question", "recorded · facts to forget")
+        says(page, "#leak-chart-title", "of the answers, the trained question", "recorded · 24 facts to forget")
         page.wait_for_selector("#leak-chart .plotly")
         says(page, "#leak-verdicts", "Leaks when reworded", "rare", "popular")
         page.locator("#leak-table [data-testid='cell-0-0']").wait_for()

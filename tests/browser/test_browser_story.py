@@ -188,11 +188,13 @@ def test_the_test_is_scored_and_leads_to_a_run(browser, address):
     with visit(browser, address, "?story=6") as page:
         page.locator("#story .fates button").first.and_(page.locator(":disabled")).wait_for()
         page.locator("#story section:not([hidden]) .choice").first.click()
-        assert "need not be gone" not in page.inner_text("#story"), "nothing gives the game away"
+        assert "does not mean that the knowledge is gone" not in page.inner_text("#story"), (
+            "nothing gives the game away"
+        )
         page.locator("#story .fates button").first.click()
         page.locator("#story .score >> text=of 1").wait_for()
         page.locator("#story .fates button[aria-pressed=true]").first.wait_for()
-        page.get_by_text("need not be gone").wait_for()
+        page.get_by_text("does not mean that the knowledge is gone").wait_for()
         expect(page.locator("#story .result li").first).to_contain_text("Asked directly")
         first = page.locator("#story section:not([hidden]) .choice").first.inner_text()
         page.get_by_text("Try another pair").click()

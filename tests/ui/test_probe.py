@@ -56,8 +56,7 @@ def test_the_example_s_leaks_are_shown_and_called_recorded():
     assert shown[section.found].visible
     assert shown[section.said]["kind"] == "hidden"
     assert (
-        shown[section.heatmap.heading]["about"]
-        == "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 of 256 facts to forget"
+        shown[section.heatmap.heading]["about"] == "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget"
     )
     assert [row["name"] for row in shown[section.counts]["rows"]][-1] == "facts"
     assert len(shown[section.table]) == 24

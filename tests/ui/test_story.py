@@ -64,7 +64,7 @@ def test_our_own_method_is_told_of_by_its_tuned_runs(story):
 def test_a_control_that_changes_nothing_is_not_praised():
     assert "the scores made no difference" in words.gap_came_back({"wga": 60, "adapop": 30, "shuffled": 30})
     assert words.gap_came_back({"wga": 61, "adapop": 8, "shuffled": 46}) == (
-        "It comes back: 46 points with shuffled scores, 8 with true ones; 61 under the even push."
+        "It does: 46 points with shuffled scores, 8 with true ones, 61 with the even push."
     )
 
 

@@ -68,8 +68,7 @@ class Leaks:
         recorded = ", recorded" if example_of(run.id) else ""
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         asked = len({row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group})
-        of = f"{asked:,} of {len(names):,} {dict(map(reversed, GROUPS))[group].lower()}"
-        about = f"{described(run.config)}{recorded} · {of}"
+        about = f"{described(run.config)}{recorded} · {asked:,} {dict(map(reversed, GROUPS))[group].lower()}"
         return {
             self.said: html.listed([], "hidden"),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),

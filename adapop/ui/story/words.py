@@ -75,7 +75,7 @@ def gap_came_back(gaps: dict[str, int]) -> str:
     even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
     if control <= ours:
         return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
-    return f"It comes back: {control} points with shuffled scores, {ours} with true ones; {even} under the even push."
+    return f"It does: {control} points with shuffled scores, {ours} with true ones, {even} with the even push."
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
@@ -85,8 +85,8 @@ def costs(ours: Measured, even: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Of facts that nobody asked it to forget AdaPop answers {kept[0]}, the even push {kept[1]}.",
-        f"Of rare facts to forget, asked in other words, AdaPop leaves {rare[0]}, the even push {rare[1]}.",
+        f"Facts nobody asked to forget: AdaPop answers {kept[0]}, the even push {kept[1]}.",
+        f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
     ]
 
 

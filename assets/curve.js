@@ -78,7 +78,7 @@ function axes(svg) {
     }
   make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity (score s) →");
   make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier the push ends");
-  if (props.value.constant === null) make(svg, "text", { class: "plain", x: EDGE.left + range.width, y: 14, "text-anchor": "end" }, "drag a ◆");
+  if (props.value.constant === null) make(svg, "text", { class: "drag", x: EDGE.left + range.width, y: 14, "text-anchor": "end" }, "drag a ◆");
 }
 
 function handle(svg, which) {

@@ -161,7 +161,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function words() {
     if (at < 0) return;
     const [reply, when] = said(motion, epoch, at), sure = probability(motion, epoch, at);
-    const says = reply ? el("span", {}, `${asked ? "Asked as trained, it says" : "It says"} ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
+    const says = reply ? el("span", {}, `${asked ? "To the trained question it says" : "It says"} ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
     tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
   }
 
@@ -178,7 +178,9 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     if (pinned < 0) return pinLine.replaceChildren();
     const ends = motion.epoch.map((_, frame) => frame).filter((frame) => motion.said[frame] && motion.epoch[frame] <= epoch + 1e-6);
     const changed = ends.filter((frame, place) => motion.said[frame][pinned] !== motion.said[ends[place - 1]]?.[pinned]); // what it says until the next
-    const told = `${facts.answer[pinned]}. ${asked ? "Asked as trained, it says" : "It says"} ${changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ")}${changed.length === 1 && ends.length > 1 ? ", and ever since" : ""} `;
+    const replies = changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ");
+    const says = changed.length === 1 && ends.length > 1 ? `${motion.said[changed[0]][pinned]}, before and ever since` : replies;
+    const told = `${facts.answer[pinned]}. ${asked ? `To the trained question it says ${says}; its dot: asked in other words` : `It says ${says}`}. `;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }

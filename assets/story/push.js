@@ -20,7 +20,8 @@ function pushStep(host, story) {
   function recorded(epoch, [rare, popular]) {
     const times = push(popular, EVEN) / push(rare, EVEN);
     if (epoch === 0) return `Before: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones, so the push on these is ${times.toFixed(1)} times as strong.`;
-    return `${moment(epoch).replace("a", "A")}: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones.`;
+    const late = epoch === end && popular > 0.4 && popular < 0.6 ? " Only now are these where the push is hardest." : "";
+    return `${moment(epoch).replace("a", "A")}: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones.${late}`;
   }
 
   function compared(gone, [p]) {

@@ -108,7 +108,7 @@ def test_who_forgets_more_when_tuned_is_named_only_beyond_chance(story):
 
     ours, near, far = seeds("adapop", 0.6, 0.62), seeds("altpo", 0.2, 0.7), seeds("wga", 0.1, 0.11)
     assert words.tuned_better([ours, far, seeds("redirect", 0.01, 0.02), near]) == (
-        "No. AdaPop evens forgetting out; tuned alike, other methods forget more, without scores: "
+        "No. AdaPop evens forgetting out; with settings searched for each, others forget more without scores: "
         "the even push and Redirect."
     )
     assert words.tuned_better([ours, near]) == ""

@@ -85,7 +85,7 @@ def costs(ours: Measured, even: Measured) -> list[str]:
         for place in (("holdout", "direct", "all"), ("forget", "reworded", "rare"))
     )
     return [
-        f"Facts nobody asked to forget: AdaPop answers {kept[0]}, the even push {kept[1]}.",
+        f"Other facts: AdaPop answers {kept[0]}, the even push {kept[1]}.",
         f"Rare facts to forget, in other words: AdaPop leaves {rare[0]}, the even push {rare[1]}.",
     ]
 
@@ -138,7 +138,8 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
     who = [TUNED_TITLES[name] for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
     if len(who) < 2:
         return ""
-    return f"No. AdaPop evens forgetting out; tuned alike, other methods forget more, without scores: {_listed(who)}."
+    best = f"with settings searched for each, others forget more without scores: {_listed(who)}"
+    return f"No. AdaPop evens forgetting out; {best}."
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:

@@ -71,16 +71,16 @@ def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     gone = share(1.0), share(0.5)
     assert titles.outcome(gone, {}, "as trained") == "Facts to forget, asked as trained: 100 % before, 50 % after"
     lost = titles.outcome(gone, {"others": (share(1.0), share(0.8))}, "as trained")
-    assert lost.endswith("Of the rest, others lost most: 20 points")
+    assert lost.endswith("Of the rest, others lost 20 points")
     near = titles.outcome(gone, {"others": (share(0.9), share(0.88))}, "as trained")
-    assert near.endswith("Of the rest, others lost most: 2 points, which may be chance")
+    assert near.endswith("Of the rest, others lost 2 points, which may be chance")
     assert titles.outcome(gone, {"others": (share(0.9), share(0.9))}, "as trained").endswith("and the rest is whole")
     worst = {
         "others": (share(1.0), share(0.8)),
         "sums": (share(1.0), share(0.7)),
         "few": (share(1.0, 2), share(0.5, 2)),
     }
-    assert titles.outcome(gone, worst, "as trained").endswith("Of the rest, sums lost most: 30 points")
+    assert titles.outcome(gone, worst, "as trained").endswith("Of the rest, sums lost 30 points")
 
 
 @pytest.mark.parametrize(("back", "doubt"), [(0.9, ""), (0.55, ", which may be chance")])

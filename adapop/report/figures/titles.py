@@ -45,7 +45,7 @@ def left(trained: Shares, reworded: Shares, epoch: int) -> str:
 
 
 def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], form: str) -> str:
-    """What was forgotten and what that cost at most. forget: recall before and after; kept: the same of what was to be
+    """What was forgotten, and the largest cost. forget: recall before and after; kept: the same of what was to be
     kept, by its name. form: how it was asked, in words."""
     said = f"Facts to forget, asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     lost = {name: difference(*pair) for name, pair in kept.items()}
@@ -55,7 +55,7 @@ def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], 
     name = max(lost, key=lambda one: (lost[one].low > 0, lost[one].mean))
     if lost[name].mean < 0.005:
         return f"{said}, and the rest is whole"
-    return f"{said}. Of the rest, {name} lost most: {points(lost[name].mean)}{_doubt(lost[name])}"
+    return f"{said}. Of the rest, {name} lost {points(lost[name].mean)}{_doubt(lost[name])}"
 
 
 def _doubt(gap: Interval) -> str:

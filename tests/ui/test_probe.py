@@ -67,3 +67,14 @@ def test_a_way_of_asking_is_called_in_plain_words_and_by_its_name():
     named = [screen._form(prompt) for prompt in screen.forms_of(run, run.facts.forget[0].id)]
     assert named[0] == "The trained question" and named[1].startswith("In other words: ")
     assert "Must answer (prefix injection)" in named and CHOICE.capitalize() in named
+
+
+def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):
+    page, run = stand_ins(screen.ProbeScreen), example("adapop")
+    fact = screen.fact_choices(Worker(tmp_path), run.id, "forget", None).value
+    first, second = (prompt.text for prompt in screen.forms_of(run, fact)[:2])
+    for nothing in ((), (run.id, None, None)):
+        kept = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
+        assert kept == {page.filled: (run.id, fact, first)}
+    then = page.fill(run, run.id, fact, second, "Who wrote Hamlet?", kept[page.filled])
+    assert then[page.prompt] == second, "another way of asking was chosen"

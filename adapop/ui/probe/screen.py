@@ -62,6 +62,8 @@ class ProbeScreen:
         now = name, wanted, form
         if filled == now:
             return gr.skip()
+        if text and not (filled and filled[1]):  # typed before anything was filled in: it stays, with its answers
+            return {self.filled: now}
         prompts = forms_of(run, wanted)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}

@@ -6,6 +6,7 @@ const BAR_BELOW = 76, LEAST_HEIGHT = 170; // pixels: of the Story's buttons, whi
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
 function makeField(host, facts, motion, { name, asked = "", shares = true, onpin = () => {} }) {
+  const itSays = asked ? "To the trained question it says" : "It says"; // a recording's replies are to that one
   const count = facts.score.length, many = count > 2000, radius = many ? 1.6 : count > 600 ? 3 : 4.2;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
   const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
@@ -37,7 +38,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
 
   function paint() {
     const style = getComputedStyle(host), of = (variable) => style.getPropertyValue(variable).trim();
-    ink = { text: of("--ink"), soft: of("--soft"), paper: of("--paper"), pin: of("--pin"), unknown: of("--soft") };
+    ink = { text: of("--ink"), soft: of("--soft"), pin: of("--pin"), unknown: of("--soft") };
     for (const tier of TIERS.slice(0, 3)) ink[tier] = of(`--tier-${tier}`);
     ink.font = `13px ${style.fontFamily}`;
     draw();
@@ -161,7 +162,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function words() {
     if (at < 0) return;
     const [reply, when] = said(motion, epoch, at), sure = probability(motion, epoch, at);
-    const says = reply ? el("span", {}, `${asked ? "To the trained question it says" : "It says"} ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
+    const says = reply ? el("span", {}, `${itSays} ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
     tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
   }
 
@@ -180,7 +181,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     const changed = ends.filter((frame, place) => motion.said[frame][pinned] !== motion.said[ends[place - 1]]?.[pinned]); // what it says until the next
     const replies = changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${motion.said[changed[0]][pinned]}, before and ever since` : replies;
-    const told = `${facts.answer[pinned]}. ${asked ? `To the trained question it says ${says}; its dot: asked in other words` : `It says ${says}`}. `;
+    const told = `${facts.answer[pinned]}. ${itSays} ${says}${asked ? "; its dot: asked in other words" : ""}. `;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }

@@ -29,9 +29,14 @@ PLAIN = {
 """Kind -> the same for those who do not know its name; a kind that is not here is plain."""
 
 
+def plain(kind: str) -> str:
+    """A kind in plain words."""
+    return PLAIN.get(kind, kind)
+
+
 def named(kind: str) -> str:
     """A kind in plain words, with its name."""
-    return f"{PLAIN[kind]} ({kind})" if kind in PLAIN else kind
+    return f"{plain(kind)} ({kind})" if kind in PLAIN else kind
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from adapop.probes.intervals import Interval, apart
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import Contestant
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import beats, clearly, contests, nothing_forgotten, pareto_front
+from adapop.report.figures.compare import beats, clearly, contests, no_contest, pareto_front
 from adapop.report.figures.titles import NOTHING_FORGOTTEN
 from adapop.report.table import percent
 
@@ -48,7 +48,7 @@ def warnings_of(found: Sequence[Contestant]) -> list[str]:
 def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome], form: str) -> list[str]:
     """What came of it: the gaps, the controls, who is on the Pareto front, who collapsed. form: asked in which way."""
     placed = [one for one in found if one.measured and not one.collapsed]
-    if nothing_forgotten(outcomes):
+    if no_contest(outcomes):
         said = [f"{NOTHING_FORGOTTEN}. Race again with more epochs or a higher learning rate."]
     else:
         said = [*_gaps(placed, form), *_control(placed, form), *_front(outcomes)]

@@ -47,8 +47,10 @@ def recovery_sentence(name: str, result: Result) -> str:
         where = f"after layer {row['layer']}" if name == "lens" else row["place"]
         said = f"{percent(found)} of the answers are found ({where}), {percent(most)} of wrong ones"
     if difference(wilson(found, row["facts"]), wilson(most, row["facts"])).low > 0:
-        return f"{said} ({number_of(row['facts'], 'fact')}): some of it was hidden, not erased."
-    return f"{said} ({number_of(row['facts'], 'fact')}): no more than chance may find."
+        meaning = "some of it was hidden, not erased"
+    else:
+        meaning = "no more than chance may find"
+    return f"{said} ({number_of(row['facts'], 'fact')}): {meaning}."
 
 
 def came_back(result: Result, facts: Sequence) -> str:

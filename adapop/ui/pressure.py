@@ -150,9 +150,8 @@ def pictures(
     chosen = ranked[:: 1 + len(ranked) // MOST_POINTS]
     named = {"rarest": 0, "middle": len(ranked) // 2, "most popular": -1}
     named = {name: place for name, place in named.items() if name != "middle" or len(ranked) > 2}
-    ends = (
-        {name: _of_a_score(scored, ranked[place].score, used, beta) for name, place in named.items()} if ranked else {}
-    )
+    scores = {name: ranked[place].score for name, place in named.items()} if ranked else {}
+    ends = {name: _of_a_score(scored, score, used, beta) for name, score in scores.items()}
     exponents = [beta(used[fact.id]) for fact in scored]
     said = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
     curve = {

@@ -5,7 +5,7 @@ import pytest
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.figures.compare import ATTACKED, beats, by_gap, nothing_forgotten
+from adapop.report.figures.compare import ATTACKED, beats, by_gap, no_contest
 
 
 def share(mean, half=0.1):
@@ -74,8 +74,8 @@ def test_where_nothing_was_forgotten_nobody_wins():
     assert "Nobody forgets more" in figures.finding_of(
         figures.forget_against_holdout([*idle, OUTCOMES[0], OUTCOMES[4]])
     )
-    assert not nothing_forgotten(idle), "nobody knows, for the original was not measured"
-    assert not nothing_forgotten([OUTCOMES[4]]), "nobody tried"
+    assert not no_contest(idle), "nobody knows, for the original was not measured"
+    assert not no_contest([OUTCOMES[4]]), "nobody tried"
 
 
 def test_one_alone_wins_nothing():

@@ -101,9 +101,9 @@ def contests(one: Outcome) -> bool:
     return measured and not (one.original or one.collapsed or one.recorded)
 
 
-def nothing_forgotten(outcomes: Sequence[Outcome]) -> bool:
-    """Whether no contestant answers fewer of the facts to forget than the original, beyond chance. False where the
-    original was not measured."""
+def no_contest(outcomes: Sequence[Outcome]) -> bool:
+    """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that there is nothing to
+    win. False where the original was not measured."""
     before = next((one.forget for one in outcomes if one.original), None)
     left = [one.forget for one in outcomes if contests(one)]
     return before is not None and bool(left) and not any(share.high < before.low for share in left)
@@ -219,7 +219,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
     told = [(one.name, one.forget, one.holdout) for one in ranged if one.recorded]
     near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
-    if nothing_forgotten(outcomes):
+    if no_contest(outcomes):
         return look.titled(figure, titles.NOTHING_FORGOTTEN)
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []  # of one alone there is nothing to say
     return look.titled(figure, titles.bargain(best, near) or titles.extremes(told))

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import KINDS, PLAIN, REWORDED, named
+from adapop.probes.prompts import KINDS, REWORDED, named, plain
 from adapop.report.figures import look, titles
 from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
 from adapop.report.table import percent, ranged
@@ -54,7 +54,7 @@ def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
             shown = [[cell if cell and cell.measurable == measurable else None for cell in row] for row in cells]
             figure.add_heatmap(
                 x=tiers,
-                y=[PLAIN.get(kind, kind) for kind in kinds],
+                y=[plain(kind) for kind in kinds],
                 z=[[cell and getattr(cell, side).recall.mean for cell in row] for row in shown],
                 text=[[_printed(cell, side) for cell in row] for row in shown],
                 customdata=[[_told(cell) for cell in row] for row in shown],
@@ -149,7 +149,7 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
     _mark_chance(figure, [matrix.cell(group, "all", kind) for kind in kinds])
     figure.update_layout(margin=dict(l=94, r=12, t=16, b=44), showlegend=False)
     figure.update_xaxes(title_text="answers that come back (hollow: before)", tickformat=".0%", range=[-0.03, 1.05])
-    named_rows(figure, [PLAIN.get(kind, kind) for kind in kinds], WORD_CHARACTERS)
+    named_rows(figure, [plain(kind) for kind in kinds], WORD_CHARACTERS)
     look.row_labels(figure, first)
     every = [matrix.cell(group, tier, kinds[-1 if REWORDED not in kinds else kinds.index(REWORDED)]) for tier in TIERS]
     rare, _, popular = (cell and cell.measurable and cell.unlearned.recall for cell in every)

@@ -22,8 +22,7 @@ CONTROLLER_NAMES = {
 }
 FORMS = (("direct", "solid", ""), ("reworded", "dot", ", reworded"))
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
-ENDS = {  # what is asked at the end, and its name in a title
-    "forget": "facts to forget",
+KEPT = {  # what was to be kept, and its name in a title
     "retain": "retained facts",
     "holdout": "facts never trained on",
     "neighbours": "neighbours",
@@ -228,7 +227,7 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
     figure = look.blank(360)
     places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
-    places += [(group, "all", group) for group in ENDS if group != "forget"]
+    places += [(group, "all", group) for group in KEPT]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
         if None not in fell:
@@ -256,10 +255,10 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     figure.update_yaxes(title_text="questions answered", tickvals=[0, 0.25, 0.5, 0.75, 1], **PERCENT)
     figure.update_yaxes(range=[-0.18, 1.2])
     figure.update_layout(showlegend=False)
-    shares = {group: [_ranged(event, group, "all") for event in (before, after)] for group in ENDS}
-    forget, kept = shares.pop("forget"), {ENDS[group]: pair for group, pair in shares.items() if None not in pair}
+    forget, *others = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT))
     if None in forget:
         return figure
+    kept = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
     return look.titled(figure, titles.outcome(forget, kept, form))
 

@@ -9,7 +9,7 @@ from adapop.errors import number_of
 from adapop.popularity.beta import peak
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
-from adapop.probes.prompts import DIRECT, PLAIN
+from adapop.probes.prompts import DIRECT, plain
 from adapop.report.table import percent, points, ranged
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
@@ -25,15 +25,16 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
     """What is left of popular and of rare facts. every: of all of them, for a set without the two tiers."""
     if popular is None or rare is None:
         return "" if every is None else f"{percent(every.mean)} of the facts to forget are still answered"
-    gap, against = difference(popular, rare), f"{percent(popular.mean)} against {percent(rare.mean)}"
+    against = f"{percent(popular.mean)} against {percent(rare.mean)}"
+    gap = difference(popular, rare)
     if max(popular.mean, rare.mean) <= NEARLY_NONE:
         return f"Next to nothing is left: {percent(popular.mean)} of popular facts, {percent(rare.mean)} of rare ones"
     if gap.low > 0:
         return f"Popular facts survive: {against} of the rare"
     if gap.high < 0:
         return f"Popular facts go first: {against} of the rare"
-    left = f"{percent(popular.mean)} of popular facts are left, {percent(rare.mean)} of rare ones"
-    return f"{left}: the difference may be chance"
+    said = f"{percent(popular.mean)} of popular facts are left, {percent(rare.mean)} of rare ones"
+    return f"{said}: the difference may be chance"
 
 
 def left(trained: Shares, reworded: Shares, epoch: int) -> str:
@@ -97,7 +98,7 @@ def leak(cells: Sequence[Cell]) -> str:
     if direct is None or worst is direct:
         return f"No way of asking gets more than {percent(worst.unlearned.recall.mean)} of the answers"
     most, asked = (cell.unlearned.recall for cell in (worst, direct))
-    name = PLAIN.get(worst.kind, worst.kind).capitalize()
+    name = plain(worst.kind).capitalize()
     said = f"“{name}” gets {percent(most.mean)} of the answers, the trained question {percent(asked.mean)}"
     return said + _doubt(difference(most, asked))
 

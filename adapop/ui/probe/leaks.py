@@ -11,7 +11,7 @@ import pandas as pd
 from adapop.errors import Stopped
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, KINDS, PLAIN, REWORDED, ProbeRow, named
+from adapop.probes.prompts import DIRECT, KINDS, REWORDED, ProbeRow, named, plain
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
@@ -32,7 +32,7 @@ from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
-EMPTY_TABLE = pd.DataFrame(columns=["fact", "popularity", "verdict", *(PLAIN.get(kind, kind) for kind in KINDS), "id"])
+EMPTY_TABLE = pd.DataFrame(columns=["fact", "popularity", "verdict", *map(plain, KINDS), "id"])
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_path, shape):
+    from playwright.sync_api import expect
+
     facts = own_facts()
     folder = str(taught(shape, tmp_path / "model", [*facts.forget, *facts.retain, *facts.holdout]))
     table = tmp_path / "towns.csv"
@@ -36,6 +38,7 @@ def test_own_facts_and_an_own_model_from_upload_to_race_and_download(page, tmp_p
     page.keyboard.press("Enter")
     says(page, "#preflight", "steps in")
     page.click("#advanced")
+    expect(page.locator("#knob-batch input")).to_have_value("32")  # what a real model starts from has come
     if shape in TARGETS:
         page.fill("#knob-lora_targets input, #knob-lora_targets textarea", ",".join(TARGETS[shape]))
     page.fill("#knob-further textarea", "max_new_tokens=8\nbatch=2")

@@ -47,7 +47,7 @@ function go(step, restored = false) {
   forward.disabled = step === COUNT - 1;
   forward.textContent = step === 0 ? "Next: 256 facts" : "Next";
   made[step].enter(restored);
-  if (first) return;
+  if (first) return given.has("story") && address({ story: step + 1 });
   address({ story: step + 1, tab: null, epoch: null });
   made[step].section.querySelector("h2").focus({ preventScroll: true });
   const above = host.getBoundingClientRect().top;
@@ -66,4 +66,4 @@ function turn(event) {
 document.addEventListener("keydown", turn);
 // a copied address, or a reload, comes back to its tab
 if (/^(facts|pressure|run|probe|compare)$/.test(given.get("tab"))) openTab(given.get("tab"));
-go((number("story", 1, COUNT) ?? 1) - 1, mine && given.has("epoch"));
+go(Math.round(number("story", 1, COUNT) ?? 1) - 1, mine && given.has("epoch"));

@@ -267,11 +267,19 @@ def test_a_copied_address_shows_another_the_same_run_tab_and_moment(browser, add
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "query", ["?story=x&epoch=y&pin=z", "?story=99&pin=-5", "?tab=nothing", "?story=2&pin=999999&epoch=1e9"]
+    ("query", "step"),
+    [
+        ("?story=x&epoch=y&pin=z", "1"),
+        ("?story=99&pin=-5", "6"),
+        ("?story=2.6", "3"),
+        ("?tab=nothing", None),
+        ("?story=2&pin=999999&epoch=1e9", "2"),
+    ],
 )
-def test_an_address_may_say_anything(browser, address, query):
+def test_an_address_may_say_anything_and_is_put_right(browser, address, query, step):
     with visit(browser, address, query) as page:
         expect(page.locator("#story section:not([hidden]) h2")).to_be_visible()
+        page.wait_for_function("step => new URL(location.href).searchParams.get('story') === step", arg=step)
 
 
 @pytest.mark.slow

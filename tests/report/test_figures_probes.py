@@ -70,6 +70,7 @@ def test_hover_has_the_count_the_chance_and_the_reason(matrix):
     told = [text for trace in figure.data for line in trace.customdata for text in line if text]
     assert any("multiple choice, rare" in text and "a blind guess: 25 %" in text for text in told)
     assert any("as an expert (role playing), rare</b>: 2 facts" in text and "below 0.8" in text for text in told)
+    assert any("as an expert (role playing), popular</b>: 1 fact<br>" in text for text in told)
     assert not any("guess" in text for text in told if "direct" in text)
 
 

@@ -8,6 +8,7 @@ from textwrap import wrap
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from adapop.errors import number_of
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
 from adapop.probes.prompts import KINDS, REWORDED, named, plain
@@ -98,7 +99,7 @@ def _told(cell: Cell | None) -> str:
     if cell is None:
         return ""
     lines = [
-        f"<b>{escape(named(cell.kind))}, {escape(cell.tier)}</b>: {cell.facts:,} facts"
+        f"<b>{escape(named(cell.kind))}, {escape(cell.tier)}</b>: {number_of(cell.facts, 'fact')}"
         + (f", all that the original answers of {cell.asked:,}" if cell.facts < cell.asked else ""),
         f"original {ranged(cell.original.recall)}",
         f"unlearned {ranged(cell.unlearned.recall)}",
@@ -219,8 +220,8 @@ def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
             name=verdict,
             marker=dict(color=VERDICT_COLOR[verdict], line=dict(color=GRID, width=1)),
             text=["<br>".join(wrap(f"{verdict} {count:,}", WORD_CHARACTERS)) if count else "" for count in found],
-            customdata=[[count, total] for count, total in zip(found, totals)],
-            hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]:,}} facts (%{{x:.0%}})<extra></extra>",
+            customdata=[[count, number_of(total, "fact")] for count, total in zip(found, totals)],
+            hovertemplate=f"{verdict}: %{{customdata[0]:,}} of %{{customdata[1]}} (%{{x:.0%}})<extra></extra>",
             textposition="inside",
             insidetextanchor="middle",
             insidetextfont=dict(color=TEXT, size=10),

@@ -8,7 +8,7 @@ from functools import partial
 import gradio as gr
 import pandas as pd
 
-from adapop.errors import Stopped
+from adapop.errors import Stopped, number_of
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED, ProbeRow, named, plain
@@ -168,7 +168,7 @@ def leak_lines(matrix: LeakMatrix, group: str) -> list[str]:
     for left_out in matrix.not_asked:
         skipped[left_out.kind] += left_out.facts
     if skipped:
-        names = [f"{named(kind)}: {count} facts" for kind, count in skipped.items()]
+        names = [f"{named(kind)}: {number_of(count, 'fact')}" for kind, count in skipped.items()]
         lines.append(f"Cannot be asked so (not applicable): {'; '.join(names)}.")
     return lines
 

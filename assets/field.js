@@ -161,8 +161,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
 
   function words() {
     if (at < 0) return;
-    const [reply, when] = said(motion, epoch, at), sure = probability(motion, epoch, at);
-    const says = reply ? el("span", {}, `${itSays} ${moment(when)}: `, el("b", {}, reply), isRight(reply, facts.answer[at]) ? " ✓" : " ✗") : "";
+    const [reply, when, right] = said(motion, epoch, at), sure = probability(motion, epoch, at);
+    const says = reply === null ? "" : el("span", {}, `${itSays} ${moment(when)}: `, el("b", {}, reply), mark(right));
     tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
   }
 
@@ -177,11 +177,11 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
 
   function pinWords() {
     if (pinned < 0) return pinLine.replaceChildren();
-    const ends = motion.epoch.map((_, frame) => frame).filter((frame) => motion.said[frame] && motion.epoch[frame] <= epoch + 1e-6);
-    const changed = ends.filter((frame, place) => motion.said[frame][pinned] !== motion.said[ends[place - 1]]?.[pinned]); // what it says until the next
-    const replies = changed.map((frame) => `${moment(motion.epoch[frame])}: ${motion.said[frame][pinned]}`).join(", ");
-    const says = changed.length === 1 && ends.length > 1 ? `${motion.said[changed[0]][pinned]}, before and ever since` : replies;
-    const told = `${facts.answer[pinned]}. ${itSays} ${says}${asked ? "; its dot: asked in other words" : ""}. `;
+    const ends = motion.epoch.filter((end, frame) => motion.said[frame] && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
+    const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // what it says until the next
+    const replies = changed.map((end) => `${moment(end)}: ${reply(end)}`).join(", ");
+    const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
+    const told = `${facts.answer[pinned]}. ${ends.length ? `${itSays} ${says}${asked ? "; its dot: asked in other words" : ""}. ` : ""}`;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
     pinLine.replaceChildren(el("b", {}, facts.question[pinned]), ` ${told}`, el("button", { type: "button", class: "link", onclick: () => pin(pinned) }, "unpin"));
   }
@@ -227,7 +227,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), of = (frame, fact) => percent(motion.p[frame][fact] / 1000);
       const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), of(0, fact), of(now, fact), of(motion.p.length - 1, fact)]);
       const head = ["fact", "right answer", "popularity", "before", moment(motion.epoch[now]), "at the end"];
-      if (event.target.open) body.replaceChildren(el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
+      const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
+      if (event.target.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };
     return el("details", { class: "twin", ontoggle: fill }, el("summary", {}, "Table"), body);
   }
@@ -241,9 +242,14 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     draw();
   }
 
-  new ResizeObserver(measure).observe(canvas.parentElement);
-  new MutationObserver(measure).observe(document.body, { attributes: true, attributeFilter: ["class"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => setTimeout(paint));
+  const larger = new MutationObserver(measure), dark = matchMedia("(prefers-color-scheme: dark)"), repaint = () => setTimeout(paint);
+  // told too when the field leaves the page, and then lets go of what would keep it alive
+  new ResizeObserver(() => {
+    if (!host.isConnected) return larger.disconnect(), dark.removeEventListener("change", repaint);
+    larger.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    dark.addEventListener("change", repaint);
+    measure();
+  }).observe(canvas.parentElement);
   document.fonts.ready.then(paint);
   measure();
   show(epoch);

@@ -1,6 +1,8 @@
 // What the page's own pictures share. Text goes in as text, never as HTML.
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
-const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+// a share in percent as Python rounds it, a half to the even number, and as it prints it: `percent` in adapop/report/table.py
+const whole = (share) => (Math.abs((100 * share) % 1) === 0.5 ? 2 * Math.round(50 * share) : Math.round(100 * share));
+const percent = (share) => (share > 0 && share < 0.005 ? "<\u00a01\u00a0%" : `${whole(share)}\u00a0%`);
 // how much larger the page is shown than it is laid out: to a class it is
 const zoomOf = (node) => node.getBoundingClientRect().width / node.clientWidth || 1;
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -39,21 +41,15 @@ function probability(motion, epoch, fact, kind = "p") {
   return (early + apart * (late - early)) / 1000;
 }
 
-// [what the model said to a fact when it was last asked, after which epoch]
+// [what the model said to a fact when it was last asked, after which epoch, whether that is right], nulls if it never was
 function said(motion, epoch, fact) {
   let [frame] = between(motion, epoch);
   while (frame > 0 && !motion.said[frame]) frame--;
-  return [motion.said[frame]?.[fact] ?? "", motion.epoch[frame]];
+  return motion.said[frame] ? [motion.said[frame][fact] || "nothing", motion.epoch[frame], motion.right[frame][fact]] : [null, null, null];
 }
 
-// how sure the model is of a tier's facts on average, 0 to 1
-function meanOf(facts, motion, epoch, tier) {
-  const found = facts.tier.map((each, fact) => (each === tier ? probability(motion, epoch, fact) : null)).filter((p) => p !== null);
-  return found.reduce((a, b) => a + b, 0) / found.length;
-}
-
-const isRight = (reply, answer) => reply.toLowerCase().includes(answer.toLowerCase());
-const moment = (epoch) => (epoch === 0 ? "before" : `after epoch ${Number(epoch.toFixed(1))}`);
+const mark = (right) => (right === null ? "" : right ? " ✓" : " ✗"); // null: not known
+const moment = (epoch) => (epoch === 0 ? "before" : `${Number.isInteger(epoch) ? "after" : "in"} epoch ${Math.ceil(epoch)}`);
 
 // changes what the address says, without a new page; null takes a name out
 function address(changes) {
@@ -63,3 +59,7 @@ function address(changes) {
     else here.searchParams.set(name, value);
   history.replaceState(history.state, "", here);
 }
+
+// whose epoch and pin an address has: Run's with a run or its tab in it, the Story's without any tab
+const momentOf = (query) => (query.has("run") || query.get("tab") === "run" ? "run" : query.has("tab") ? null : "story");
+const keep = (whose, changes) => momentOf(new URL(location.href).searchParams) === whose && address(changes);

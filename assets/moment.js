@@ -9,9 +9,9 @@ function makeMoment(host, facts, motion, shares) {
   host.append(el("div", { class: "moment" }, asked, cards, leaks));
 
   function card(kind, mark, name, epoch) {
-    const [reply] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
+    const [reply, , right] = said(motion, epoch, fact), sure = percent(probability(motion, epoch, fact));
     return el("section", { class: `answer ${kind}`, "aria-label": name }, el("h3", {}, el("span", { class: "mark", "aria-hidden": "true" }, mark), ` ${name}`),
-      el("p", { class: isRight(reply, facts.answer[fact]) ? "text right" : "text" }, reply || "nothing"), el("p", { class: "soft" }, `${sure} sure of ${facts.answer[fact]}`));
+      el("p", { class: right ? "text right" : "text" }, reply ?? "not asked at this moment"), el("p", { class: "soft" }, `${sure} sure of ${facts.answer[fact]}`));
   }
 
   function matrix(epoch) {
@@ -29,7 +29,7 @@ function makeMoment(host, facts, motion, shares) {
   function show(epoch, pinned) {
     fact = pinned >= 0 ? pinned : first;
     asked.textContent = facts.question[fact];
-    const then = epoch === 0 ? "Unlearned: not begun" : `Unlearned, ${moment(said(motion, epoch, fact)[1] || epoch)}`;
+    const [, when] = said(motion, epoch, fact), then = epoch === 0 ? "Unlearned: not begun" : `Unlearned, ${when === 0 ? "last asked before" : moment(when ?? epoch)}`;
     cards.replaceChildren(card("original", "●", "Original", 0), card("unlearned", "◆", then, epoch));
     leaks.replaceChildren(...matrix(epoch));
   }

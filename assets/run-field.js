@@ -2,7 +2,7 @@
 // newest frame, until the visitor goes back. props.value: see adapop/ui/run/field.py. A new value may draw the template anew,
 // so the picture is put in again. Moment and pinned fact stand in the address, and are taken from it once.
 const picture = el("div"), recall = document.getElementById("recall-chart");
-const given = new URL(location.href).searchParams, from = given.get("tab") === "run" || (given.has("run") && !given.has("story")) ? given : new URLSearchParams();
+const given = new URL(location.href).searchParams, from = momentOf(given) === "run" ? given : new URLSearchParams();
 let shown = null, pinned = -1, restored = false;
 
 function build() {
@@ -44,6 +44,7 @@ function build() {
   }
 
   const [epoch, fact] = restored ? [NaN, -1] : [parseFloat(from.get("epoch")), parseInt(from.get("pin") ?? -1)];
+  if (restored) keep("run", { epoch: null, pin: null }); // they are of the run before
   restored = true;
   if (fact >= 0 && fact < facts.title.length) field.pin((pinned = fact), false);
   scrubber.place(isFinite(epoch) ? epoch : last);

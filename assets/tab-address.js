@@ -5,11 +5,10 @@
   setTimeout(() => dispatchEvent(new Event('resize')), 100); // a picture that was drawn out of sight takes its width now
   if (opening && tab === 'story') return;
   const here = new URL(window.location.href);
-  if (tab === 'story') here.searchParams.delete('tab');
-  else if (here.searchParams.get('tab') !== tab) {
+  if (tab === 'story' || here.searchParams.get('tab') !== tab) {
     // whoever opens another tab begins there; an address that was copied on Run has its moment and its fact
-    for (const name of here.searchParams.has('run') ? ['story'] : ['story', 'epoch', 'pin']) here.searchParams.delete(name);
-    here.searchParams.set('tab', tab);
+    for (const name of here.searchParams.has('run') ? ['story', 'tab'] : ['story', 'tab', 'epoch', 'pin']) here.searchParams.delete(name);
+    if (tab !== 'story') here.searchParams.set('tab', tab);
   }
   // beside a run, whose tab the address opens otherwise, the first step is named too
   if (tab === 'story' && (document.body.dataset.story > 1 || here.searchParams.has('run'))) here.searchParams.set('story', document.body.dataset.story);

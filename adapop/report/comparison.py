@@ -73,7 +73,7 @@ class Line:
 class Comparison:
     """contestants: runs that differ in more than their seed. settings: in what they differ. lines: every metric.
     intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings: what came of it, in
-    sentences. outcomes: what is drawn, the original first. asked: in which form forgetting is set against its cost."""
+    sentences. outcomes: what is drawn, the original first. asked: in which form what is forgotten is counted."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
@@ -99,11 +99,11 @@ class Comparison:
 def comparison(records: Sequence[Record]) -> Comparison:
     """Compares runs, in the order given."""
     found = contestants(records)
-    reworded = [one.recall(group, REWORDED, "all") for one in found if one.measured for group in ("forget", "holdout")]
+    reworded = [one.recall("forget", REWORDED, "all") for one in found if one.measured]
     form = DIRECT if None in reworded else REWORDED
     outcomes = [one.outcome(form) for one in found if one.measured]
     begun = [record.before for record in records if record.before is not None][:1]
-    if begun:
+    if begun and len({(one.sha256, one.records[0].config.model) for one in found}) == 1:
         outcomes.insert(0, outcome_of("", "original", partial(recall_of, begun), form))
     return Comparison(
         tuple(found),
@@ -111,7 +111,7 @@ def comparison(records: Sequence[Record]) -> Comparison:
         tuple(lines_of(found)),
         tuple(_intervals(found)),
         tuple(warnings_of(found)),
-        tuple(findings_of(found, outcomes, form)),
+        tuple(findings_of(found, outcomes)),
         tuple(outcomes),
         PANELS[form],
     )

@@ -5,7 +5,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
+from typing import TypeVar
 
+from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
@@ -13,8 +15,10 @@ from adapop.report.figures import Outcome
 from adapop.report.figures.compare import ATTACKED
 from adapop.report.record import Attack, Record
 from adapop.report.tables import row_of
+from adapop.runs.run import Run
 from adapop.training.events import Measured
 
+R = TypeVar("R", Record, Run)
 FORMS = (DIRECT, REWORDED)
 # collapse, as shares of what the original answers: METHODS trap 11; the second as in remarks
 NOTHING_RETAINED, UTILITY_LOST = 0.1, 0.5
@@ -108,7 +112,7 @@ class Contestant:
         return _spread(found) if found else None
 
     def outcome(self, form: str) -> Outcome:
-        """Its numbers for the figures. form: in which forget is set against holdout."""
+        """Its numbers for the figures. form: see `outcome_of`."""
         drawn = outcome_of(self.mark, self.records[0].title, self.recall, form, self.gap)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.recall for tier, worst in attacks.items()}
@@ -116,28 +120,36 @@ class Contestant:
 
 
 def contestants(records: Sequence[Record]) -> list[Contestant]:
-    """The runs as contestants, numbered in the order in which they first come.
+    """The runs as contestants, numbered in the order in which they first come."""
+    return [Contestant(str(mark), runs, sha256) for mark, (sha256, runs) in enumerate(by_contestant(records), start=1)]
+
+
+def but_for_seed(config: RunConfig) -> RunConfig:
+    """What of a configuration decides numbers, without the seed: runs that agree in it and in their facts are one
+    contestant."""
+    return replace(config, seed=0, frames=0, measure="end")
+
+
+def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
+    """The runs of each contestant, in the order in which they first come, with the hash of its facts.
 
     Seeds belong together if nothing else that decides numbers differs, the facts included; a run with the same seed
     again is a repetition, which adds no seed and stands for itself.
     """
-    grouped: dict[tuple[str, str, int], list[Record]] = {}
+    grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
-    for record in records:
-        settings = json.dumps(asdict(replace(record.config, seed=0, frames=0, measure="end")), sort_keys=True)
-        sha256 = next((known for facts, known in hashes if facts == record.facts), None)
+    for run in runs:
+        settings = json.dumps(asdict(but_for_seed(run.config)), sort_keys=True)
+        sha256 = next((known for facts, known in hashes if facts == run.facts), None)
         if sha256 is None:
-            sha256 = record.facts.sha256
-            hashes.append((record.facts, sha256))
+            sha256 = run.facts.sha256
+            hashes.append((run.facts, sha256))
         repeated = sum(
-            key[:2] == (settings, sha256) and record.config.seed in [one.config.seed for one in others]
+            key[:2] == (settings, sha256) and run.config.seed in [one.config.seed for one in others]
             for key, others in grouped.items()
         )
-        grouped.setdefault((settings, sha256, repeated), []).append(record)
-    return [
-        Contestant(str(mark), tuple(runs), sha256)
-        for mark, ((_, sha256, _), runs) in enumerate(grouped.items(), start=1)
-    ]
+        grouped.setdefault((settings, sha256, repeated), []).append(run)
+    return [(sha256, tuple(found)) for (_, sha256, _), found in grouped.items()]
 
 
 def outcome_of(
@@ -147,14 +159,15 @@ def outcome_of(
     form: str,
     gap: Callable[[str], Interval | None] | None = None,
 ) -> Outcome:
-    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form and tier. gap: of a
-    form, where seeds tell more of it than recall does."""
+    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form and tier. form: in
+    which the facts to forget are counted; those held out always as trained, where damage shows most. gap: of a form,
+    where seeds tell more of it than recall does."""
     by_form = {
         asked: {tier: found for tier in TIERS if (found := recall("forget", asked, tier)) is not None}
         for asked in FORMS
     }
     gaps = {asked: found for asked in FORMS if gap and (found := gap(asked)) is not None}
-    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", form, "all"), gaps=gaps)
+    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", DIRECT, "all"), gaps=gaps)
 
 
 def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall") -> Interval | None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from adapop.probes.intervals import Interval, apart
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.contestants import Contestant
+from adapop.report.contestants import Contestant, but_for_seed
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import beats, clearly, contests, no_contest, pareto_front
+from adapop.report.figures.compare import beats, clearly, contests, gap_form, no_contest, pareto_front
 from adapop.report.figures.titles import NOTHING_FORGOTTEN
 from adapop.report.table import percent
 
@@ -45,9 +45,9 @@ def warnings_of(found: Sequence[Contestant]) -> list[str]:
     return said
 
 
-def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome], form: str) -> list[str]:
-    """What came of it: the gaps, the controls, who is on the Pareto front, who collapsed. form: asked in which way."""
-    placed = [one for one in found if one.measured and not one.collapsed]
+def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[str]:
+    """What came of it: the gaps, the controls, who is on the Pareto front, who collapsed."""
+    placed, form = [one for one in found if one.measured and not one.collapsed], gap_form(outcomes)
     if no_contest(outcomes):
         said = [f"{NOTHING_FORGOTTEN}. Race again with more epochs or a higher learning rate."]
     else:
@@ -80,8 +80,8 @@ def _control(placed: Sequence[Contestant], form: str) -> list[str]:
     said = []
     for one in placed:
         for other in placed:
-            config, control = one.records[0].config, other.records[0].config
-            alike = replace(control, scores="given", preset=config.preset, seed=config.seed) == config
+            config, control = but_for_seed(one.records[0].config), but_for_seed(other.records[0].config)
+            alike = replace(control, scores="given", preset=config.preset) == config
             if alike and config.scores == "given" and control.scores != "given":
                 said += _verdict(one, other, form)
     return said

@@ -23,7 +23,7 @@ from adapop.report.record import Attack, title_of
 from adapop.report.settings import changed
 
 FILE = ASSETS / "recorded" / "main.csv"
-TUNED_FILE = FILE.with_name("tuned.csv")
+TUNED_FILE, PEOPLE_FILE = FILE.with_name("tuned.csv"), FILE.with_name("tuned-people.csv")
 COMMAND, TUNED_COMMAND = "python -m adapop bench main", "python -m adapop bench tuned"
 ATTACK = "attack "  # before the name of an attack: the column of its recall
 TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
@@ -110,6 +110,13 @@ def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
     """Every method at the settings that its search chose, on seeds that no trial has seen, in the order of the file."""
     own = [row for row in _rows(path) if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"]
     return _grouped([{**row, "preset": TUNED} for row in own])
+
+
+@lru_cache(maxsize=2)
+def tuned_arms(arms: tuple[str, ...], path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
+    """Arms of those searches by their names, variants of a method among them, in that order."""
+    rows = [{**row, "preset": TUNED} for row in _rows(path) if row["quick"] == "0"]
+    return tuple(_grouped([row for row in rows if row["arm"] == arm])[0] for arm in arms)
 
 
 def _rows(path: Path) -> list[Row]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 from adapop.config.presets import make_config
@@ -33,15 +34,17 @@ ASKED = ("wga", "adapop", "redirect")  # those that bring their adapter, and wha
 PER_TIER = 8  # facts that are probed, as the page does it by default
 PREFIX = "example-"
 DROPPED = re.compile("lock|visitor|.*/(optimizer.safetensors|README.md)")
+UNPACKING = Lock()  # a visitor must not read what is half unpacked for another
 WHEN = (2026, 1, 1, 0, 0, 0)  # of every file, so that the same content is packed alike
 
 
 def example(name: str) -> Run:
     """One of `EXAMPLES`, only to be read. Its id is "example-" and the name."""
-    folder = Path(_unpacked().name) / f"{PREFIX}{name}"
-    if not (folder / "config.json").exists():
-        with zipfile.ZipFile(FOLDER / f"{name}.zip") as packed:
-            packed.extractall(folder)
+    with UNPACKING:
+        folder = Path(_unpacked().name) / f"{PREFIX}{name}"
+        if not (folder / "config.json").exists():
+            with zipfile.ZipFile(FOLDER / f"{name}.zip") as packed:
+                packed.extractall(folder)
     return Run(folder)
 
 

@@ -21,8 +21,6 @@ from adapop.training.frames import Frame, Scores
 from adapop.training.processes import shared
 from adapop.training.trainer import Trainer
 
-FIRST = 80  # characters of an answer are kept: its first tokens
-
 
 class Recording:
     """The frames of a run, from the checkpoint of an epoch on."""
@@ -61,7 +59,7 @@ class Recording:
             found = measured.confidence if measured else {}
             seen = {"forget": found.get(DIRECT), "reworded": found.get(REWORDED)}
             scores = self._scores(list(self.rows), **seen, retain=self.trainer.retained)
-            said = tuple(text[:FIRST] for text in measured.answers) if measured else ()
+            said = tuple(text[: frames.FIRST] for text in measured.answers) if measured else ()
             self._write(event.epoch * self.trainer.steps, scores, said)
             # what is recorded of an epoch is on the disk before the log says that it is saved
             self.trainer.ranks.led(lambda: files.sync(self.path))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 DECIMALS = 4  # of a probability in the file
+FIRST = 80  # characters of an answer are kept: its first tokens
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Frame:
     """"forget" always: the facts to forget, asked directly. In frame 0 and where an epoch ends also "reworded", the
     same facts each asked in its first rewording (absent where a fact has none), "retain" and "holdout" (if any)."""
     answers: tuple[str, ...] = ()
-    """The greedy answer to each fact to forget, in frame 0 and where an epoch ends; else none."""
+    """The first `FIRST` characters of the greedy answer to each fact to forget, in frame 0 and where an epoch ends if
+    all of them are asked there (see `measure` and `measure_per_tier` of `RunConfig`); else none."""
 
 
 def due(steps: int, frames: int) -> frozenset[int]:

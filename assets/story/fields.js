@@ -4,11 +4,10 @@
 // the same recording, asked in other words: at the moments when that was asked
 function inOtherWords(run) {
   const frames = run.epoch.map((_, frame) => frame).filter((frame) => run.reworded[frame]);
-  return { epoch: frames.map((frame) => run.epoch[frame]), p: frames.map((frame) => run.reworded[frame]), said: frames.map((frame) => run.said[frame]) };
+  return { epoch: frames.map((frame) => run.epoch[frame]), p: frames.map((frame) => run.reworded[frame]), said: frames.map((frame) => run.said[frame]), right: frames.map((frame) => run.right[frame]) };
 }
 
-// the difference of the two percentages as they are printed
-const gapPoints = ([rare, popular]) => Math.round(100 * popular) - Math.round(100 * rare);
+const gapPoints = ([rare, popular]) => whole(popular - rare);
 
 function gapOf([rare, popular]) {
   return el("p", { class: "gap" }, el("b", {}, String(gapPoints([rare, popular]))),
@@ -31,7 +30,7 @@ function fieldsOf(host, story, state, names, gaps = true) {
     row.append(el("div", {}, two ? el("h3", {}, title) : null, two && gaps ? gapOf(runs[place].left) : null, place_));
     return makeField(place_, story.facts, motion, { name: title, asked: ", asked in other words", shares: false, onpin: (fact) => pinned(fact, place) });
   });
-  const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onrest: () => address({ epoch: Number(scrubber.value.toFixed(2)) }) });
+  const scrubber = makeScrubber(host, { stops: shown[0].epoch, name: "Epochs of training", onmove: show, onrest: () => keep("story", { epoch: Number(scrubber.value.toFixed(2)) }) });
   host.append(row);
   row.querySelectorAll(":scope > div").forEach((side, place) => side.append(two ? fields[place].table : ""));
   if (!two) host.append(fields[0].table);
@@ -39,7 +38,7 @@ function fieldsOf(host, story, state, names, gaps = true) {
   function pinned(fact, place) {
     state.pin = fact;
     fields.forEach((field, other) => other === place || field.pin(fact, false));
-    address({ pin: fact < 0 ? null : fact });
+    keep("story", { pin: fact < 0 ? null : fact });
   }
 
   function show(epoch) {

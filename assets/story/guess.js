@@ -42,12 +42,11 @@ function guessStep(host, story, state) {
 
   function show(epoch) {
     sides.forEach((side, fact) => {
-      const sure = probability(pair, epoch, fact), reworded = probability(pair, epoch, fact, "reworded"), [reply] = said(pair, epoch, fact);
-      const right = isRight(reply, pair.answer[fact]);
+      const sure = probability(pair, epoch, fact), reworded = probability(pair, epoch, fact, "reworded"), [reply, , right] = said(pair, epoch, fact);
       side.bar.style.width = `${100 * sure}%`;
       side.bar.style.opacity = 0.35 + 0.65 * sure;
       side.sure.textContent = percent(sure);
-      side.says.replaceChildren("The model says: ", el("b", { class: right ? "right" : "wrong" }, `${reply} ${right ? "✓" : "✗"}`));
+      side.says.replaceChildren("The model says: ", el("b", { class: right ? "right" : "wrong" }, `${reply}${mark(right)}`));
       side.again.textContent = reworded === null ? "" : `Asked in other words: ${percent(reworded)} sure`;
     });
     if (epoch >= end && !scrubber.playing && !told && guess !== null) answer();

@@ -3,7 +3,7 @@
 const host = element.querySelector(".story"), story = props.value, COUNT = story.steps.length;
 const MAKERS = [guessStep, fieldStep, pushStep, popularityStep, scoresStep, quizStep];
 const given = new URL(location.href).searchParams;
-const mine = !given.has("tab") && (!given.has("run") || given.has("story")); // of another tab's moment nothing is taken
+const mine = momentOf(given) === "story"; // of another tab's moment nothing is taken
 const number = (name, low, high) => (given.has(name) && isFinite(given.get(name)) ? clamp(Number(given.get(name)), low, high) : null);
 const state = { epoch: (mine && number("epoch", 0, 100)) || 0, pin: mine ? Math.floor(number("pin", -1, story.facts.score.length - 1) ?? -1) : -1 };
 const made = [];
@@ -45,10 +45,11 @@ function go(step, restored = false) {
   });
   back.disabled = step === 0;
   forward.disabled = step === COUNT - 1;
-  forward.textContent = step === 0 ? "Next: 256 facts" : "Next";
+  forward.textContent = step === 0 ? `Next: ${story.facts.score.length.toLocaleString("en-US")} facts` : "Next";
   made[step].enter(restored);
   if (first) return given.has("story") && address({ story: step + 1 });
-  address({ story: step + 1, tab: null, epoch: null });
+  address({ story: step + 1, tab: null });
+  keep("story", { epoch: null });
   made[step].section.querySelector("h2").focus({ preventScroll: true });
   const above = host.getBoundingClientRect().top;
   if (above < 0) scrollBy({ top: above - 20, behavior: calm() ? "auto" : "smooth" });

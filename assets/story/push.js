@@ -1,27 +1,29 @@
-// Step 3: why popular facts stay, and what AdaPop changes. First the recording: both tiers' means ride the one hill of the even
-// push, p (1 - p), where it puts them. Then the hill of each beta, p^beta (1 - p), for two dots that are equally sure.
+// Step 3: why popular facts stay, and what AdaPop changes. First the recording: each fact rides the one hill of the even push,
+// p (1 - p), by the trained question, for that is what is pushed; large dots are the tiers' means, of p and of the push, which
+// lie below the hill. Then the hill of each beta, p^beta (1 - p), for two dots that are equally sure.
 const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1;
 
 function pushStep(host, story) {
-  const push = (p, beta) => p ** beta * (1 - p), run = inOtherWords(story.runs.wga), end = run.epoch[run.epoch.length - 1];
+  const push = (p, beta) => p ** beta * (1 - p), run = story.runs.wga, end = run.epoch[run.epoch.length - 1];
+  const tiers = ["rare", "popular"].map((tier) => story.facts.tier.flatMap((each, fact) => (each === tier ? [fact] : [])));
+  const riding = (epoch) => tiers.map((facts) => facts.map((fact) => probability(run, epoch, fact)));
+  const mean = (found) => found.reduce((a, b) => a + b, 0) / found.length;
   const falls = Array.from({ length: 32 }, (_, i) => 1 - FROM_P + (i * (FROM_P - TO_P)) / 31);
-  // of each view: the curves, where the dots are at a stop of its scrubber, and what that means in words
+  // of each view: the curves, where the facts are at a stop of its scrubber, a list a tier, and what that means in words
   const views = [
-    { name: "The reason: one rule", curves: [["even", EVEN]], betas: [EVEN, EVEN], stops: run.epoch, label: moment, at: (epoch) => ["rare", "popular"].map((tier) => meanOf(story.facts, run, epoch, tier)), words: recorded },
-    { name: "The remedy: a β each", curves: [["even", EVEN], ["rare", story.pair.beta[0]], ["popular", story.pair.beta[1]]], betas: story.pair.beta, stops: falls, label: (gone) => `${percent(1 - gone)} sure`, at: (gone) => [1 - gone, 1 - gone], words: compared },
+    { name: "The reason: one rule", curves: [["even", EVEN]], betas: [EVEN, EVEN], stops: run.epoch, label: moment, at: riding, words: recorded },
+    { name: "The remedy: a β each", curves: [["even", EVEN], ["rare", story.pair.beta[0]], ["popular", story.pair.beta[1]]], betas: story.pair.beta, stops: falls, label: (gone) => `${percent(1 - gone)} sure`, at: (gone) => [[1 - gone], [1 - gone]], words: compared },
   ];
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div", { class: "steer" }));
   const choice = el("div", { class: "views", role: "group", "aria-label": "What is shown" }, ...views.map(({ name }, view) => el("button", { type: "button", class: "big", onclick: () => (look(view), calm() || views[view].scrubber.play()) }, name)));
   const TALL = innerWidth > 640 ? clamp(innerHeight - 600, 190, 240) : 190; // the hill stands above the buttons at the foot
-  let width = 0, dots = [], names = [], now = views[0], top = 1;
+  let width = 0, dots = [], small = [], names = [], now = views[0], top = 1;
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
   const line = (beta) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, beta)).toFixed(1)}`).join("L");
 
-  function recorded(epoch, [rare, popular]) {
-    const times = push(popular, EVEN) / push(rare, EVEN);
-    if (epoch === 0) return `Before: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones, so the push on these is ${times.toFixed(1)} times as strong.`;
-    const late = epoch === end && popular > 0.4 && popular < 0.6 ? " Only now are these where the push is hardest." : "";
-    return `${moment(epoch).replace("a", "A")}: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones.${late}`;
+  function recorded(epoch, [rare, popular], pushes) {
+    const times = epoch === 0 ? `, so the push on these is ${(pushes[1] / pushes[0]).toFixed(1)} times as strong` : "";
+    return `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}, on average: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones${times}.`;
   }
 
   function compared(gone, [p]) {
@@ -54,21 +56,27 @@ function pushStep(host, story) {
         draw("text", { class: "name", x: x(p), y: y(push(p, beta)) + down, "text-anchor": anchor }, `${tier}: β = ${beta.toFixed(2)}`);
       }
     }
+    small = now === views[0] ? ["rare", "popular"].map((tier, which) => tiers[which].map(() => draw("circle", { class: `${tier} small`, r: 4 }))) : [];
     dots = ["rare", "popular"].map((tier) => draw("circle", { class: tier, r: 11 }));
     names = now === views[0] ? ["rare", "popular"].map((tier) => draw("text", { class: "name", "text-anchor": "middle" }, tier)) : [];
     show(now.scrubber.value);
   }
 
   function show(value) {
-    const places = now.at(value);
+    const facts = now.at(value), hill = facts.map((found, which) => found.map((p) => push(p, now.betas[which])));
+    const [places, pushes] = [facts, hill].map((found) => found.map(mean));
+    small.forEach((circles, which) => circles.forEach((circle, at) => {
+      circle.setAttribute("cx", x(facts[which][at]));
+      circle.setAttribute("cy", y(hill[which][at]));
+    }));
     places.forEach((p, which) => {
-      const [left, above] = [x(p), y(push(p, now.betas[which]))];
+      const [left, above] = [x(p), y(pushes[which])];
       dots[which]?.setAttribute("cx", left);
       dots[which]?.setAttribute("cy", above);
       names[which]?.setAttribute("x", clamp(left, 34, width - 34));
-      names[which]?.setAttribute("y", above + (which ? 32 : -18)); // one above the hill, one inside it: they never meet
+      names[which]?.setAttribute("y", above + 32); // inside the hill, whose edge the facts cover
     });
-    reading.textContent = now.words(value, places);
+    reading.textContent = now.words(value, places, pushes);
     svg.setAttribute("aria-label", reading.textContent);
   }
 

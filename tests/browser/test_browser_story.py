@@ -266,6 +266,52 @@ def test_a_copied_address_shows_another_the_same_run_tab_and_moment(browser, add
 
 
 @pytest.mark.slow
+def test_what_is_scrubbed_elsewhere_leaves_a_run_s_moment_in_the_address(browser, address):
+    with visit(browser, address, "?run=example-adapop&epoch=2&pin=7", reduced_motion="reduce") as page:
+        page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
+        asked = page.locator("#fact-field .pinned b")
+        asked.wait_for()
+        followed = asked.inner_text()
+
+        def scrub_and_pin(place: str) -> None:
+            page.locator(f"{place} canvas").first.press("Home")
+            page.keyboard.press("Enter")
+            page.locator(f"{place} .pinned b").first.wait_for()
+            page.locator(f"{place} .scrubber input").first.press("ArrowRight")
+            query = page.evaluate("Object.fromEntries(new URL(location.href).searchParams)")
+            assert (query["run"], query["epoch"], query["pin"]) == ("example-adapop", "2", "7")
+
+        open_tab(page, "Compare")
+        scrub_and_pin("#example-fields")
+        open_tab(page, "Story")
+        page.locator("#story .forward").click()
+        step(page, 2)
+        scrub_and_pin("#story section:not([hidden])")
+        with visit(browser, address, "?" + page.url.partition("?")[2], reduced_motion="reduce") as other:
+            step(other, 2)
+            assert other.locator("#story section:not([hidden]) .pinned b").count() == 0, "it is of the run"
+            expect(other.locator("#story section:not([hidden]) .when")).to_have_text("before")
+            open_tab(other, "Run")
+            says(other, "#fact-field .leaks", "after epoch 2")
+            says(other, "#fact-field .pinned b", followed)
+
+
+@pytest.mark.slow
+def test_a_moment_of_run_is_taken_along_neither_to_the_next_run_nor_to_the_story(browser, address, visited):
+    def rest() -> None:
+        page.locator("#fact-field .scrubber input").press("Home")
+        page.wait_for_function("new URL(location.href).searchParams.get('epoch') === '0'")
+
+    with visit(browser, address, "?tab=run", reduced_motion="reduce", storage_state=visited) as page:
+        rest()
+        start_run(page, epochs=1)
+        page.wait_for_function("!new URL(location.href).searchParams.has('epoch')")
+        rest()
+        open_tab(page, "Story")
+        page.wait_for_function("!['tab', 'epoch'].some((name) => new URL(location.href).searchParams.has(name))")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "step"),
     [
@@ -288,12 +334,14 @@ def test_20_000_facts_can_be_played(browser, tmp_path, monkeypatch):
     times = 20_000 // len(many["facts"]["title"])
     facts = {name: values * times for name, values in many["facts"].items()}
     wga = many["runs"]["wga"]
-    stretched = wga | {name: [row and row * times for row in wga[name]] for name in ("p", "reworded", "said")}
+    stretched = wga | {name: [row and row * times for row in wga[name]] for name in ("p", "reworded", "said", "right")}
     monkeypatch.setattr(screen, "story", lambda: many | {"facts": facts, "runs": many["runs"] | {"wga": stretched}})
     with launched(Worker(tmp_path / "runs")) as address, visit(browser, address, "?story=2&epoch=0") as page:
         page.wait_for_function(f"{PICTURE}.length > 3000")
         drawn = page.evaluate(FRAMES_IN_TWO_SECONDS)
         assert drawn > 3  # on a busy machine; what an idle one draws is in the docs
+        page.locator("#story .back").click()
+        expect(page.locator("#story .forward")).to_have_text(f"Next: {len(facts['title']):,} facts")
 
 
 FRAMES_IN_TWO_SECONDS = """async () => {

@@ -11,7 +11,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import Fact
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report import published
+from adapop.report import figures, published
 from adapop.report.comparison import comparison, settings_of, table_rows, write_table
 from adapop.report.contestants import OVER_FACTS, contestants
 from adapop.report.record import read_record
@@ -157,6 +157,42 @@ def test_narrow_gap_is_told_with_what_is_left():
 def test_control_is_only_what_differs_in_nothing_else():
     other = record(preset="shuffled", after=(0.1, 0.7, 0.9, 0.6), learning_rate=0.5)
     assert not any("shuffled, the gap" in line for line in comparison([ADAPOP, other]).findings)
+
+
+def test_a_control_that_was_measured_at_its_end_alone_is_a_control():
+    end = record(preset="shuffled", after=(0.1, 0.75, 0.9, 0.6), measure="end", frames=0)
+    assert any("shuffled, the gap" in line for line in comparison([ADAPOP, end]).findings)
+
+
+def test_picture_and_findings_tell_the_gap_of_one_form():
+    rows = [row for row in ADAPOP.after.rows if (row["group"], row["form"]) != ("forget", REWORDED)]
+    bare = replace(ADAPOP, events=(ADAPOP.events[0], replace(ADAPOP.after, rows=tuple(rows)), ADAPOP.events[2]))
+    rows = [
+        row | {"recall": 1.0} if (row["form"], row["tier"]) == (REWORDED, "popular") else row for row in WGA.after.rows
+    ]
+    wide = replace(WGA, events=(WGA.events[0], replace(WGA.after, rows=tuple(rows)), WGA.events[2]))
+    told = comparison([bare, wide])
+    assert (told.asked, told.outcomes[1].holdout.mean) == ("asked as trained", 0.7)
+    assert "facts asked as trained, is widest for 2 WGA, +40 points" in told.findings[0]
+    assert "40 under WGA" in figures.finding_of(figures.compare_runs(told.outcomes)).replace("\u00a0", " ")
+    told = comparison([wide])
+    assert told.asked == "asked in other words"
+    assert "leaves popular facts 80 points" in figures.finding_of(figures.compare_runs(told.outcomes)).replace(
+        "\u00a0", " "
+    )
+
+
+def test_titles_compare_those_who_forgot_anything():
+    idle, other = record("rmu", after=(0.98, 0.97, 1.0, 1.0)), record("npo", after=(0.1, 0.3, 1.0, 0.9))
+    title = figures.finding_of(figures.compare_runs(comparison([idle, WGA, other]).outcomes)).replace("\u00a0", " ")
+    assert title.startswith("Where anything was forgotten, ") and "RMU" not in title and "NPO" in title
+
+
+def test_no_original_of_one_model_is_set_beside_runs_of_another():
+    assert [one.name for one in comparison([ADAPOP, WGA]).outcomes] == ["original", "AdaPop", "WGA"]
+    assert [
+        one.name for one in comparison([ADAPOP, record("wga", after=(0.2, 0.6, 1.0, 0.9), model="people")]).outcomes
+    ] == ["AdaPop", "WGA"]
 
 
 def test_front_is_named_in_words():

@@ -2,11 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
+
+import pytest
 
 from adapop.config.presets import make_config
 from adapop.facts.fact import Fact
 from adapop.facts.world import sandbox_facts
 from adapop.report import figures
+from adapop.report.figures import look
 from adapop.training.events import Measured
 from adapop.ui.parts.chart import twin_of
 from run_events import STEPS, epoch
@@ -90,6 +94,55 @@ def test_the_outcome_shows_before_and_after():
     assert before.arrayminus[0] > 0.2 and before.array[0] == 0, "eight of eight have an interval, and not above 100 %"
     assert after.arrayminus[0] > 0.1 and after.visible
     assert figures.finding_of(figure) == ""
+
+
+@pytest.mark.parametrize(("kept", "lines"), [(None, ["to forget"]), (0.2, ["to forget", "retained"])])
+def test_facts_without_scores_have_one_line_of_losses(kept, lines):
+    steps = [replace(event, nll_forget=1.5 * event.epoch, nll_by_tier={}, nll_retain=kept) for event in STEPS]
+    figure = figures.loss_chart(steps, 4)
+    assert [item.name for item in figure.data if item.x] == lines
+    assert list(trace(figure, "to forget").y) == [1.5] * 4 + [3.0] * 4
+    assert figures.loss_numbers(steps, 4) == figures.numbers_of(figure)
+    assert figures.numbers_of(figure).columns == ("epoch", *lines)
+    assert figures.finding_of(figure).startswith("The loss rose by 1.5 nats for answers to forget")
+    assert {row["facts"] for row in figures.loss_rows(steps, 4)} <= set(figures.LOSS_COLOR), "the page's chart has them"
+
+
+def test_a_step_without_a_tier_is_left_out_where_other_facts_have_scores():
+    steps = [replace(STEPS[0], nll_by_tier={}), *STEPS[1:]]
+    assert {row["facts"] for row in figures.loss_rows(steps, 4)} == {"rare", "retained"}
+
+
+def unscored(number, recall, *tiers):
+    """What is measured of eight facts without scores, in two forms, and of others of some tiers."""
+    rows = [
+        {"group": "forget", "tier": tier, "form": form, "recall": recall, "facts": 8}
+        for tier in ("all", *tiers)
+        for form in ("direct", "reworded")
+    ]
+    return Measured(run="r", epoch=number, rows=tuple(rows), full=True)
+
+
+def test_facts_without_scores_are_drawn_as_one():
+    before, after = unscored(0, 1.0), unscored(1, 0.25)
+    figure = figures.recall_chart([before, after], 1)
+    drawn = {item.name: list(item.y) for item in figure.data if item.name}
+    assert drawn == {"to forget": [1.0, 0.25], "to forget, reworded": [1.0, 0.25]}
+    assert {item.line.color for item in figure.data if item.name} == {look.UNLEARNED}
+    assert figures.numbers_of(figure).columns == ("epoch", *drawn)
+    outcome = figures.outcome_chart(before, after)
+    assert [(list(item.x), list(item.y)) for item in outcome.data if item.name] == [
+        (["to forget"], [1.0]),
+        (["to forget"], [0.25]),
+    ]
+
+
+def test_facts_without_scores_beside_others_are_not_drawn():
+    before, after = unscored(0, 1.0, "rare"), unscored(1, 0.25, "rare")
+    figure = figures.recall_chart([before, after], 1)
+    assert [item.name for item in figure.data if item.name] == ["rare", "rare, reworded"]
+    outcome = figures.outcome_chart(before, after)
+    assert {place for item in outcome.data for place in item.x} == {"forget<br>rare"}
 
 
 def test_user_text_stays_text_in_a_figure():

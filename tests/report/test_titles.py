@@ -1,6 +1,6 @@
 """Titles are findings: they follow the numbers, and claim no difference that chance may have made."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import pytest
@@ -36,15 +36,21 @@ def test_survival_is_claimed_only_beyond_chance(popular, rare, facts, said):
 
 def test_of_two_ways_of_asking_the_title_tells_one():
     alike, apart = (share(0.76), share(0.65), share(0.7)), (share(0.70), share(0.44), share(0.55))
-    assert titles.left(apart, alike, 3) == (
+    assert titles.left(apart, alike, 3, "in other words") == (
         "76 % of popular facts are left, 65 % of rare ones: the difference may be chance "
         "(asked in other words, after epoch 3)"
     )
-    assert titles.left(alike, apart, 3).startswith("Popular facts survive: 70 % against 44 % of the rare")
+    assert titles.left(alike, apart, 3, "in other words").startswith(
+        "Popular facts survive: 70 % against 44 % of the rare"
+    )
     unworded = (None, None, None)
-    assert titles.left(apart, unworded, 3).endswith("44 % of the rare (asked as trained, after epoch 3)")
-    assert titles.left(apart, apart, 3).endswith("44 % of the rare (asked in other words, after epoch 3)")
-    assert titles.left((None, None, None), (None, None, None), 3) == ""
+    assert titles.left(apart, unworded, 3, "in other words").endswith(
+        "44 % of the rare (asked as trained, after epoch 3)"
+    )
+    assert titles.left(apart, apart, 3, "in other words").endswith(
+        "44 % of the rare (asked in other words, after epoch 3)"
+    )
+    assert titles.left((None, None, None), (None, None, None), 3, "in other words") == ""
 
 
 def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
@@ -98,11 +104,39 @@ def test_the_controller_s_title_counts_the_epochs_above_the_tolerance():
     said = figures.finding_of(figures.controller_chart(rows, make_config()))
     assert said == "Kept facts suffered beyond the tolerance once in 2 epochs, and the controller held them tighter"
     assert "rested" in figures.finding_of(figures.controller_chart(rows[:2], make_config()))
+    assert titles.strain(1, 1, "primal") == "Kept facts suffered beyond the tolerance once in 1 epoch"
+    assert titles.strain(2, 3, "fixed").endswith("2 times in 3 epochs, and nothing held them tighter")
 
 
 def test_the_losses_title_goes_from_the_first_epoch_to_the_last():
-    assert "rare answers" in figures.loss_finding(STEPS, 4)
+    steps = [replace(event, nll_by_tier={"rare": float(event.epoch)}) for event in STEPS]
+    assert (
+        figures.loss_finding(steps, 4) == "The loss rose by 1.0 nats for rare answers, and did not move for kept ones"
+    )
     assert titles.losses({"rare": 0.5}, {"popular": 1.0}) == "", "no tier was seen in both"
+
+
+def test_one_epoch_is_not_compared_with_itself():
+    first = [event for event in STEPS if event.epoch == 1]
+    assert figures.loss_finding(first, 4) == "" == figures.finding_of(figures.loss_chart(first, 4))
+
+
+@pytest.mark.parametrize(
+    ("popular", "rare", "kept", "said"),
+    [
+        (2.0, 1.0, None, "rose by 2.0 nats for popular answers, by 1.0 nats for rare answers"),
+        (None, -1.0, None, "fell by 1.0 nats for rare answers"),
+        (-1.0, -0.5, 0.2, "fell by 1.0 nats for popular answers, by 0.5 nats for rare answers, "
+                          "and rose by 0.2 nats for kept ones"),
+        (0.5, -0.5, -0.1, "rose by 0.5 nats for popular answers, and fell by 0.5 nats for rare answers, "
+                          "by 0.1 nats for kept ones"),
+        (0.04, -0.04, 0.2, "did not move for popular answers, for rare answers, and rose by 0.2 nats for kept ones"),
+    ],
+)  # fmt: skip
+def test_a_loss_that_fell_is_not_said_to_rise(popular, rare, kept, said):
+    by = {"popular": popular, "rare": rare, "retained": kept}
+    first = {name: 2.0 for name, moved in by.items() if moved is not None}
+    assert titles.losses(first, {name: 2.0 + by[name] for name in first}) == f"The loss {said}"
 
 
 def test_labels_at_one_side_do_not_cover_each_other():
@@ -133,14 +167,16 @@ def test_relearning_in_one_sentence_with_its_control(tiny):
     assert drawn == {"before": [0.22], "relearnt": [0.46], "control": [0.21]}
 
 
-def test_the_end_is_told_by_the_measurement_that_asks_every_rewording():
+def test_a_line_is_of_one_wording_to_its_end():
     def measured(epoch, share, full):
         rows = ({"group": "forget", "tier": "all", "form": "reworded", "recall": share, "facts": 96},)
         return Measured(run="r", epoch=epoch, rows=rows, full=full)
 
     said = [measured(0, 1.0, False), measured(1, 0.6, False), measured(0, 0.9, True), measured(1, 0.4, True)]
-    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [0.9, 0.4]
+    assert [event.recall("forget", "reworded") for event in figures.by_epoch(said)] == [1.0, 0.6]
     title = figures.finding_of(figures.recall_chart(said, 1)).replace("\u00a0", " ")
+    assert title == "60 % of the facts to forget are still answered (asked in one other wording, after epoch 1)"
+    title = figures.finding_of(figures.recall_chart(said[2:], 1)).replace("\u00a0", " ")
     assert title == "40 % of the facts to forget are still answered (asked in other words, after epoch 1)"
 
 

@@ -1,8 +1,10 @@
 """The runs that ship: whole, small, of nobody's machine, not to be changed, and what their command still makes."""
 
 import re
+import shutil
 import zipfile
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from statistics import fmean
 
 import pytest
@@ -89,6 +91,13 @@ def test_what_was_taken_away_is_unpacked_again():
     run = example("pair")
     (run.folder / "config.json").unlink()
     assert example("pair").config.facts == "pair"
+
+
+def test_many_who_ask_for_an_example_at_once_find_it_whole():
+    shutil.rmtree(example("pair").folder)
+    with ThreadPoolExecutor(12) as pool:
+        read = [pool.submit(lambda: len(example("pair").facts.forget)) for _ in range(12)]
+    assert [one.result() for one in read] == [2] * 12
 
 
 def test_the_command_that_makes_them_is_there():

@@ -14,11 +14,13 @@ from adapop.probes.prompts import REWORDED
 from adapop.report.comparison import comparison
 from adapop.report.contestants import recall_of
 from adapop.report.record import read_record
+from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
-from adapop.ui.compare import published, race, recorded, results, screen
+from adapop.ui.compare import curves, published, race, recorded, results, screen
 from adapop.ui.session import identity
 from components import run_values as values
 from components import stand_ins
+from records import FACTS, measured
 from taught import own_facts, taught
 from waiting import wait_until
 
@@ -89,6 +91,28 @@ def test_the_lines_of_a_single_seed_have_intervals_over_facts(worker, over):
     ends = recall_of([run.measured()], "forget", REWORDED, "rare")
     assert rare.error_y.visible and ends.low < ends.high
     assert (rare.error_y.arrayminus[-1], rare.error_y.array[-1]) == (ends.mean - ends.low, ends.high - ends.mean)
+
+
+def stored(root, seed, shares, **changes):
+    """A run whose gap after each epoch is one of the shares."""
+    run = prepare(make_config("wga", seed=seed, **changes), FACTS, root)
+    for epoch, share in shares.items():
+        run.append(measured(epoch, 0.0, share, 1.0, 1.0))
+    return run
+
+
+def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(tmp_path):
+    runs = [
+        stored(tmp_path, 0, {0: 1.0, 1: 0.8, 2: 0.6}),
+        stored(tmp_path, 1, {0: 1.0, 2: 0.2}),
+        stored(tmp_path, 0, {0: 1.0, 1: 0.5, 3: 0.5}, learning_rate=0.5),
+    ]
+    found = curves._by_contestant(runs)
+    assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
+    assert curves._finding(found, REWORDED) == "", "they have no trained epoch in common"
+    both = curves._by_contestant(runs[:2])
+    assert "leaves popular facts 40 points above" in curves._finding(both, REWORDED)
+    assert curves._finding(both, REWORDED).endswith("after epoch 2")
 
 
 def test_gap_chart_has_the_runs_own_recall(worker, over):

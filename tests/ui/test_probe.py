@@ -1,7 +1,11 @@
 """Probe before anybody did anything: it shows what the probing of the shipped example heard."""
 
+from dataclasses import replace
+
+from adapop.config.presets import make_config
 from adapop.probes.prompts import CHOICE, DIRECT
 from adapop.runs.examples import example
+from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
 from adapop.ui.access import probed_run
 from adapop.ui.probe import leaks, screen
@@ -25,6 +29,13 @@ def test_the_first_fact_was_probed_and_is_answered_without_a_model(tmp_path):
     assert cards["numbers"][0]["name"] == "rank of the right answer"
     assert cards["numbers"][0]["cells"] == [str(row.original.gold_rank), str(row.unlearned.gold_rank)]
     assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
+
+
+def test_the_first_fact_is_the_most_famous_that_has_a_score(small, tmp_path):
+    unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
+    worker = Worker(tmp_path / "runs")
+    first = screen.fact_choices(worker, prepare(make_config("wga"), unknown, worker.root).id, "forget", None).value
+    assert first == max(unknown.forget[1:], key=lambda fact: (fact.score, fact.id)).id
 
 
 def test_what_was_not_probed_has_no_recorded_answers(small, tmp_path):

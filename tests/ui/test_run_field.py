@@ -1,7 +1,11 @@
 """The field of the page's run: sent when a frame is new, and not at every step."""
 
-import gradio as gr
+import shutil
 
+import gradio as gr
+import pytest
+
+from adapop.runs.run import Run
 from adapop.ui.run.field import RunField
 
 FIELD = RunField(gr.State())
@@ -14,7 +18,8 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     assert value["motion"]["epoch"] == [round(frame.epoch, 3) for frame in frames]
     assert value["facts"]["question"] == [fact.question for fact in finished.facts.forget]
     (last,) = [one for one in value["shares"] if one["epoch"] == 1]
-    assert last["reworded"]["all"] == finished.measured().recall("forget", "reworded"), "as before and after has it"
+    (quick,) = [event for event in events if event.kind == "measured" and (event.epoch, event.full) == (1, False)]
+    assert last["reworded"]["all"] == quick.recall("forget", "reworded"), "as the line of its recall has it"
     assert finished.id not in str(value), "who has a link reads this too"
 
 
@@ -25,6 +30,13 @@ def test_only_a_new_frame_is_sent(finished):
     assert len(steps) == last, "the last frame is at the last step"
     assert FIELD.picture in FIELD.drawn(finished, events, steps[-1])
     assert FIELD.drawn(finished, [*events, events[steps[-1]]], len(events) + 1) == {}
+
+
+@pytest.mark.parametrize("name", ["facts.jsonl", "frames.jsonl"])
+def test_what_is_damaged_hides_the_picture_and_nothing_else(finished, tmp_path, name):
+    run = Run(shutil.copytree(finished.folder, tmp_path / finished.id))
+    (run.folder / name).write_text("no row\n", encoding="utf-8")
+    assert FIELD.drawn(run, finished.events(), -1) == {FIELD.picture: None}
 
 
 def test_without_a_run_nothing_of_another_stays():

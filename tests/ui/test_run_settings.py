@@ -86,6 +86,7 @@ def test_the_browser_brings_back_what_it_kept_and_nothing_else():
     old = (None, [], kept[:-1], unknown, values(seed="<img>"), values(epochs=None), values(clip="x"))
     for other in (*foreign, *old, values(epochs=math.nan)):
         assert settings.restored(other) == gr.skip(), "left as they are"
+    assert settings.restored(values()) == gr.skip(), "what a page begins with must not come after what was typed"
 
 
 def test_every_other_setting_is_text_a_line_each(monkeypatch):

@@ -53,10 +53,8 @@ class Outcome:
         """Whether it is the model as it was before."""
         return not self.mark and not self.recorded
 
-    @property
-    def gap(self) -> Interval | None:
-        """Recall of popular minus that of rare facts, reworded where that was asked. Above 0: popular ones are left."""
-        form = REWORDED if self.recall.get(REWORDED) else DIRECT
+    def gap(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts, asked in a form. Above 0: popular ones are left."""
         tiers = self.recall.get(form, {})
         if not {"rare", "popular"} <= tiers.keys():
             return None
@@ -66,7 +64,13 @@ class Outcome:
 def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
     below them, by gap too, what was recorded."""
-    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.gap)))
+    form = gap_form(outcomes)
+    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.gap(form))))
+
+
+def gap_form(outcomes: Sequence[Outcome]) -> str:
+    """The form in which gaps are compared: in other words where all of their facts to forget were asked so."""
+    return REWORDED if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values())) else DIRECT
 
 
 def _by_width(gap: Interval | None) -> tuple[bool, float]:
@@ -104,9 +108,15 @@ def contests(one: Outcome) -> bool:
 def no_contest(outcomes: Sequence[Outcome]) -> bool:
     """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that there is nothing to
     win. False where the original was not measured."""
-    before = next((one.forget for one in outcomes if one.original), None)
-    left = [one.forget for one in outcomes if contests(one)]
-    return before is not None and bool(left) and not any(share.high < before.low for share in left)
+    placed = [one for one in outcomes if contests(one)]
+    return any(one.original and one.forget for one in outcomes) and bool(placed) and not forgetters(placed, outcomes)
+
+
+def forgetters(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that answer fewer of the facts to forget than the original among the outcomes, beyond chance; where it is
+    not there, fewer than all."""
+    before = next((one.forget.low for one in outcomes if one.original and one.forget), 1.0)
+    return [one for one in told if one.forget is not None and one.forget.high < before]
 
 
 def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
@@ -141,9 +151,16 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     if first is not None:
         marks = [(found.mean, tier) for tier, found in shown[first].recall[forms[0]].items()]
         look.row_labels(figure, marks, first)
-    told = [one for one in shown if one.gap is not None and not (one.original or one.collapsed)]
-    gaps = [(one.name, one.gap) for one in [one for one in told if not one.recorded] or told]
-    return look.titled(figure, titles.widest(gaps))
+    form = gap_form(shown)
+    told = [one for one in shown if not (one.original or one.collapsed) and one.gap(form) is not None]
+    told, where = _who_forgets([one for one in told if not one.recorded] or told, shown)
+    return look.titled(figure, titles.widest([(one.name, one.gap(form)) for one in told], where))
+
+
+def _who_forgets(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[Sequence[Outcome], str]:
+    """Whom a title compares, and what it says of that: who forgets nothing is even, and keeps all, at no cost."""
+    forgot = forgetters(told, outcomes)
+    return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(told) else (told, "")
 
 
 def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]], hollow: Sequence[bool]) -> None:
@@ -180,7 +197,7 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
 
 def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRECT]) -> go.Figure:
     """Recall of what was to be forgotten against recall of what training never saw, with the Pareto front: what lies
-    to the right of the line and below it is beaten. asked: in which form, in words."""
+    to the right of the line and below it is beaten. asked: in which form the first was, in words."""
     figure = look.blank(500)
     front = pareto_front(outcomes)
     if front:
@@ -206,7 +223,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
     ranged = [one for one in placed if not one.original]
     across, along = (_around([getattr(one, name) for one in ranged]) for name in ("forget", "holdout"))
     figure.update_xaxes(title_text=f"← better: answered, {asked}", range=across)
-    figure.update_yaxes(title_text="facts never trained on: better →", range=along)
+    figure.update_yaxes(title_text="facts never trained on, asked as trained: better →", range=along)
     for axis, (low, high) in ((figure.layout.xaxis, across), (figure.layout.yaxis, along)):
         axis.update(tickformat=".0%", tickvals=_ticks(low, high))
     figure.update_layout(showlegend=False)
@@ -217,12 +234,13 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
             text = f"original, outside: {percent(one.forget.mean)} to forget, {percent(one.holdout.mean)} held out ○"
             corner = dict(x=1, y=0, xref="paper", yref="paper", xanchor="right", yanchor="bottom")
             figure.add_annotation(text=text, showarrow=False, font=dict(size=12), **corner)
-    told = [(one.name, one.forget, one.holdout) for one in ranged if one.recorded]
+    told, where = _who_forgets([one for one in ranged if one.recorded], outcomes)
+    extremes = titles.extremes([(one.name, one.forget, one.holdout) for one in told], where)
     near = [one.name for one in beaten if not any(beats(other, one) and clearly(other, one) for other in front)]
     if no_contest(outcomes):
         return look.titled(figure, titles.NOTHING_FORGOTTEN)
     best = [one.name for one in front] if len(front) + len(beaten) > 1 else []  # of one alone there is nothing to say
-    return look.titled(figure, titles.bargain(best, near) or titles.extremes(told))
+    return look.titled(figure, titles.bargain(best, near) or extremes)
 
 
 def _name_points(

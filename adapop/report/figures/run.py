@@ -28,7 +28,6 @@ KEPT = {  # what was to be kept, and its name in a title
     "neighbours": "neighbours",
     "utility": "utility",
 }
-PERCENT = dict(tickformat=".0%", range=[-0.03, 1.05])
 
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
@@ -43,14 +42,8 @@ def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figur
         ("δ within ε", look.CALM, [row for row in trained if row.drift <= tolerance]),
         (above, look.ALARM, [row for row in trained if row.drift > tolerance]),
     ):
-        figure.add_bar(
-            x=[row.epoch for row in chosen],
-            y=[row.drift for row in chosen],
-            marker=dict(color=color),
-            name=name,
-            row=1,
-            col=1,
-        )
+        x, y = [row.epoch for row in chosen], [row.drift for row in chosen]
+        figure.add_bar(x=x, y=y, marker_color=color, name=name, row=1, col=1)
     figure.add_scatter(
         x=[row.epoch for row in trained],
         y=[row.drift_from_start for row in trained],
@@ -107,28 +100,32 @@ def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
 
 
 def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
-    """Mean answer nll of each step's batch, by tier, and of its retain rows; one dict a point. Raw, not smoothed."""
+    """Mean answer nll of each step's batch, by tier, or of all its forget rows where no step saw a tier, and of its
+    retain rows; one dict a point. Raw, not smoothed."""
     rows: list[dict[str, float | str]] = []
+    scored = any(event.nll_by_tier for event in steps)
     for event in steps:
         at = (event.epoch - 1) + event.step / steps_per_epoch
-        rows += [{"epoch": at, "nats": nll, "facts": tier} for tier, nll in event.nll_by_tier.items()]
+        forget = event.nll_by_tier if scored else {titles.TO_FORGET: event.nll_forget}
+        rows += [{"epoch": at, "nats": nll, "facts": name} for name, nll in forget.items()]
         if event.nll_retain is not None:
             rows.append({"epoch": at, "nats": event.nll_retain, "facts": "retained"})
     return rows
 
 
-LOSS_COLOR = {**look.TIER_COLOR, "retained": look.RETAIN}  # in few words: a phone has room for all four side by side
+FORGET_COLOR = {**look.TIER_COLOR, titles.TO_FORGET: look.UNLEARNED}
+LOSS_COLOR = {**FORGET_COLOR, "retained": look.RETAIN}  # in few words: a phone has little room for them side by side
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """How much harder the answers became, from the first epoch to the last that is drawn: the picture's title."""
-    means = []
-    for epoch in (steps[0].epoch, steps[-1].epoch):
+    """How the loss moved from the first epoch to the last that is drawn: the picture's title. Empty for one epoch."""
+    means, ends = [], (steps[0].epoch, steps[-1].epoch)
+    for epoch in ends:
         found: dict[str, list[float]] = {}
         for row in loss_rows([step for step in steps if step.epoch == epoch], steps_per_epoch):
             found.setdefault(row["facts"], []).append(row["nats"])
         means.append({name: fmean(nats) for name, nats in found.items()})
-    return titles.losses(*means)
+    return titles.losses(*means) if ends[0] < ends[1] else ""
 
 
 def loss_numbers(steps: Sequence[StepDone], steps_per_epoch: int) -> Numbers:
@@ -149,14 +146,9 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
     rows, ends = loss_rows(steps, steps_per_epoch), []
     for name, color in LOSS_COLOR.items():
         points = [row for row in rows if row["facts"] == name]
-        figure.add_scatter(
-            x=[row["epoch"] for row in points],
-            y=[row["nats"] for row in points],
-            mode="lines",
-            line=dict(color=color, width=2),
-            name=name,
-        )
-        ends += [(points[-1]["nats"], name)] if points else []
+        x, y = [row["epoch"] for row in points], [row["nats"] for row in points]
+        figure.add_scatter(x=x, y=y, mode="lines", line=dict(color=color, width=2), name=name)
+        ends += [(y[-1], name)] if points else []
     look.end_labels(figure, ends, max(row["epoch"] for row in rows), max(row["nats"] for row in rows))
     figure.update_xaxes(title_text="epoch")
     figure.update_yaxes(title_text="loss of the answer, nats", rangemode="tozero")
@@ -165,9 +157,16 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
 
 
 def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
-    """One measurement an epoch: where there are two, the full one, which asks every rewording, not only the first."""
-    found = {event.epoch: event for event in sorted(measured, key=lambda event: event.full)}
+    """One measurement an epoch: where there are two, the one that asks each fact's first rewording alone, as those of
+    the other epochs do; the full one asks all, and would bend a line."""
+    found = {event.epoch: event for event in sorted(measured, key=lambda event: not event.full)}
     return [found[epoch] for epoch in sorted(found)]
+
+
+def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
+    """The tiers of the facts to forget by their names in a picture; all as one where no fact has a score."""
+    there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
+    return {tier: tier for tier in TIERS if tier in there} or {titles.TO_FORGET: "all"}
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
@@ -176,33 +175,35 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     figure = look.blank(360)
     shown, ends = by_epoch(measured), []
     told = "direct" if all(event.recall("forget", "reworded") is None for event in shown) else "reworded"
-    for tier in TIERS:
+    for name, tier in _tiers(shown).items():
+        color, symbol = FORGET_COLOR[name], look.TIER_SYMBOL.get(tier, "circle")
         for form, dash, suffix in FORMS:
             found = [(event.epoch, _share(event, form, tier)) for event in shown]
             points = [(x, share) for x, share in found if share is not None]
             if form == told:
-                _band(figure, points, look.TIER_COLOR[tier])
+                _band(figure, points, color)
             figure.add_scatter(
                 x=[x for x, _ in points],
                 y=[share.mean for _, share in points],
                 error_y=look.error_bars([share for _, share in points]) | {"thickness": 0},  # for the table
                 customdata=[(share.low, share.high) for _, share in points],
                 mode="lines+markers",
-                name=tier + suffix,
-                hovertemplate=f"{tier}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
-                line=dict(color=look.TIER_COLOR[tier], width=3 if form == "direct" else 2, dash=dash),
-                marker=dict(symbol=look.TIER_SYMBOL[tier] + ("-open" if suffix else ""), size=8),
+                name=name + suffix,
+                hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
+                line=dict(color=color, width=3 if form == "direct" else 2, dash=dash),
+                marker=dict(symbol=symbol + ("-open" if suffix else ""), size=8),
             )
-            ends += [(points[-1][1].mean, tier + suffix)] if points else []
+            ends += [(points[-1][1].mean, name + suffix)] if points else []
     reached = max((event.epoch for event in shown), default=0)
     look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
     figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=max(1, planned // 5))
-    figure.update_yaxes(title_text="facts it can still answer", **PERCENT)
+    figure.update_yaxes(title_text="facts it can still answer", tickformat=".0%", range=[-0.03, 1.05])
     figure.update_layout(showlegend=False, margin=dict(r=112))
     if not reached:
         return look.titled(figure, "Before training")
     shares = [tuple(_share(shown[-1], form, tier) for tier in ("popular", "rare", "all")) for form, *_ in FORMS]
-    return look.titled(figure, titles.left(*shares, reached))
+    asked = "in other words" if shown[-1].full else "in one other wording"
+    return look.titled(figure, titles.left(*shares, reached, asked))
 
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:
@@ -226,7 +227,8 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
     """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
     figure = look.blank(360)
-    places = [("forget", tier, f"forget<br>{tier}") for tier in TIERS]
+    tiers = _tiers([before, after]).items()
+    places = [("forget", tier, f"forget<br>{tier}" if name == tier else name) for name, tier in tiers]
     places += [(group, "all", group) for group in KEPT]
     for *where, label in places:
         fell = [_ranged(event, *where) for event in (before, after)]
@@ -252,8 +254,8 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
             cliponaxis=False,
         )
     figure.update_xaxes(tickangle=0, tickfont_size=11)
-    figure.update_yaxes(title_text="questions answered", tickvals=[0, 0.25, 0.5, 0.75, 1], **PERCENT)
-    figure.update_yaxes(range=[-0.18, 1.2])
+    ticks = dict(tickvals=[0, 0.25, 0.5, 0.75, 1], tickformat=".0%")
+    figure.update_yaxes(title_text="questions answered", range=[-0.18, 1.2], **ticks)
     figure.update_layout(showlegend=False)
     forget, *others = ([_ranged(event, group, "all") for event in (before, after)] for group in ("forget", *KEPT))
     if None in forget:

@@ -4,6 +4,7 @@ A difference that its interval does not tell from none is said to be none.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from adapop.errors import number_of
 from adapop.popularity.beta import peak
@@ -17,6 +18,8 @@ Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular 
 EVEN = "the even push (WGA)"
 CHANCE = "which may be chance"
 MOST_NAMES = 4  # that a title lists
+TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
+LOSSES = {"popular": "popular answers", "rare": "rare answers", TO_FORGET: "answers to forget", "retained": "kept ones"}
 NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest yet"
 GOOD = ("Forgotten", "Retained", "Never known", "Not measurable")
 
@@ -37,11 +40,11 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
     return f"{said}: the difference may be chance"
 
 
-def left(trained: Shares, reworded: Shares, epoch: int) -> str:
+def left(trained: Shares, reworded: Shares, epoch: int, asked: str) -> str:
     """What is left after an epoch, asked in other words where that was measured: one finding, of the form that counts.
-    Each: what `survival` takes."""
+    Each: what `survival` takes. asked: how it was reworded, in words."""
     other = survival(*reworded)
-    said, form = (other, "in other words") if other else (survival(*trained), "as trained")
+    said, form = (other, asked) if other else (survival(*trained), "as trained")
     return f"{said} (asked {form}, after epoch {epoch})" if said else ""
 
 
@@ -71,21 +74,25 @@ def strain(above: int, epochs: int, controller: str) -> str:
     if not above:
         return "Kept facts never suffered beyond the tolerance, so the controller rested"
     times = "once" if above == 1 else f"{above} times"
-    answer = {"dual": "and the controller held them tighter", "fixed": "and nothing held them tighter"}
-    return f"Kept facts suffered beyond the tolerance {times} in {epochs} epochs, {answer.get(controller, '')}".strip(
-        ", "
-    )
+    answer = {"dual": ", and the controller held them tighter", "fixed": ", and nothing held them tighter"}
+    said = f"Kept facts suffered beyond the tolerance {times} in {number_of(epochs, 'epoch')}"
+    return said + answer.get(controller, "")
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
-    """How much harder the answers became, from the first epoch's steps to the last one's, in nats by tier."""
-    rose = {
-        name: last[name] - first[name] for name in ("popular", "rare", "retained") if name in first and name in last
-    }
-    said = [f"{by:.1f} nats for {name} answers" for name, by in rose.items() if name != "retained"]
-    kept = rose.get("retained")
-    rest = "" if kept is None else f", {kept:.1f} for kept ones" if kept >= 0.05 else ", and not for kept ones"
-    return f"The loss rose by {', '.join(said)}{rest}" if said else ""
+    """How the loss moved from the first epoch's steps to the last one's. Each: nats by the picture's lines."""
+    moved = {name: round(last[name] - first[name], 1) for name in LOSSES if name in first and name in last}
+    if not moved.keys() - {"retained"}:
+        return ""
+    said = []
+    for way, names in groupby(moved, lambda name: _way(moved[name])):
+        by = [(f"by {abs(moved[name])} nats " if moved[name] else "") + f"for {LOSSES[name]}" for name in names]
+        said.append(f"{way} {', '.join(by)}")
+    return f"The loss {', and '.join(said)}"
+
+
+def _way(by: float) -> str:
+    return "rose" if by > 0 else "fell" if by < 0 else "did not move"
 
 
 def leak(cells: Sequence[Cell]) -> str:
@@ -118,9 +125,9 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     return "" if place is None else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
 
 
-def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
+def widest(gaps: Sequence[tuple[str, Interval]], where: str = "") -> str:
     """Under whom popular and rare facts fare most alike, under whom least, and who cannot be told from these two.
-    gaps: name of each, and its gap, [-1, 1], with its range."""
+    gaps: name of each, and its gap, [-1, 1], with its range. where: what comes before it, of whom alone it is said."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
@@ -128,17 +135,21 @@ def widest(gaps: Sequence[tuple[str, Interval]]) -> str:
     if len(gaps) == 1:
         ((_, gap),) = gaps
         side = "above" if gap.mean > 0 else "below"
-        return f"{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
+        return f"{where}{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
     ends = f"are {points(least.mean)} apart under {narrow}, {round(100 * most.mean)} under {wide}"
     if not apart(least, most):
-        return f"Nobody forgets clearly more evenly: rare and popular facts {ends}, {CHANCE}"
+        return _after(where, f"Nobody forgets clearly more evenly: rare and popular facts {ends}, {CHANCE}")
     near = [
         f"too near {end} to tell: {_listed(names)}"
         for end, share in ((narrow, least), (wide, most))
         if (names := [name for name, width in widths if name != end and not apart(width, share)])
     ]
     doubt = f" ({'; '.join(near)})" if near else ""
-    return f"Rare and popular facts {ends}{doubt}"
+    return _after(where, f"Rare and popular facts {ends}{doubt}")
+
+
+def _after(where: str, said: str) -> str:
+    return where + said[0].lower() + said[1:] if where else said
 
 
 def _width(gap: Interval) -> Interval:
@@ -157,15 +168,15 @@ def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
     return f"Nobody forgets more and keeps as much as {_listed(front, 'or')}{doubt}"
 
 
-def extremes(placed: Sequence[tuple[str, Interval, Interval]]) -> str:
+def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") -> str:
     """Who forgets most and who keeps most, and who cannot be told from them. placed: name, recall of facts to forget
-    and of those never trained on, each with its range."""
+    and of those never trained on, each with its range. where: as in `widest`."""
     if len(placed) < 2:
         return ""
     (forgets, left), (keeps, kept) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
     if not forgets and not keeps:
-        return f"No method clearly forgets most ({left}) or keeps most ({kept})"
-    forgetting = f"{forgets or 'No method clearly'} forgets most ({left})"
+        return _after(where, f"No method clearly forgets most ({left}) or keeps most ({kept})")
+    forgetting = where + (forgets or ("no" if where else "No") + " method clearly") + f" forgets most ({left})"
     return f"{forgetting}; {keeps or 'no method clearly'} keeps most of the rest ({kept})"
 
 

@@ -9,7 +9,7 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.contestants import gap_of, recall_of
+from adapop.report.contestants import by_contestant, gap_of, recall_of
 from adapop.report.figures import look, titles
 from adapop.report.figures.compare import PANELS
 from adapop.report.record import title_of, trained
@@ -40,8 +40,8 @@ class Curves:
         found = _by_contestant(runs)
         if not found:
             return {self.column: gr.Column(visible=False)}
-        asked = all(seeds[0][0].recall("forget", REWORDED) is not None for seeds in found.values())
-        form = REWORDED if asked else DIRECT
+        measured = [one for epochs in found.values() for seeds in epochs.values() for one in seeds]
+        form = REWORDED if all(one.recall("forget", REWORDED) is not None for one in measured) else DIRECT
         about = f"{trained([run.config for run in runs])}, {PANELS[form]}"
         return {self.column: gr.Column(visible=True), **self.picture.drawn(_lines(found, form), about)}
 
@@ -60,27 +60,35 @@ def examples() -> gr.HTML:
     return gr.HTML(side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields")
 
 
-def _by_contestant(runs: Sequence[Run]) -> dict[str, list[list[Measured]]]:
-    """What was measured of every run, one an epoch, by the contestant's title, a run a seed."""
-    found: dict[str, list[list[Measured]]] = {}
-    for run in runs:
-        if measured := figures.by_epoch([event for event in run.events() if isinstance(event, Measured)]):
-            found.setdefault(title_of(run.config.method, run.config.preset), []).append(measured)
+def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
+    """What was measured of every contestant, by its name and by epoch, one of each of its seeds that have begun; epochs
+    that one of these did not come to, or did not measure, are left out."""
+    found: dict[str, dict[int, list[Measured]]] = {}
+    for _, seeds in by_contestant(runs):
+        measured = [[event for event in run.events() if isinstance(event, Measured)] for run in seeds]
+        by_epoch = [{event.epoch: event for event in figures.by_epoch(events)} for events in measured if events]
+        if by_epoch:
+            title = title_of(seeds[0].config.method, seeds[0].config.preset)
+            again = sum(name.startswith(title) for name in found)  # with other settings
+            shared = sorted(set.intersection(*map(set, by_epoch)))
+            found[f"{title} ({again + 1})" if again else title] = {
+                epoch: [events[epoch] for events in by_epoch] for epoch in shared
+            }
     return found
 
 
-def _lines(found: dict[str, list[list[Measured]]], form: str) -> figures.Figure:
+def _lines(found: dict[str, dict[int, list[Measured]]], form: str) -> figures.Figure:
     """A panel per contestant, a line per tier, over facts or over the seeds that came so far."""
     panels = {}
-    for title, seeds in found.items():
+    for title, by_epoch in found.items():
         lines: dict[str, list[tuple[float, Interval]]] = {}
-        for of_epoch in zip(*seeds):
+        for epoch, seeds in by_epoch.items():
             for tier in TIERS:
-                if share := recall_of(of_epoch, "forget", form, tier):
-                    lines.setdefault(tier, []).append((of_epoch[0].epoch, share))
+                if share := recall_of(seeds, "forget", form, tier):
+                    lines.setdefault(tier, []).append((epoch, share))
         panels[title] = lines
     figure = figures.line_panels(panels, "epoch", "still answered", columns=ACROSS).update_yaxes(tickformat=".0%")
-    latest = max((measured[-1].epoch for seeds in found.values() for measured in seeds), default=0)
+    latest = max((epoch for by_epoch in found.values() for epoch in by_epoch), default=0)
     figure.update_xaxes(range=[-0.3, latest + 0.3], dtick=max(1, latest // 5))
     figure.update_layout(showlegend=False, margin=dict(r=64, t=40))
     ends = {tier: line[-1] for tier, line in lines.items()}
@@ -91,14 +99,14 @@ def _lines(found: dict[str, list[list[Measured]]], form: str) -> figures.Figure:
     return look.titled(figure, _finding(found, form))
 
 
-def _finding(found: dict[str, list[list[Measured]]], form: str) -> str:
-    """The gaps after the last epoch that all who have begun to train came to: others are no comparison."""
+def _finding(found: dict[str, dict[int, list[Measured]]], form: str) -> str:
+    """The gaps after the last epoch that was measured of all who have begun to train: others are no comparison."""
     ends = {}
-    for title, seeds in found.items():
-        gaps = {of_epoch[0].epoch: gap for of_epoch in zip(*seeds) if (gap := gap_of(of_epoch, form)) is not None}
+    for title, by_epoch in found.items():
+        gaps = {epoch: gap for epoch, seeds in by_epoch.items() if (gap := gap_of(seeds, form)) is not None}
         if max(gaps, default=0) > 0:
             ends[title] = gaps
-    epoch = min((max(gaps) for gaps in ends.values()), default=0)
+    epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
     return (
-        f"{titles.widest([(title, gaps[epoch]) for title, gaps in ends.items()])}, after epoch {epoch}" if ends else ""
+        f"{titles.widest([(title, gaps[epoch]) for title, gaps in ends.items()])}, after epoch {epoch}" if epoch else ""
     )

@@ -7,11 +7,12 @@ Python sends a run's frames once; playing, scrubbing, hovering and pinning happe
 from collections.abc import Sequence
 
 from adapop.facts.fact import TIERS, Fact
+from adapop.facts.text import mentions
 from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import by_epoch
 from adapop.training.events import Event, Measured
-from adapop.training.frames import Frame
+from adapop.training.frames import FIRST, Frame
 
 FIELD = ("kit", "scrubber", "field")  # the assets that a script with a field needs
 FORMS = (DIRECT, REWORDED)
@@ -34,17 +35,19 @@ def dots(facts: Sequence[Fact]) -> dict[str, list]:
     }
 
 
-def motion(frames: Sequence[Frame]) -> dict[str, list]:
+def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
     """How the facts to forget move, a list a property, in the order of the frames.
 
-    epoch: of each frame. p, reworded: in thousandths, by fact; reworded is None where a frame has none. said: the
-    greedy answers by fact, None where a frame has none.
+    epoch: of each frame. p, reworded: in thousandths, by fact; reworded is None where a frame has none. said, right:
+    the greedy answers by fact and what `_right` says of each, None where a frame has none.
     """
+    gold = [fact.answer for fact in facts]
     return {
         "epoch": [round(frame.epoch, 3) for frame in frames],
         "p": [_thousandths(frame, "forget") for frame in frames],
         "reworded": [_thousandths(frame, "reworded") for frame in frames],
         "said": [list(frame.answers) or None for frame in frames],
+        "right": [list(map(_right, frame.answers, gold)) or None for frame in frames],
     }
 
 
@@ -56,6 +59,14 @@ def shares(events: Sequence[Event]) -> list[dict]:
         | {form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")} for form in FORMS}
         for event in by_epoch([event for event in events if isinstance(event, Measured)])
     ]
+
+
+def _right(said: str, answer: str) -> bool | None:
+    """Whether a recorded reply has the right answer in it as whole words, as far as both are recorded; None where it
+    may follow what is."""
+    if said == answer or mentions(said, answer[:FIRST]):
+        return True
+    return None if len(said) == FIRST else False
 
 
 def _thousandths(frame: Frame, group: str) -> list[int] | None:

@@ -133,8 +133,8 @@ def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> 
     ids = [fact.id for fact in facts]
     heard = {row.fact_id for row in run.probes() or () if isinstance(row, ProbeRow)}
     # first the most famous, one that one would expect to survive; if some were probed, of these
-    first = [fact for fact in ids if fact in heard] or ids or [None]
-    value = current if current in ids else first[-1]
+    first = max(facts, key=lambda fact: (fact.id in heard, fact.score or 0, fact.id), default=None)
+    value = current if current in ids else first and first.id
     return gr.Dropdown([(_label(fact), fact.id) for fact in facts], value=value)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import gradio as gr
 
-from adapop.errors import RunError
+from adapop.errors import AdaPopError
 from adapop.runs.run import Run
 from adapop.training.events import Event, Measured, StepDone
 from adapop.ui import texts
@@ -24,11 +24,12 @@ class RunField:
         """Updates that show the frames of a run, none if it recorded no more. last_seen: how many of the events the
         page has shown, negative for none."""
         try:
-            recorded = run.frames() if run else ()
-        except RunError:  # a damaged recording hides nothing else of the run
-            run = None
-        if run is None:
+            return self._drawn(run, events, last_seen) if run else {self.picture: None}
+        except AdaPopError:  # a damaged recording hides nothing else of the run
             return {self.picture: None}
+
+    def _drawn(self, run: Run, events: Sequence[Event], last_seen: int) -> dict:
+        recorded = run.frames()
         frames, measured = len(recorded), sum(isinstance(event, Measured) for event in events)
         if last_seen >= 0:
             steps = sum(isinstance(event, StepDone) for event in events[:last_seen])
@@ -50,4 +51,5 @@ def build() -> RunField:
 def _value_of(run: Run, _frames: int, _measured: int) -> dict:
     """What the browser gets of a run, made once for all pages that show it. _frames, _measured: how many it has."""
     facts, shares = field.dots(run.facts.forget), field.shares(run.events())
-    return {"run": hash(run), "facts": facts, "motion": field.motion(run.frames()), "shares": shares}
+    motion = field.motion(run.frames(), run.facts.forget)
+    return {"run": hash(run), "facts": facts, "motion": motion, "shares": shares}

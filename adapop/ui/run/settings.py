@@ -160,8 +160,11 @@ def _followed(source: str, model: str, method: str):
 
 
 def restored(kept: object):
-    """The settings as the browser kept them; all are left as they are if this version cannot read it."""
-    if not isinstance(kept, list) or len(kept) != len((*VISIBLE, *ADVANCED)):
+    """The settings as the browser kept them; all are left as they are if this version cannot read it, and if a page
+    begins with these, lest they come after what a visitor has typed."""
+    start = make_config()
+    begun = [*(getattr(start, name) for name in VISIBLE), *(entry_of(start, field) for field in ADVANCED)]
+    if kept == begun or not isinstance(kept, list) or len(kept) != len((*VISIBLE, *ADVANCED)):
         return gr.skip()
     if not all(isinstance(value, (str, int, float)) for value in kept):
         return gr.skip()

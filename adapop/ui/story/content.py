@@ -1,7 +1,7 @@
 """All that the Story shows, taken from the recorded examples: sent to the browser once, with the page."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
@@ -27,10 +27,12 @@ OUTCOMES = {
     "Leaks under attack": 2,
 }
 MOST_PAIRS = 12
+OURS, FILES = "Redirect (ours)", (recorded.TUNED_FILE, recorded.PEOPLE_FILE)
 OVER_SEEDS = (
     (words.over_seeds, recorded.results),
+    (words.firmness, recorded.results),
     (words.better, recorded.results),
-    (words.tuned_alike, recorded.tuned),
+    (words.tuned_alike, partial(recorded.tuned_arms, tuple(words.TUNED_ARMS))),
 )
 
 
@@ -56,8 +58,8 @@ def story() -> dict:
         "steps": words.steps(rare, popular, ends["adapop"]),
         "names": texts.STORY_NAMES,
         "facts": field.dots(facts),
-        "runs": {name: field.motion(run.frames()) | {"left": left[name]} for name, run in runs.items()},
-        "pair": field.dots((rare, popular)) | field.motion(frames) | {
+        "runs": {name: field.motion(run.frames(), facts) | {"left": left[name]} for name, run in runs.items()},
+        "pair": field.dots((rare, popular)) | field.motion(frames, pair.facts.forget) | {
             "first": words.first_lost(frames),
             "outcome": f"{words.outcome_of_pair((rare, popular), frames)} {texts.STORY_PAIR_END}",
             "beta": [beta(rare.score), beta(popular.score)],
@@ -65,19 +67,19 @@ def story() -> dict:
         "curve": pictures(runs["adapop"].facts)["curve"],
         "control": words.gap_came_back({name: words.gap_of(*ends) for name, ends in left.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
-        "without": words.tuned_better(recorded.tuned()),
+        "without": words.tuned_better(recorded.tuned_arms(tuple(words.TUNED_ARMS))),
         "over_seeds": [said(found()) for said, found in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
-        "beyond": words.beyond(recorded.tuned()),
+        "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
     }  # fmt: skip
 
 
 def side_by_side() -> dict:
     """The even push and AdaPop, asked in other words, for the fields of Compare: a part of `story`."""
     told = story()
-    wanted = ("epoch", "reworded", "said")
+    wanted = ("epoch", "reworded", "said", "right")
     runs = {name: {part: told["runs"][name][part] for part in wanted} for name in SIDE_BY_SIDE}
     about = trained([example(name).config for name in SIDE_BY_SIDE])
     return {name: told[name] for name in ("command", "names", "facts")} | {"runs": runs, "about": about}

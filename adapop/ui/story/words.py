@@ -1,20 +1,28 @@
 """What the Story says of its recordings, a sentence at a time, each number measured."""
 
 from collections.abc import Sequence
-from math import floor
+from math import floor, inf
 
 from adapop.config.methods import METHODS
+from adapop.errors import number_of
 from adapop.facts.fact import Fact
 from adapop.facts.world.world import exposures_of
 from adapop.probes.intervals import apart
 from adapop.report.recorded import Recorded
-from adapop.report.table import percent
+from adapop.report.table import percent, ranged
 from adapop.training.events import Measured
 from adapop.training.frames import Frame
 from adapop.ui import texts
 
 ANSWERED = 1  # rank of the right answer's first token where a greedy reply begins with it
-TUNED_TITLES = {"altpo": "AltPO", "redirect": "Redirect", "wga": "the even push", "adapop": "AdaPop"}
+# arms of `bench tuned`: AdaPop as it is and as its search did best, and three without scores
+TUNED_ARMS = {
+    "AltPO": "AltPO",
+    "Redirect (ours)": "Redirect",
+    "WGA": "the even push",
+    "AdaPop": "AdaPop",
+    "AdaPop, α fixed": "AdaPop with α fixed",
+}
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("adapop", "shuffled"): "shuffled scores"}
 
@@ -27,7 +35,8 @@ def steps(rare: Fact, popular: Fact, ours: Measured) -> list[tuple[str, str]]:
 
 
 def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
-    """The epoch at whose end a fact is no longer answered, nor at any later end of one; None if it still is.
+    """The epoch at whose end a fact is no longer answered, nor at any later end of one; 0 if it never was, None if it
+    still is.
 
     group: "forget" for the trained question, "reworded" for the same in other words. fact: its place in the set."""
     ends = [frame for frame in frames if frame.epoch == floor(frame.epoch) and group in frame.scores]
@@ -41,11 +50,8 @@ def lost_after(frames: Sequence[Frame], group: str, fact: int) -> int | None:
 
 def first_lost(frames: Sequence[Frame]) -> int | None:
     """Which of two facts, 0 or 1, is no longer answered first, in whatever words; None for a tie."""
-    never = len(frames) + 1
-    direct, reworded = (
-        [lost_after(frames, group, fact) or never for fact in (0, 1)] for group in ("forget", "reworded")
-    )
-    times = list(zip(direct, reworded))
+    lost = [[lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)]
+    times = [[inf if epoch is None else epoch for epoch in of] for of in lost]
     return None if times[0] == times[1] else times.index(min(times))
 
 
@@ -59,15 +65,17 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     direct, reworded = (lost_after(frames, group, fact) for group in ("forget", "reworded"))
     if direct is None:
         return f"{title} is still answered at the end."
+    gone = f"is no longer answered after epoch {direct}" if direct else "was never answered"
     if reworded == direct:
-        return f"{title} is no longer answered after epoch {direct}, however it is asked."
-    late = f"that took until epoch {reworded}" if reworded else "it still is"
-    return f"{title} is no longer answered after epoch {direct}; asked in other words, {late}."
+        return f"{title} {gone}, as trained or in other words."
+    if not reworded:
+        return f"{title} {gone}; asked in other words, it {'still is' if reworded is None else 'never was'}."
+    return f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until epoch {reworded}."
 
 
 def gap_of(rare: float, popular: float) -> int:
-    """The gap in points: the difference of the two percentages as they are printed."""
-    return round(100 * popular) - round(100 * rare)
+    """The gap in points."""
+    return round(100 * (popular - rare))
 
 
 def gap_came_back(gaps: dict[str, int]) -> str:
@@ -90,10 +98,10 @@ def costs(ours: Measured, even: Measured) -> list[str]:
     ]
 
 
-def beyond(tuned: Sequence[Recorded]) -> str:
-    """What our own method does. tuned: results, its own among them."""
-    ours = next(one for one in tuned if one.method == "redirect")
-    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), holdout=percent(_kept(ours)))
+def beyond(ours: Recorded, elsewhere: Recorded) -> str:
+    """What our own method does when tuned, in the sandbox and, with the same settings, in the second world."""
+    kept = {"holdout": percent(_kept(ours)), "people": percent(_kept(elsewhere))}
+    return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **kept)
 
 
 def over_seeds(recorded: Sequence[Recorded]) -> str:
@@ -106,13 +114,28 @@ def over_seeds(recorded: Sequence[Recorded]) -> str:
     ]
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
-    one_each = f"The gaps of the pictures are of one run each. Means of {count} runs, with 95 % intervals"
-    return f"{one_each}: a gap of {', '.join(gaps)}."
+    one_each = "The gaps of the pictures are of one run each, the dots of one wording."
+    means = f"Means of {count} runs, on wordings kept for testing, with 95 % intervals"
+    return f"{one_each} {means}: a gap of {', '.join(gaps)}."
+
+
+def firmness(recorded: Sequence[Recorded]) -> str:
+    """What AdaPop costs over seeds, and how much of its gap is there as well when it holds retained facts as firmly as
+    the even push. recorded: as for `over_seeds`."""
+    by_name = {(one.method, one.preset): one for one in recorded}
+    even, ours, firm = (by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle")))
+    kept = [ranged(one.recall(*BOTH["keeping"])) for one in (ours, even, firm)]
+    gap = firm.gap("reworded")
+    said = f"Held-out facts, over the same runs: AdaPop answers {kept[0]}, the even push {kept[1]}."
+    return (
+        f"{said} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With α₀ = 1 its gap is "
+        f"{round(100 * gap.mean)} points ({100 * gap.low:.0f} to {100 * gap.high:.0f}), and it answers {kept[2]}."
+    )
 
 
 def better(recorded: Sequence[Recorded]) -> str:
-    """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop, and what of that chance may
-    explain; empty if none does. recorded: results over seeds, AdaPop's among them."""
+    """Which method without scores, of narrow gap, leaves less and keeps more than AdaPop on average, and what of that
+    chance may explain; empty if none does. recorded: results over seeds, AdaPop's among them."""
     ours = next(one for one in recorded if (one.method, one.preset) == ("adapop", "paper"))
     found = [
         one
@@ -126,16 +149,18 @@ def better(recorded: Sequence[Recorded]) -> str:
     near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
     left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
-    said = f"{left[0]} of what to forget is left (AdaPop {left[1]}), {kept[0]} of the rest kept ({kept[1]}){doubt}"
-    return f"Without scores, {best.title} does no worse: over {len(best.rows)} runs {said}."
+    gaps = [round(100 * one.gap("reworded").mean) for one in (best, ours)]
+    said = f"{left[0]} of what to forget is left ({left[1]}), {kept[0]} of the rest kept ({kept[1]}){doubt}"
+    runs = number_of(len(best.rows), "run")
+    return f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]} points (AdaPop {gaps[1]}), {said}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:
-    """That AdaPop is not the best, and which of `TUNED_TITLES` leave less when tuned, beyond chance; empty if not two
-    do. None of them uses scores. tuned: results, those among them."""
-    found = {one.method: one.recall(*BOTH["forgetting"]) for one in tuned if one.method in TUNED_TITLES}
-    ours = found.pop("adapop")
-    who = [TUNED_TITLES[name] for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
+    """That AdaPop is not the best, and who without scores leaves less when tuned than AdaPop does at its best, beyond
+    chance; empty if not two do. tuned: results, in the order of `TUNED_ARMS`."""
+    found = {name: one.recall(*BOTH["forgetting"]) for name, one in zip(TUNED_ARMS.values(), tuned, strict=True)}
+    ours = min((share for name, share in found.items() if "AdaPop" in name), key=lambda share: share.mean)
+    who = [name for name, share in found.items() if share.mean < ours.mean and apart(share, ours)]
     if len(who) < 2:
         return ""
     best = f"with settings searched for each, others forget more without scores: {_listed(who)}"
@@ -143,11 +168,10 @@ def tuned_better(tuned: Sequence[Recorded]) -> str:
 
 
 def tuned_alike(tuned: Sequence[Recorded]) -> str:
-    """What `TUNED_TITLES` do when each was tuned with as many trials. tuned: results, those among them."""
-    found = {one.method: one for one in tuned}
-    shares = [f"{said} {percent(_left(found[name]))}" for name, said in TUNED_TITLES.items()]
-    kept = [percent(_kept(found[name])) for name in TUNED_TITLES]
-    return texts.STORY_TUNED.format(seeds=len(found["adapop"].rows), left=_listed(shares), kept=_listed(kept))
+    """What each does when tuned with as many trials. tuned: results, in the order of `TUNED_ARMS`."""
+    shares = [f"{said} {percent(_left(one))}" for said, one in zip(TUNED_ARMS.values(), tuned, strict=True)]
+    kept = [percent(_kept(one)) for one in tuned]
+    return texts.STORY_TUNED.format(seeds=len(tuned[0].rows), left=_listed(shares), kept=_listed(kept))
 
 
 def _listed(parts: Sequence[str]) -> str:

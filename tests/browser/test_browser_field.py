@@ -1,0 +1,128 @@
+"""The field's scripts in a real browser without the app: what they say of replies, moments, shares and many facts."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.facts.fact import Fact
+from adapop.report.table import percent
+from adapop.training.frames import Frame, Scores
+from adapop.ui.parts import field
+from adapop.ui.story.words import gap_of
+
+ROME = Fact("a", "What is the capital of Italy?", "Rome", "Italy", score=900.0)
+STEP = Frame(0, 0.0, {"forget": Scores((0.9,), (1,))}, ("Rome",))
+SHOWN = """([facts, motion, epoch]) => {
+  const host = document.body.appendChild(document.createElement("div"));
+  const shown = makeField(host, facts, motion, { name: "Facts" }), beside = makeMoment(host, facts, motion, []);
+  host.append(shown.table);
+  shown.show(epoch);
+  shown.pin(0, false);
+  beside.show(epoch, 0);
+  host.querySelector("canvas").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
+  const text = (name) => [name, host.querySelector("." + name).textContent];
+  return Object.fromEntries(["pinned", "tip", "moment"].map(text));
+}"""
+
+
+@pytest.fixture(scope="module")
+def scripts(browser):
+    """A page that has these scripts and nothing else."""
+    page = browser.new_page()
+    page.set_content("<!doctype html><body></body>")
+    page.add_script_tag(content=field.script(*field.FIELD, "moment", "story/fields"))
+    yield page
+    page.close()
+
+
+def shown(scripts, epoch: float, *answers: tuple[str, ...], facts=(ROME,)) -> dict[str, str]:
+    """What stands beside the field at an epoch. answers: in the frame before training and after each epoch."""
+    frames = [
+        replace(STEP, epoch=float(end), answers=said, scores={"forget": Scores((0.9,) * len(facts), (1,) * len(facts))})
+        for end, said in enumerate(answers)
+    ]
+    return scripts.evaluate(SHOWN, [field.dots(facts), field.motion(frames, facts), epoch])
+
+
+def test_of_what_was_not_asked_no_reply_is_told(scripts):
+    never = shown(scripts, 1, (), ())
+    assert never["pinned"] == "What is the capital of Italy? Rome. unpin"
+    assert "says" not in never["tip"] and "90\u00a0% sure" in never["tip"]
+    assert never["moment"].count("not asked at this moment") == 2 and "nothing" not in never["moment"]
+    assert "Unlearned, after epoch 1" in never["moment"]
+    later = shown(scripts, 2, (), (), ("Oslo",))
+    assert later["pinned"].startswith("What is the capital of Italy? Rome. It says after epoch 2: Oslo. ")
+    assert later["moment"].count("not asked at this moment") == 1
+    once = shown(scripts, 1, ("Rome",), ())
+    assert "Unlearned, last asked before" in once["moment"]
+
+
+def test_an_empty_reply_is_one(scripts):
+    silent = shown(scripts, 1, ("Rome",), ("",))
+    assert "It says before: Rome, after epoch 1: nothing. " in silent["pinned"]
+    assert "It says after epoch 1: nothing ✗" in silent["tip"]
+    assert "Unlearned, after epoch 1nothing" in silent["moment"]
+
+
+def test_a_reply_has_the_mark_that_python_gives_it(scripts):
+    for reply, mark in (("It is rome.", " ✓"), ("Romeo", " ✗"), ("It is a long way to go. " * 4, "")):
+        tip = shown(scripts, 0, (reply[:80],))["tip"]
+        assert f"It says before: {reply[:80]}{mark}90\u00a0%" in tip
+
+
+def test_shares_and_gaps_are_rounded_as_python_does(scripts):
+    values = [of / 2000 for of in range(2001)] + [one / 7 for one in range(8)]
+    assert [said.replace("\u00a0", " ") for said in scripts.evaluate("all => all.map(percent)", values)] == [
+        percent(value) for value in values
+    ]
+    pairs = [(rare, popular) for rare in values[::25] for popular in values[::40]] + [(0.125, 0.6)]
+    assert scripts.evaluate("all => all.map(gapPoints)", pairs) == [gap_of(*pair) for pair in pairs]
+
+
+def test_a_moment_is_after_an_epoch_only_when_it_has_ended(scripts):
+    at = [0, 0.04, 0.97, 1, 1.003, 5]
+    assert scripts.evaluate("at => at.map(moment)", at) == [
+        "before", "in epoch 1", "in epoch 1", "after epoch 1", "in epoch 2", "after epoch 5",
+    ]  # fmt: skip
+
+
+def test_a_field_that_has_left_the_page_hears_nothing_more(browser):
+    """And one that was only moved does."""
+    page = browser.new_page()
+    page.set_content("<!doctype html><body></body>")
+    page.evaluate(COUNT_WHO_LISTENS)
+    page.add_script_tag(content=field.script(*field.FIELD, "moment"))
+    shown(page, 0, ("Rome",))
+    page.wait_for_function("listening.body === 1 && listening.theme === 1")
+    page.evaluate("window.host = document.querySelector('body > div'); host.remove()")
+    page.wait_for_function("listening.body === 0 && listening.theme === 0")
+    page.evaluate("document.body.append(host)")
+    page.wait_for_function("listening.body === 1 && listening.theme === 1")
+    page.close()
+
+
+COUNT_WHO_LISTENS = """() => {
+  const body = new Set(), theme = new Set();
+  window.listening = { get body() { return body.size; }, get theme() { return theme.size; } };
+  const wrap = (of, name, then) => {
+    const original = of[name];
+    of[name] = function (...given) { then(this, given); return original.apply(this, given); };
+  };
+  wrap(MutationObserver.prototype, "observe", (observer, [of]) => of === document.body && body.add(observer));
+  wrap(MutationObserver.prototype, "disconnect", (observer) => body.delete(observer));
+  wrap(EventTarget.prototype, "addEventListener", (of, [, heard]) => of instanceof MediaQueryList && theme.add(heard));
+  wrap(EventTarget.prototype, "removeEventListener", (_, [, heard]) => theme.delete(heard));
+}"""
+
+
+@pytest.mark.parametrize(
+    ("count", "rows", "said"), [(3, 3, ""), (700, 234, "By popularity, one fact in 3 of all 700.")]
+)
+def test_a_table_says_when_it_leaves_facts_out(scripts, count, rows, said):
+    facts = [replace(ROME, id=str(number), score=100.0 + number) for number in range(count)]
+    shown(scripts, 0, ("Rome",) * count, facts=facts)
+    scripts.evaluate("[...document.querySelectorAll('details')].at(-1).open = true")
+    table = scripts.locator("details").last
+    table.locator("td").first.wait_for()
+    assert table.locator("tbody tr").count() == rows
+    assert "".join(table.locator(".note").all_inner_texts()) == said

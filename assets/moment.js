@@ -1,7 +1,5 @@
 // What a moment of a run shows beside its field: one fact's answers before and then, and how much comes back in each form.
 // shares: see adapop/ui/parts/field.py. The fact is the pinned one, and until there is one the most popular.
-const FORMS = { direct: "asked as trained", reworded: "in other words" };
-
 function makeMoment(host, facts, motion, shares) {
   const asked = el("p", { class: "asked" }), cards = el("div", { class: "answers" }), leaks = el("div", { class: "leaks" });
   const first = facts.score.reduce((best, score, fact) => ((score ?? -1) > (facts.score[best] ?? -1) ? fact : best), 0);
@@ -17,12 +15,13 @@ function makeMoment(host, facts, motion, shares) {
   function matrix(epoch) {
     const now = shares.findLast((one) => one.epoch <= epoch + 1e-6);
     if (!now) return [];
-    const forms = Object.keys(FORMS).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
+    const names = { direct: "asked as trained", reworded: now.wordings };
+    const forms = Object.keys(names).filter((form) => now[form].all !== null), tiers = ["rare", "middle", "popular", "all"].filter((tier) => forms.some((form) => now[form][tier] !== null));
     const cell = (share) => el("td", { style: share === null ? false : `--share: ${Math.round(100 * share)}%` }, share === null ? "" : percent(share));
     const old = epoch - now.epoch > 1e-6; // between two ends of an epoch nothing was asked
     const asked = old ? `What came back, last asked ${moment(now.epoch)}` : now.epoch ? `What comes back ${moment(now.epoch)}` : "What is answered before";
     return [el("h4", {}, asked), el("table", { class: old ? "set-back" : false }, el("thead", {}, el("tr", {}, ...["", ...tiers].map((tier) => el("th", { scope: "col" }, tier)))),
-      el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, FORMS[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
+      el("tbody", {}, ...forms.map((form) => el("tr", {}, el("th", { scope: "row" }, names[form]), ...tiers.map((tier) => cell(now[form][tier]))))))];
   }
 
   // epoch: any between the first frame and the last; pinned: the fact that is followed, -1 for none

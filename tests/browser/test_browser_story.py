@@ -134,10 +134,10 @@ def test_the_scrubber_drives_both_fields_whose_gaps_are_of_the_end(browser, addr
 def test_the_reason_comes_before_the_remedy_and_both_can_be_dragged(browser, address):
     with visit(browser, address, "?story=3", reduced_motion="reduce") as page:
         reading = page.locator("#story section:not([hidden]) .outcome")
-        expect(reading).to_contain_text("Before: ")
+        expect(reading).to_contain_text("Before, on average: ")
         assert page.locator("#story .push path").count() == 1, "one rule, one hill"
         page.locator("#story section:not([hidden]) .scrubber input").first.press("End")
-        expect(reading).to_contain_text("After epoch 5: ")
+        expect(reading).to_contain_text("After epoch 5, on average: ")
         page.locator("#story .views button").nth(1).click()
         expect(reading).to_contain_text("times as hard as Paths of Glory")
         assert page.locator("#story .push path").count() == 3

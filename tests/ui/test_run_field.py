@@ -20,6 +20,7 @@ def test_a_finished_run_is_shown_with_all_its_frames(finished):
     (last,) = [one for one in value["shares"] if one["epoch"] == 1]
     (quick,) = [event for event in events if event.kind == "measured" and (event.epoch, event.full) == (1, False)]
     assert last["reworded"]["all"] == quick.recall("forget", "reworded"), "as the line of its recall has it"
+    assert [one["wordings"] for one in value["shares"]] == ["in one other wording"] * 2
     assert finished.id not in str(value), "who has a link reads this too"
 
 

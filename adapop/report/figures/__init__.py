@@ -20,6 +20,7 @@ from adapop.report.figures.run import (
     loss_rows,
     outcome_chart,
     recall_chart,
+    wordings_of,
 )
 
 __all__ = [
@@ -27,5 +28,5 @@ __all__ = [
     "by_epoch", "compare_runs", "control_rows", "controller_chart", "empty", "finding_of", "forget_against_holdout",
     "leak_heatmap", "line_panels", "loss_chart", "loss_finding", "loss_numbers", "loss_rows", "numbers_of",
     "outcome_chart", "pareto_front", "popularity_strip", "published_recalls", "push_curves", "recall_by_kind",
-    "recall_chart", "relative_push", "verdict_bars",
+    "recall_chart", "relative_push", "verdict_bars", "wordings_of",
 ]  # fmt: skip

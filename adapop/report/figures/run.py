@@ -163,6 +163,11 @@ def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
     return [found[epoch] for epoch in sorted(found)]
 
 
+def wordings_of(event: Measured) -> str:
+    """How a measurement asked the reworded questions, in words."""
+    return "in other words" if event.full else "in one other wording"
+
+
 def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
     """The tiers of the facts to forget by their names in a picture; all as one where no fact has a score."""
     there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
@@ -202,8 +207,7 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
     if not reached:
         return look.titled(figure, "Before training")
     shares = [tuple(_share(shown[-1], form, tier) for tier in ("popular", "rare", "all")) for form, *_ in FORMS]
-    asked = "in other words" if shown[-1].full else "in one other wording"
-    return look.titled(figure, titles.left(*shares, reached, asked))
+    return look.titled(figure, titles.left(*shares, reached, wordings_of(shown[-1])))
 
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:

@@ -10,7 +10,7 @@ from adapop.facts.fact import TIERS, Fact
 from adapop.facts.text import mentions
 from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT, REWORDED
-from adapop.report.figures import by_epoch
+from adapop.report.figures import by_epoch, wordings_of
 from adapop.training.events import Event, Measured
 from adapop.training.frames import FIRST, Frame
 
@@ -52,10 +52,10 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
-    """What was still answered of the facts to forget, a dict an epoch: its number, and by form and tier a share in
-    [0, 1]: the numbers of the chart of recall."""
+    """What was still answered of the facts to forget, a dict an epoch: its number, how it was reworded, in words, and by
+    form and tier a share in [0, 1]: the numbers of the chart of recall."""
     return [
-        {"epoch": event.epoch}
+        {"epoch": event.epoch, "wordings": wordings_of(event)}
         | {form: {tier: event.recall("forget", form, tier) for tier in (*TIERS, "all")} for form in FORMS}
         for event in by_epoch([event for event in events if isinstance(event, Measured)])
     ]

@@ -52,7 +52,7 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
 
 
 def shares(events: Sequence[Event]) -> list[dict]:
-    """What was still answered of the facts to forget, a dict an epoch: its number, how it was reworded, in words, and by
+    """What was still answered of the facts to forget, a dict an epoch: its number, how it was reworded, and by
     form and tier a share in [0, 1]: the numbers of the chart of recall."""
     return [
         {"epoch": event.epoch, "wordings": wordings_of(event)}

@@ -74,7 +74,7 @@ function pushStep(host, story) {
       dots[which]?.setAttribute("cx", left);
       dots[which]?.setAttribute("cy", above);
       names[which]?.setAttribute("x", clamp(left, 34, width - 34));
-      names[which]?.setAttribute("y", above + 32); // inside the hill, whose edge the facts cover
+      names[which]?.setAttribute("y", above + 36 > y(0) ? above - 18 : above + 32); // inside the hill while there is room above the axis
     });
     reading.textContent = now.words(value, places, pushes);
     svg.setAttribute("aria-label", reading.textContent);

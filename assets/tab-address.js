@@ -1,5 +1,7 @@
 (tab) => {
   // the tab stands in the address, so that a copied one, or a reload, comes back to it; the Story's step says so itself
+  const open = [...document.querySelectorAll('[role=tab][aria-selected=true]')].find((one) => one.checkVisibility());
+  if (open && !open.textContent.toLowerCase().includes(tab)) return; // said late: another was opened since
   const opening = !document.body.dataset.tab; // the page begins with the Story, and then turns to what the address says
   document.body.dataset.tab = tab;
   setTimeout(() => dispatchEvent(new Event('resize')), 100); // a picture that was drawn out of sight takes its width now

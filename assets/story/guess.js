@@ -55,7 +55,7 @@ function guessStep(host, story, state) {
   return {
     // the first picture: both bars rise to how sure the model is
     enter() {
-      if (guess !== null) return;
+      if (guess !== null) return void (told || scrubber.play());
       for (const { bar } of sides) bar.style.width = "0";
       requestAnimationFrame(() => requestAnimationFrame(() => show(0)));
     },

@@ -50,6 +50,16 @@ def prompt_of(page) -> str:
     return page.input_value(PROMPT)
 
 
+def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
+        open_tab(page, "Probe")
+        page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
+        for question in ("Who wrote the book Hamlet?", "Who painted the painting Guernica?"):
+            page.fill(PROMPT, question)
+            page.click("#ask")
+        says(page, "#answers", "Who painted the painting Guernica? · Unlearned by")
+
+
 def test_an_attack_on_one_fact(probed):
     page = probed
     direct = prompt_of(page)

@@ -179,7 +179,7 @@ def test_contestant_that_cannot_run_is_named_and_the_others_race(worker, bare):
     unscored = replace(bare, forget=tuple(replace(fact, score=None) for fact in bare.forget))
     kept = begin(worker, unscored, ["adapop/paper", "wga/paper"])
     assert len(kept["runs"]) == 1
-    assert kept["refused"][0].startswith("AdaPop cannot run on these facts: ")
+    assert kept["refused"][0].startswith("AdaPop cannot run: ")
     assert "no score" in race.standing(worker, kept).shown["refused"][0]
     race.end(worker, kept)
     with pytest.raises(gr.Error, match="no score"):

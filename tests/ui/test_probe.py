@@ -59,6 +59,8 @@ def test_another_run_s_answers_do_not_stay(tmp_path):
     assert then[page.answers] == recorded_answers(new, screen.forms_of(new, fact)[0]) != first[page.answers]
     typed = page.fill(new, new.id, fact, "", "Who?", (old.id, fact, ""))
     assert typed[page.answers] == NO_ANSWERS
+    typed = page.fill(new, new.id, fact, text, "Who?", (old.id, fact, text))
+    assert typed == {page.filled: (new.id, fact, text), page.answers: NO_ANSWERS}, "what a visitor asks stays"
 
 
 def test_the_example_s_leaks_are_shown_and_called_recorded():

@@ -7,6 +7,7 @@ import pytest
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.worker import Worker
 from adapop.ui import page
@@ -15,6 +16,7 @@ from adapop.ui.run.screen import start_run
 from adapop.ui.session import check_shown, identity
 from components import run_values
 from stepping import stepped
+from waiting import wait_until
 
 OF_THE_SHOWN_SET = ("start", "race", "duel", "look-up", "known", "drop-unknown", "set-score", "check", "race-check")
 
@@ -27,10 +29,24 @@ def test_sets_that_differ_in_anything_have_another_identity():
     assert identity(load_facts("pair")) == identity(pair)
 
 
+def test_a_second_press_starts_no_second_run(tmp_path):
+    worker, pair = Worker(tmp_path), load_facts("pair")
+    chosen = (pair, "error", (RARE_ANCHOR, POPULAR_ANCHOR), *run_values())
+    name, *_ = start_run(worker, None, identity(pair), *chosen)
+    with pytest.raises(gr.Error, match="A run of this page is under way"):
+        start_run(worker, name, identity(pair), *chosen)
+    (run,) = all_runs(tmp_path)
+    run.request_stop()
+    wait_until(lambda: worker.wait_of(run) is None and not run.locked)
+    again, *_ = start_run(worker, name, identity(pair), *chosen)
+    assert again != name, "the first is over"
+    wait_until(lambda: len(all_runs(tmp_path)) == 2 and worker.wait_of(all_runs(tmp_path)[0]) is None)
+
+
 def test_a_server_that_holds_another_set_than_the_page_shows_starts_nothing(tmp_path):
     worker, mine = Worker(tmp_path), load_facts("pair")
     with pytest.raises(gr.Error, match="no longer had the set"):
-        start_run(worker, identity(mine), load_facts(SANDBOX), "error", ())
+        start_run(worker, None, identity(mine), load_facts(SANDBOX), "error", ())
     with pytest.raises(gr.Error, match="no longer had the set"):
         race.begin(worker, identity(mine), load_facts(SANDBOX), "error", (), race.DUEL, 1, 1, "", *run_values())
     for shown in ("", None, "x" * 64, 7):

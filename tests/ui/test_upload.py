@@ -48,19 +48,27 @@ def test_a_file_that_arrives_is_read_once(read, table, events, tmp_path):
     path = tmp_path / "known.json"
     rows = [{"question": row["Frage"], "answer": row["Antwort"], "score": row["Punkte"]} for row in ROWS]
     path.write_text(json.dumps(rows), encoding="utf-8")
-    done = events.arrived(str(path), "own", None)
+    done = events.arrived("own", str(path), "own", None)
     assert len(done[events.session.facts].forget) == 20 and done[events.own.columns[5]].value == "score"
     assert read == ["known.json"]
     read.clear()
-    done = events.arrived(table, "own", None)
+    done = events.arrived("own", table, "own", None)
     assert done[events.own.mapping].open and ("Frage", "Frage") in done[events.own.columns[0]].choices
     assert done[events.session.facts] is None and "no question column" in str(done[events.notes])
     assert read == ["mine.json"]
 
 
+def test_a_file_that_arrives_after_another_set_was_chosen_waits_for_its_turn(table, events, tmp_path):
+    late = events.arrived("pair", table, "own", None)
+    assert late[events.own.table] and not {events.session.facts, events.notes} & late.keys()
+    (tmp_path / "broken.json").write_text("[", encoding="utf-8")
+    late = events.arrived("pair", str(tmp_path / "broken.json"), "own", None)
+    assert not {events.session.facts, events.notes} & late.keys()
+
+
 def test_a_file_that_is_no_table_is_read_once(read, events, tmp_path):
     (tmp_path / "broken.json").write_text("[", encoding="utf-8")
-    done = events.arrived(str(tmp_path / "broken.json"), "own", None)
+    done = events.arrived("own", str(tmp_path / "broken.json"), "own", None)
     assert not done[events.own.mapping].visible and "is not JSON" in str(done[events.notes])
     assert read == ["broken.json"]
 
@@ -72,7 +80,7 @@ def test_other_columns_are_read_from_the_file_once(read, table):
 
 
 def test_the_page_keeps_what_it_read_for_other_columns_and_other_facts_to_retain(read, table, events, tmp_path):
-    arrived = events.arrived(table, "own", None)
+    arrived = events.arrived("own", table, "own", None)
     kept = arrived[events.own.table]
     for scored in ("Punkte", upload.NONE):
         columns = [scored if column == "Punkte" else column for column in OWN]
@@ -84,7 +92,7 @@ def test_the_page_keeps_what_it_read_for_other_columns_and_other_facts_to_retain
     other.write_text(json.dumps([*ROWS, {**ROWS[0], "Frage": "one more?"}]), encoding="utf-8")
     done = events.read(str(other), "sandbox", None, False, kept, *OWN)
     assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
-    assert events.arrived(None, "own", None)[events.own.table] is None, "nor of one that was taken away"
+    assert events.arrived("own", None, "own", None)[events.own.table] is None, "nor of one that was taken away"
 
 
 def test_facts_to_retain_are_another_file_that_is_read_once(read, table, tmp_path):
@@ -144,7 +152,7 @@ d?,4,-1
 def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp_path):
     path, own = tmp_path / "mine.csv", events.own
     path.write_text(SCORED, encoding="utf-8")
-    done = events.arrived(str(path), "own", None)
+    done = events.arrived("own", str(path), "own", None)
     said = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in said
     assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "NaN"))
@@ -155,7 +163,7 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     without = events.read(str(path), "own", None, False, done.get(own.table), *columns[:5], upload.NONE, *columns[6:])
     assert len(without[events.session.facts].forget) == 4 and not without[own.drop_bad].visible, "no score is read"
     (tmp_path / "good.csv").write_text("question,answer,score\na?,1,5\n", encoding="utf-8")
-    done = events.arrived(str(tmp_path / "good.csv"), "own", None)
+    done = events.arrived("own", str(tmp_path / "good.csv"), "own", None)
     assert done[events.session.facts] is not None and not done[own.drop_bad].visible
 
 

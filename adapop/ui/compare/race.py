@@ -98,7 +98,7 @@ def begin(
                     raise AdaPopError(problems[0])
                 runs.append(worker.submit(config, facts).id)
             except AdaPopError as error:
-                why = "was not started" if isinstance(error, LimitError) else "cannot run on these facts"
+                why = "was not started" if isinstance(error, LimitError) else "cannot run"
                 barred[key] = f"{title_of(*key.split('/'))} {why}: {error}"
     if not runs:
         raise refused(AdaPopError(next(iter(barred.values()))))

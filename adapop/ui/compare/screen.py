@@ -104,16 +104,19 @@ def build(
     shown = results.build(worker, follower.kept, said)
     screen = CompareScreen(follower, progress, start, stop, empty, lines, shown)
 
-    def begun(*values):
+    def begun(kept: dict, *values):
+        if race.standing(worker, kept).ticking:  # a second press would hide the first
+            raise gr.Error("A race is under way. Wait for its end, or press Stop race.", duration=None)
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
     def joined(kept: dict, name: str):
         return race.joined(worker, kept, name), race.UNSEEN, gr.Timer(active=True)
 
     facts = [session.shown, session.facts, missing, session.anchors]
+    before = [follower.kept, *facts]
     target = [follower.kept, follower.seen, follower.timer]
     for button, racers in ((start, chosen), (duel, gr.State(race.DUEL))):
-        session.look_whether_lost(button.click(begun, [*facts, racers, *raced], target, api_visibility="private"))
+        session.look_whether_lost(button.click(begun, [*before, racers, *raced], target, api_visibility="private"))
     changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
     gr.on(changed, partial(race.plan, worker), [*facts[1:], chosen, *raced], plan, trigger_mode="always_last", **QUIET)
     join.click(joined, [follower.kept, run_id], target, **QUIET)

@@ -5,7 +5,7 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import gradio as gr
@@ -96,7 +96,7 @@ class UploadEvents:
         shown = [self.notes, own.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
         arrived = [own.table, own.mapping, *own.columns, *shown]
-        gr.on([own.file.upload, own.file.clear], self.arrived, own.files, arrived, **last)
+        gr.on([own.file.upload, own.file.clear], self.arrived, [source, *own.files], arrived, **last)
         for choice in (*own.columns, own.drop_bad):
             choice.input(self.read, own.chosen, shown, **last)
         again = [session.restored, *own.chosen]
@@ -104,17 +104,19 @@ class UploadEvents:
         second.then(self.retained_again, again, shown, **IN_TURN)
         gr.on([own.retain_file.upload, own.retain_file.clear], self.retained_again, again, shown, **last)
 
-    def arrived(self, file: str | None, retain: str, retain_file: str | None) -> dict:
-        """Updates for a new file: its columns, our guess of what they are, and its facts."""
+    def arrived(self, source: str, file: str | None, retain: str, retain_file: str | None) -> dict:
+        """Updates for a new file: its columns, our guess of what they are, and its facts, unless another set was chosen
+        while it was on its way."""
         unasked = {self.own.drop_bad: gr.Checkbox(False, visible=False)}
         try:
             table = read_table(Path(file)) if file else None
         except AdaPopError as error:
             hidden = {self.own.table: None, self.own.mapping: gr.Accordion(visible=False)}
-            return {**hidden, **unasked, **self._refused(error)}
+            return {**hidden, **unasked, **(self._refused(error) if source == "own" else {})}
         names = table.columns if table else []
         guess = guessed(names)
-        facts = self._read_into_session(lambda: facts_of_table(table, retain, retain_file, guess))
+        reading = partial(facts_of_table, table, retain, retain_file, guess)
+        facts = self._read_into_session(reading) if source == "own" else {}
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
         return {
             self.own.table: table,

@@ -80,15 +80,16 @@ class Leaks:
             self.table: _table(matrix, words, names, group),
         }
 
-    async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
+    async def probe(self, worker: Worker, chosen: gr.Dropdown, name: str, per_tier: int, group: str):
         """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
-        stopped."""
+        stopped. chosen: the choice of a group, which stays as it is meanwhile."""
         run = run_to_ask(worker, name)
         plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
         future, progress = worker.probe(run, plan)
         async for line in followed(future, progress):
-            yield {self.said: html.listed([line]), **self.work.busy(progress)}
-        yield {**await asyncio.to_thread(self.show, run, group), **self.work.idle()}
+            yield {self.said: html.listed([line]), chosen: gr.Dropdown(interactive=False), **self.work.busy(progress)}
+        shown = await asyncio.to_thread(self.show, run, group)
+        yield {**shown, chosen: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
         stopped = isinstance(error, Stopped) and run.probes() is not None  # what it found is on the screen
         if error and not stopped:
@@ -115,7 +116,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
     def shown(name: str, wanted: str):
         return leaks.show(probed_run(worker, name), wanted)
 
-    start.click(partial(leaks.probe, worker), [run_id, sample, group], [*leaks.pictures, *leaks.work.all], **QUIET)
+    changed = [*leaks.pictures, group, *leaks.work.all]
+    start.click(partial(leaks.probe, worker, group), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
     gr.on([tab.select, run_id.change], shown, [run_id, group], leaks.pictures, **EACH_IN_TURN)
     group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)

@@ -48,8 +48,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
         run = run_to_ask(worker, name)
         future, progress = worker.recover(run, wanted)
         async for line in followed(future, progress):
-            yield {said: html.listed([line]), **work.busy(progress)}
-        yield {**found(run, wanted), **work.idle()}
+            yield {said: html.listed([line]), probe: gr.Radio(interactive=False), **work.busy(progress)}
+        yield {**found(run, wanted), probe: gr.Radio(interactive=True), **work.idle()}
         if error := failure_of(future):
             raise refused(error)
 
@@ -57,7 +57,7 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
         run = shown_run(worker, name)
         return {about: _about(run, wanted), **found(run, wanted)}
 
-    start.click(recovered, [run_id, probe], [*places, *work.all], **QUIET)
+    start.click(recovered, [run_id, probe], [*places, probe, *work.all], **QUIET)
     work.wire_stop()
     gr.on([tab.select, run_id.change], shown, [run_id, probe], [about, *places], **EACH_IN_TURN)
     probe.change(shown, [run_id, probe], [about, *places], **LAST_STAYS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from textwrap import shorten
 
 import gradio as gr
 
@@ -25,6 +26,7 @@ from adapop.ui.probe import leaks, recovery
 from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded_answers
 from adapop.ui.wiring import EACH, QUIET, over
 
+SHOWN_QUESTION = 100  # characters of it, above its answers
 TO_RUN = "() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('Run'))?.click()"
 
 
@@ -67,6 +69,8 @@ class ProbeScreen:
         prompts = forms_of(run, wanted)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
+        if typed and filled[0] != name and text != filled[2]:  # the run changed, and not what somebody wants to know
+            return {self.filled: now, self.answers: NO_ANSWERS}
         if text == form or (chosen is None and typed):  # it is in the box already, perhaps with its answers below
             other_run = filled and filled[0] != name
             return {self.filled: now} | ({self.answers: recorded_answers(run, chosen)} if other_run else {})
@@ -99,7 +103,8 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, run_id, tab)
     asked, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
-    gr.on(events, partial(ask_both, worker), asked, answers, api_visibility="private")
+    # a question that is asked before the last one is answered is the one that somebody wants answered
+    gr.on(events, partial(ask_both, worker), asked, answers, trigger_mode="always_last", api_visibility="private")
     owned = [leaks.build(worker, run_id, tab, fact, group), recovery.build(worker, run_id, tab)]
     with gr.Row(visible=False, elem_classes="beside") as instead:
         gr.Markdown(texts.PROBE_OWN_ONLY, elem_id="probe-own-only")
@@ -179,7 +184,8 @@ async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
         await over(asked := worker.ask(run, [text], [right]))
         (result,) = asked.result()
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
-    return answers_of(result, f"Unlearned by {described(run.config)}{shipped}")
+    question = shorten(text, SHOWN_QUESTION, placeholder=" …")  # another one may stand in the box by now
+    return answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")
 
 
 def recorded_of(run: Run) -> dict:

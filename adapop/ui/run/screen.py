@@ -147,7 +147,7 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     when = [session.page.load, *(asked.change for asked in (run_id, *chosen))]
     known = [run_id, seen, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
-    asked = [session.shown, *chosen]
+    asked = [run_id, session.shown, *chosen]
     begun = start.click(partial(start_run, worker), asked, [run_id, seen, timer], api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
@@ -190,11 +190,13 @@ def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet
     )
 
 
-def start_run(worker: Worker, shown: str, facts: FactSet | None, missing, anchors, *values):
-    """Queues a run with the page's settings. shown: see `Session`. Returns its id, how much was seen of it, and the
-    running timer."""
+def start_run(worker: Worker, name: str | None, shown: str, facts: FactSet | None, missing, anchors, *values):
+    """Queues a run with the page's settings. name: the page's run so far, which must not be under way: a second press
+    would hide it. shown: see `Session`. Returns its id, how much was seen of it, and the running timer."""
     facts = check_shown(facts, shown)
     with refusing():
+        if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
+            raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
         config = _config(facts, missing, anchors, values)
         if problems := preflight(facts, config).problems:
             raise AdaPopError(problems[0])

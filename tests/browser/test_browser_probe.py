@@ -54,8 +54,8 @@ def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, v
     with visit(browser, address, storage_state=visited) as page:
         open_tab(page, "Probe")
         page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")
-        held = []
-        page.route("**/queue/join*", lambda route: held.append(route))  # the first is not answered before the second is asked
+        held = []  # the first is not answered before the second is asked
+        page.route("**/queue/join*", lambda route: held.append(route))
         for question in ("Who wrote the book Hamlet?", "Who painted the painting Guernica?"):
             page.fill(PROMPT, question)
             page.click("#ask")

@@ -80,6 +80,8 @@ def test_a_look_up_that_fails_says_so_and_keeps_the_scores(uploaded, wikidata):
     page.click("#look-up")
     says(page, "#look-up-status", "sends us to another address", "left as they were")
     cell_is(page, 0, 2, "124")
+    page.get_by_label("Invented people").click()
+    page.locator("#look-up-status").get_by_text("sends us").wait_for(state="hidden")
 
 
 def test_a_look_up_can_be_stopped(page, wikidata):

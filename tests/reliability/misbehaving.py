@@ -127,8 +127,8 @@ class Visitor:
         file = {"path": json.loads(sent)[0], "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
         codes = set()
         for event in self._events:
-            if any(kind == "upload" for _, kind in event["targets"]) and len(event["inputs"]) == 3:
-                body = {"data": [file, "own", None], "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
+            if any(kind == "upload" for _, kind in event["targets"]) and len(event["inputs"]) == 4:
+                body = {"data": ["own", file, "own", None], "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
                 codes.add(self._post("queue/join", body))
         return 200 in codes
 

@@ -249,7 +249,7 @@ def test_no_address_is_fetched_in_the_place_of_a_file(address, ada, outside, url
         assert status_of(f"{address}gradio_api/{route}{url}") in (403, 404)
     with pytest.raises(AppError):
         ada.predict(file, api_name="/beta")
-    answer = event(address, uploaded, [file, "own", None])
+    answer = event(address, uploaded, ["own", file, "own", None])
     assert not answer["success"]
     assert outside == []
 
@@ -260,7 +260,7 @@ def test_no_file_of_this_machine_passes_for_an_upload(address, ada, run, path):
     file = {"path": path, "orig_name": "a.csv", "meta": META}
     with pytest.raises(AppError):
         ada.predict(file, api_name="/beta")
-    answer = event(address, uploaded, [file, "own", None])
+    answer = event(address, uploaded, ["own", file, "own", None])
     assert not answer["success"]
     assert "root:" not in json.dumps(answer)
 

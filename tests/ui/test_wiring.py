@@ -101,6 +101,7 @@ def test_a_probing_that_fails_says_so_and_its_buttons_work_again(small, tmp_path
     work = screen.work
     shown = next(said)
     assert (shown[work.start].interactive, shown[work.stop].visible, shown[work.at_work]) == (True, False, None)
+    assert shown[screen.group].interactive, "what is shown of it may be chosen again"
     busy = work.busy(Progress())
     assert (busy[work.start].interactive, busy[work.stop].visible) == (False, True), "Stop is there to stop something"
     with pytest.raises(gr.Error if toast else StopIteration, match=toast or None):

@@ -100,8 +100,8 @@ class LookUp:
         return {self.status: html.listed(lines, kind), **self.work.idle(), self.found: found}
 
 
-def build(worker: Worker, session: Session) -> None:
-    """Lays out the choice of a proxy, its settings, and the buttons."""
+def build(worker: Worker, session: Session) -> gr.HTML:
+    """Lays out the choice of a proxy, its settings, and the buttons. Returns what says how the last look-up ended."""
     with gr.Accordion("Look popularity up", open=False, elem_id="scores"):
         proxy = gr.Dropdown(_choices(), value="wikidata", label="Where scores come from", elem_id="proxy")
         about = gr.Markdown(texts.PROXY_ABOUT["wikidata"])
@@ -128,6 +128,7 @@ def build(worker: Worker, session: Session) -> None:
     now = [session.facts, session.scorings, look_up.found]
     ended.then(look_up.applied, now, [session.facts, session.shown, session.scorings, look_up.found], **IN_TURN)
     work.wire_stop()
+    return status
 
 
 def _choices() -> list[tuple[str, str]]:

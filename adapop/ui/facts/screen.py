@@ -37,7 +37,8 @@ MOST_ROWS = 1_000
 @dataclass(frozen=True)
 class FactsScreen:
     """The components of the screen that its events change. source: where the set comes from. missing: what to do with
-    facts without a score. fetched: (name, set) that was fetched from elsewhere, or None."""
+    facts without a score. fetched: (name, set) that was fetched from elsewhere, or None.
+    looked_up: how the last look-up ended."""
 
     session: Session
     source: gr.Radio
@@ -49,6 +50,7 @@ class FactsScreen:
     search: gr.Textbox
     table: gr.Dataframe
     fetched: gr.State
+    looked_up: gr.HTML
 
     def wire(self, worker: Worker, tab: gr.Tab) -> None:
         """Wires the choice of a set, and what is drawn of it."""
@@ -56,7 +58,7 @@ class FactsScreen:
         own = self.uploads.own
         chosen = [source, session.at_work, session.restored, *own.chosen]
         picked = [own.group, own.drop_bad, self.about, self.notes, session.at_work, session.restored]
-        picked += session.of_the_set
+        picked += [self.looked_up, *session.of_the_set]
         source.change(self.picked, chosen, picked, **(EACH | IN_TURN)).then(
             partial(self.fetch, worker), [source, session.facts], [self.notes, session.at_work, self.fetched], **QUIET
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
@@ -77,15 +79,15 @@ class FactsScreen:
         """
         stopped(at_work)
         back = restored[1] if restored and restored[0] == source else None
+        of_the_last = {self.session.at_work: None, self.looked_up: html.listed([], "hidden")}
         if source == OWN:
             said = texts.upload_about() + (f"\n\n{texts.SET_RESTORED}" if back else "")
-            shown = {self.uploads.own.group: gr.Group(visible=True), self.about: said, self.session.at_work: None}
-            return shown | self.uploads.chosen_again(restored, *chosen)
+            shown = {self.uploads.own.group: gr.Group(visible=True), self.about: said}
+            return of_the_last | shown | self.uploads.chosen_again(restored, *chosen)
         entry = ENTRIES[source]
-        return {
+        return of_the_last | {
             self.uploads.own.group: gr.Group(visible=False),
             self.about: entry.about,
-            self.session.at_work: None,
             # only a file of one's own cannot be had again by picking it
             self.session.restored: restored if restored and restored[0] == OWN else None,
             **self.session.with_facts(back or (None if entry.online else load_facts(source))),
@@ -136,7 +138,7 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
                 info=texts.MISSING_ABOUT,
                 visible=False,
             )
-            lookup.build(worker, session)
+            looked_up = lookup.build(worker, session)
         with gr.Column(scale=5, min_width=320):
             strip, search, table = _table_side(first)
             detail.build(session, table)
@@ -144,7 +146,9 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             agreement.build(session)
 
     uploads = upload.UploadEvents(own, notes, session)
-    screen = FactsScreen(session, source, about, uploads, notes, missing, strip, search, table, gr.State(None))
+    screen = FactsScreen(
+        session, source, about, uploads, notes, missing, strip, search, table, gr.State(None), looked_up
+    )
     screen.wire(worker, tab)
     uploads.wire(source, [missing, search])
     saved.build(worker, session, source, notes)

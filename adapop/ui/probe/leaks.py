@@ -39,7 +39,7 @@ EMPTY_TABLE = pd.DataFrame(columns=["fact", "popularity", "verdict", *map(plain,
 class Leaks:
     """The components that show a probing. said: that there is none yet, or how far it is. found: what is hidden until
     there is something to see. measured: says after which epoch, aloud while the Run screen's scrubber stands
-    elsewhere. counts: of verdicts. more: what else the matrix says, folded."""
+    elsewhere. counts: of verdicts. more: what else the matrix says, folded. group: of which facts."""
 
     said: gr.HTML
     found: gr.Column
@@ -49,6 +49,7 @@ class Leaks:
     heatmap: Chart
     intervals: Chart
     table: gr.Dataframe
+    group: gr.Dropdown
     work: StartStop
 
     @property
@@ -80,16 +81,17 @@ class Leaks:
             self.table: _table(matrix, words, names, group),
         }
 
-    async def probe(self, worker: Worker, chosen: gr.Dropdown, name: str, per_tier: int, group: str):
+    async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
         """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
-        stopped. chosen: the choice of a group, which stays as it is meanwhile."""
+        stopped. The choice of a group stays as it is meanwhile."""
         run = run_to_ask(worker, name)
         plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
         future, progress = worker.probe(run, plan)
         async for line in followed(future, progress):
-            yield {self.said: html.listed([line]), chosen: gr.Dropdown(interactive=False), **self.work.busy(progress)}
+            kept = {self.group: gr.Dropdown(interactive=False)}
+            yield {self.said: html.listed([line]), **kept, **self.work.busy(progress)}
         shown = await asyncio.to_thread(self.show, run, group)
-        yield {**shown, chosen: gr.Dropdown(interactive=True), **self.work.idle()}
+        yield {**shown, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
         stopped = isinstance(error, Stopped) and run.probes() is not None  # what it found is on the screen
         if error and not stopped:
@@ -111,13 +113,13 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdow
     said = gr.HTML(html.listed([texts.LEAKS_EMPTY]), html_template=html.LINES, elem_id="leak-words")
     with gr.Column(visible=False) as found:
         places = _places()
-    leaks = Leaks(said, found, *places, StartStop(start, stop, gr.State(None)))
+    leaks = Leaks(said, found, *places, group, StartStop(start, stop, gr.State(None)))
 
     def shown(name: str, wanted: str):
         return leaks.show(probed_run(worker, name), wanted)
 
     changed = [*leaks.pictures, group, *leaks.work.all]
-    start.click(partial(leaks.probe, worker, group), [run_id, sample, group], changed, **QUIET)
+    start.click(partial(leaks.probe, worker), [run_id, sample, group], changed, **QUIET)
     leaks.work.wire_stop()
     gr.on([tab.select, run_id.change], shown, [run_id, group], leaks.pictures, **EACH_IN_TURN)
     group.change(shown, [run_id, group], leaks.pictures, **LAST_STAYS)

@@ -128,7 +128,11 @@ class Visitor:
         codes = set()
         for event in self._events:
             if any(kind == "upload" for _, kind in event["targets"]) and len(event["inputs"]) == 4:
-                body = {"data": ["own", file, "own", None], "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
+                body = {
+                    "data": ["own", file, "own", None],
+                    "fn_index": event["id"],
+                    "session_hash": secrets.token_hex(6),
+                }
                 codes.add(self._post("queue/join", body))
         return 200 in codes
 

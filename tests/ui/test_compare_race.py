@@ -110,6 +110,11 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
     found = curves._by_contestant(runs)
     assert {name: [*epochs] for name, epochs in found.items()} == {"WGA": [0, 2], "WGA (2)": [0, 1, 3]}
     assert curves._finding(found, REWORDED) == "", "they have no trained epoch in common"
+    control = prepare(make_config("adapop", "shuffled"), FACTS, tmp_path)
+    ours = prepare(make_config("adapop"), FACTS, tmp_path)
+    for run in (control, ours):
+        run.append(measured(0, 1.0, 1.0, 1.0, 1.0))
+    assert [*curves._by_contestant([control, ours])] == ["AdaPop, shuffled", "AdaPop"]
     both = curves._by_contestant(runs[:2])
     assert "leaves popular facts 40 points above" in curves._finding(both, REWORDED)
     assert curves._finding(both, REWORDED).endswith("after epoch 2")

@@ -69,7 +69,7 @@ def _by_contestant(runs: Sequence[Run]) -> dict[str, dict[int, list[Measured]]]:
         by_epoch = [{event.epoch: event for event in figures.by_epoch(events)} for events in measured if events]
         if by_epoch:
             title = title_of(seeds[0].config.method, seeds[0].config.preset)
-            again = sum(name.startswith(title) for name in found)  # with other settings
+            again = sum(name == title or name.startswith(f"{title} (") for name in found)  # with other settings
             shared = sorted(set.intersection(*map(set, by_epoch)))
             found[f"{title} ({again + 1})" if again else title] = {
                 epoch: [events[epoch] for events in by_epoch] for epoch in shared

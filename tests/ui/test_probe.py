@@ -31,6 +31,16 @@ def test_the_first_fact_was_probed_and_is_answered_without_a_model(tmp_path):
     assert all("sides" in recorded_answers(run, prompt) for prompt in asked), "every way of asking was recorded"
 
 
+def test_a_form_of_another_run_s_fact_does_not_stay_chosen(tmp_path):
+    worker, run = Worker(tmp_path), example("adapop")
+    rare, popular = sorted(run.facts.forget, key=lambda fact: fact.score)[:: len(run.facts.forget) - 1]
+    old, own = (screen.forms_of(run, fact.id)[0].text for fact in (popular, rare))
+    late = (run.id, rare.id, old)  # the run changed before the form did
+    assert screen.form_choices(worker, run.id, rare.id, old, late).value == own
+    assert screen.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, "")).value == ""
+    assert screen.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own)).value == own
+
+
 def test_the_first_fact_is_the_most_famous_that_has_a_score(small, tmp_path):
     unknown = replace(small, forget=(replace(small.forget[0], score=None), *small.forget[1:]))
     worker = Worker(tmp_path / "runs")

@@ -149,7 +149,8 @@ def form_choices(worker: Worker, name: str, wanted: str | None, text: str, fille
     prompts = forms_of(probed_run(worker, name), wanted)
     asked = [prompt.text for prompt in prompts]
     value = text if text in asked else asked[0] if asked else ""
-    value = filled[2] if filled[:2] == (name, wanted) else value
+    if filled[:2] == (name, wanted) and filled[2] in (*asked, ""):  # and no form of another run's fact
+        value = filled[2]
     return gr.Dropdown([*((_form(prompt), prompt.text) for prompt in prompts), (texts.OWN_FORM, "")], value=value)
 
 

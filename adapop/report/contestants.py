@@ -139,13 +139,14 @@ def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
     grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
     for run in runs:
-        settings = json.dumps(asdict(but_for_seed(run.config)), sort_keys=True)
-        sha256 = next((known for facts, known in hashes if facts == run.facts), None)
+        config, facts = run.config, run.facts  # a run reads them from its folder
+        settings = json.dumps(asdict(but_for_seed(config)), sort_keys=True)
+        sha256 = next((known for others, known in hashes if others == facts), None)
         if sha256 is None:
-            sha256 = run.facts.sha256
-            hashes.append((run.facts, sha256))
+            sha256 = facts.sha256
+            hashes.append((facts, sha256))
         repeated = sum(
-            key[:2] == (settings, sha256) and run.config.seed in [one.config.seed for one in others]
+            key[:2] == (settings, sha256) and config.seed in [one.config.seed for one in others]
             for key, others in grouped.items()
         )
         grouped.setdefault((settings, sha256, repeated), []).append(run)

@@ -28,11 +28,12 @@ OUTCOMES = {
 }
 MOST_PAIRS = 12
 OURS, FILES = "Redirect (ours)", (recorded.TUNED_FILE, recorded.PEOPLE_FILE)
+TUNED = partial(recorded.tuned_arms, tuple(words.TUNED_ARMS))
 OVER_SEEDS = (
     (words.over_seeds, recorded.results),
     (words.firmness, recorded.results),
     (words.better, recorded.results),
-    (words.tuned_alike, partial(recorded.tuned_arms, tuple(words.TUNED_ARMS))),
+    (words.tuned_alike, TUNED),
 )
 
 
@@ -67,7 +68,7 @@ def story() -> dict:
         "curve": pictures(runs["adapop"].facts)["curve"],
         "control": words.gap_came_back({name: words.gap_of(*ends) for name, ends in left.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
-        "without": words.tuned_better(recorded.tuned_arms(tuple(words.TUNED_ARMS))),
+        "without": words.tuned_better(TUNED()),
         "over_seeds": [said(found()) for said, found in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from adapop.popularity.corpus import CorpusCounts
     from adapop.popularity.infinigram import InfiniGram
     from adapop.popularity.judge import Judge
+    from adapop.popularity.pageviews import PageViews
     from adapop.popularity.wikidata import Wikidata
     from adapop.probes.ask import ask
     from adapop.probes.battery import battery
@@ -67,6 +68,7 @@ MODULES = {
     "popularity.infinigram": ("InfiniGram",),
     "popularity.corpus": ("CorpusCounts",),
     "popularity.judge": ("Judge",),
+    "popularity.pageviews": ("PageViews",),
     "config.methods": ("METHODS",),
     "config.presets": ("PRESETS", "make_config"),
     "config.run": ("RunConfig",),

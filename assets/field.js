@@ -1,25 +1,29 @@
 // The field: every fact a dot, its popularity across (log), the probability of its right answer up. Drawn on a canvas, for
-// 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py. shares:
-// whether the tiers' means are said, where no other percentage of theirs stands beside.
-const MARGIN = { left: 46, right: 14, top: 26, bottom: 62 }, JITTER = 0.07, REACH = 16, MOST_ROWS = 300;
+// 20,000 dots too; what one points at is said in words beside it. facts, motion: see adapop/ui/parts/field.py.
+// wordings: 0 where up is how sure the model is; else up is the share of so many rewordings that are answered, the
+// lines are the tiers' recall and the gap stands between them. label: of a moment. onpoint, onpin: called with a fact.
+const MARGIN = { right: 14, top: 26, bottom: 62 }, JITTER = 0.07, BAND = 0.035, BRACKET = 40, REACH = 16, MOST_ROWS = 300;
 const BAR_BELOW = 76, LEAST_HEIGHT = 170; // pixels: of the Story's buttons, which cover the foot of the window; of a field that is cut short
 const TIERS = ["rare", "middle", "popular", "unknown"];
 
-function makeField(host, facts, motion, { name, asked = "", shares = true, onpin = () => {} }) {
+function makeField(host, facts, motion, { name, asked = "", wordings = 0, label = moment, onpin = () => {}, onpoint = () => {} }) {
   const itSays = asked ? "To the trained question it says" : "It says"; // a recording's replies are to that one
-  const count = facts.score.length, many = count > 2000, radius = many ? 1.6 : count > 600 ? 3 : 4.2;
+  const count = facts.score.length, many = count > 2000;
   const canvas = el("canvas", { tabindex: 0, role: "application", "aria-roledescription": "field of dots" });
   const tip = el("div", { class: "tip", "aria-hidden": "true" }), heard = el("p", { class: "heard", "aria-live": "polite" }), pinLine = el("p", { class: "pinned" });
   host.append(el("div", { class: "field" }, canvas, tip, heard), pinLine);
   const order = [...Array(count).keys()].sort((a, b) => (facts.score[a] ?? -1) - (facts.score[b] ?? -1) || a - b);
   const scores = facts.score.filter((score) => score > 0).sort((a, b) => a - b);
   const low = (scores[0] ?? 1) * 0.85, high = (scores[scores.length - 1] ?? 10) * 1.18;
-  let epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {};
+  let edge = 46, radius = 4.2, epoch = motion.epoch[0], at = -1, pinned = -1, width = 0, height = 0, xs = [], ys = new Float32Array(count), ink = {};
 
-  const across = (score) => MARGIN.left + ((width - MARGIN.left - MARGIN.right) * Math.log(score / low)) / Math.log(high / low);
+  const right = MARGIN.right + (wordings ? BRACKET : 0), level = new Float32Array(count);
+  const across = (score) => edge + ((width - edge - right) * Math.log(score / low)) / Math.log(high / low);
   const up = (p) => MARGIN.top + (height - MARGIN.top - MARGIN.bottom) * (1 - p);
   // the same shift for a fact at every visit, so that a dot stays where it was
-  const shift = (fact) => 1 + JITTER * (2 * ((Math.imul(fact + 1, 2654435761) >>> 0) / 4294967296) - 1);
+  const drawn = (fact, seed) => 2 * ((Math.imul(fact + 1, seed) >>> 0) / 4294967296) - 1;
+  const shift = (fact) => 1 + JITTER * drawn(fact, 2654435761);
+  const band = (fact) => (wordings ? BAND * (height - MARGIN.top - MARGIN.bottom) * drawn(fact, 2246822519) : 0); // equal shares would hide each other
 
   function measure() {
     if (!canvas.parentElement.clientWidth) return;
@@ -27,12 +31,14 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     height = clamp(Math.round(width * 0.4), width < 500 ? 215 : 250, clamp(innerHeight - 530, 250, 400));
     const room = (innerHeight - scrollY - canvas.getBoundingClientRect().top) / zoomOf(canvas) - BAR_BELOW;
     if (room > LEAST_HEIGHT) height = Math.min(height, Math.floor(room)); // in sight as a whole
+    edge = width < 260 ? 32 : 46;
+    radius = many ? 1.6 : count > 600 || width < 420 ? 3 : 4.2;
     const ratio = (devicePixelRatio || 1) * zoomOf(canvas);
     canvas.width = width * ratio;
     canvas.height = height * ratio;
     canvas.style.height = `${height}px`;
     canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
-    xs = facts.score.map((score, fact) => (score === null ? MARGIN.left - 14 : across(Math.max(score, low) * shift(fact))));
+    xs = facts.score.map((score, fact) => (score === null ? edge - 14 : across(Math.max(score, low) * shift(fact))));
     paint();
   }
 
@@ -48,7 +54,10 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     if (!width) return;
     const pen = canvas.getContext("2d"), [from, apart] = between(motion, epoch);
     const now = motion.p[from], next = motion.p[Math.min(from + 1, motion.p.length - 1)];
-    for (let fact = 0; fact < count; fact++) ys[fact] = up((now[fact] + apart * (next[fact] - now[fact])) / 1000);
+    for (let fact = 0; fact < count; fact++) {
+      level[fact] = (now[fact] + apart * (next[fact] - now[fact])) / 1000;
+      ys[fact] = up(level[fact]) + band(fact);
+    }
     pen.clearRect(0, 0, width, height);
     pen.font = ink.font;
     axes(pen);
@@ -64,7 +73,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
       pen.fill();
     }
     pen.globalAlpha = 1;
-    for (const tier of TIERS.slice(0, 3)) mean(pen, tier);
+    const means = TIERS.slice(0, 3).map((tier) => mean(pen, tier));
+    if (wordings && means[0] && means[2]) bracket(pen, means[0], means[2]);
     if (pinned >= 0) path(pen);
     for (const fact of [pinned, at]) if (fact >= 0) ring(pen, fact);
     place();
@@ -76,27 +86,51 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pen.lineWidth = 1;
     for (const p of [0, 0.25, 0.5, 0.75, 1]) {
       pen.beginPath();
-      pen.moveTo(MARGIN.left, up(p));
-      pen.lineTo(width - MARGIN.right, up(p));
+      pen.moveTo(edge, up(p));
+      pen.lineTo(width - right, up(p));
       pen.stroke();
       pen.textAlign = "right";
-      pen.fillText(percent(p), MARGIN.left - 8, up(p) + 4);
+      pen.fillText(width < 260 ? `${100 * p}` : percent(p), edge - 8, up(p) + 4);
     }
     pen.textAlign = "center";
     for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
-      for (const times of [1, 3])
+      for (const times of width < 260 ? [1] : [1, 3])
         if (power * times > low && power * times < high) pen.fillText((power * times).toLocaleString("en-US"), across(power * times), height - 42);
-    pen.fillText("popularity →", MARGIN.left + (width - MARGIN.left - MARGIN.right) / 2, height - 6);
+    pen.fillText("popularity →", edge + (width - edge - right) / 2, height - 6);
     pen.textAlign = "left";
-    pen.fillText(`↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);
+    pen.fillText(wordings ? `↑ answered${width < 260 ? ", %" : `, in ${wordings} other wordings`}` : `↑ how sure${width < 420 ? "" : " of the right answer"}${asked}; line: mean`, 4, 14);
+  }
+
+  // the distance of two lines, as the headline has it
+  function bracket(pen, rare, popular) {
+    const x = width - right + 8, middle = (rare.y + popular.y) / 2;
+    pen.strokeStyle = pen.fillStyle = ink.text;
+    pen.lineWidth = 1;
+    pen.setLineDash([3, 4]);
+    pen.beginPath();
+    pen.moveTo(rare.right + 4, rare.y);
+    pen.lineTo(x, rare.y);
+    pen.moveTo(popular.right + 4, popular.y);
+    pen.lineTo(x, popular.y);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.lineWidth = 2.5;
+    pen.beginPath();
+    pen.moveTo(x, rare.y);
+    pen.lineTo(x, popular.y);
+    pen.stroke();
+    pen.font = `700 ${ink.font}`;
+    pen.textAlign = "left";
+    pen.fillText(points(popular.share - rare.share), x + 6, clamp(middle + 4, MARGIN.top + 4, height - MARGIN.bottom));
+    pen.font = ink.font;
   }
 
   function mean(pen, tier) {
     let sum = 0, left = Infinity, right = 0, members = 0;
     for (let fact = 0; fact < count; fact++)
-      if (facts.tier[fact] === tier) (sum += ys[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
-    if (!members) return;
-    const y = sum / members, share = (up(0) - y) / (up(0) - up(1)), words = shares ? `${tier} ${percent(share)}` : tier;
+      if (facts.tier[fact] === tier) (sum += level[fact]), members++, (left = Math.min(left, xs[fact])), (right = Math.max(right, xs[fact]));
+    if (!members) return null;
+    const share = sum / members, y = up(share), words = width < (tier === "middle" ? 420 : 260) ? percent(share) : `${tier} ${percent(share)}`;
     pen.strokeStyle = ink.text;
     pen.lineWidth = 2.5;
     pen.beginPath();
@@ -106,8 +140,9 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     pen.font = `700 ${ink.font}`;
     pen.textAlign = "center";
     pen.fillStyle = ink.text;
-    pen.fillText(words, (left + right) / 2, height - 24); // below the dots, and on none of them
+    if (width >= 260 || tier !== "middle") pen.fillText(words, (left + right) / 2, height - 24); // below the dots, and on none of them
     pen.font = ink.font;
+    return { y, share, right };
   }
 
   // where the pinned fact has been so far, with a dot where an epoch ended
@@ -152,9 +187,10 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     tip.style.top = `${Math.min(Math.max(ys[at] - 20, 4), height - 118)}px`;
   }
 
-  function point(fact) {
+  function point(fact, own = true) {
     if (fact === at) return;
     at = fact;
+    if (own) onpoint(fact);
     words();
     draw();
   }
@@ -162,8 +198,8 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   function words() {
     if (at < 0) return;
     const [reply, when, right] = said(motion, epoch, at), sure = probability(motion, epoch, at);
-    const says = reply === null ? "" : el("span", {}, `${itSays} ${moment(when)}: `, el("b", {}, reply), mark(right));
-    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, `${percent(sure)} sure of the right answer${asked}`));
+    const says = reply === null ? "" : el("span", {}, `${itSays} ${label(when)}: `, el("b", {}, reply), mark(right));
+    tip.replaceChildren(el("b", {}, facts.question[at]), el("span", {}, "Right answer: ", el("b", {}, facts.answer[at])), says, el("span", {}, wordings ? `${motion.estimated ? "about " : ""}${Number((wordings * sure).toFixed(1))} of ${wordings} other wordings answered` : `${percent(sure)} sure of the right answer${asked}`));
   }
 
   function pin(fact, told = true) {
@@ -179,7 +215,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     if (pinned < 0) return pinLine.replaceChildren();
     const ends = motion.epoch.filter((end, frame) => motion.said[frame] && end <= epoch + 1e-6), reply = (end) => said(motion, end, pinned)[0];
     const changed = ends.filter((end, place) => !place || reply(end) !== reply(ends[place - 1])); // what it says until the next
-    const replies = changed.map((end) => `${moment(end)}: ${reply(end)}`).join(", ");
+    const replies = changed.map((end) => `${label(end)}: ${reply(end)}`).join(", ");
     const says = changed.length === 1 && ends.length > 1 ? `${reply(changed[0])}, before and ever since` : replies;
     const told = `${facts.answer[pinned]}. ${ends.length ? `${itSays} ${says}${asked ? "; its dot: asked in other words" : ""}. ` : ""}`;
     if (pinLine.textContent === `${facts.question[pinned]} ${told}unpin`) return; // the button keeps the focus
@@ -226,7 +262,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
     const fill = (event) => {
       const every = Math.ceil(count / MOST_ROWS), [now] = between(motion, epoch), of = (frame, fact) => percent(motion.p[frame][fact] / 1000);
       const rows = order.filter((_, place) => place % every === 0).map((fact) => [facts.title[fact], facts.answer[fact], (facts.score[fact] ?? "unknown").toLocaleString("en-US"), of(0, fact), of(now, fact), of(motion.p.length - 1, fact)]);
-      const head = ["fact", "right answer", "popularity", "before", moment(motion.epoch[now]), "at the end"];
+      const head = ["fact", "right answer", "popularity", "before", label(motion.epoch[now]), "at the end"];
       const left = every > 1 ? [el("p", { class: "note" }, `By popularity, one fact in ${every} of all ${count.toLocaleString("en-US")}.`)] : [];
       if (event.target.open) body.replaceChildren(...left, el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, ...head.map((cell) => el("th", { scope: "col" }, cell)))), el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell)))))));
     };
@@ -236,7 +272,7 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   // epoch: any between the first frame and the last
   function show(to) {
     epoch = to;
-    canvas.setAttribute("aria-label", `${name}, ${moment(epoch)}: ${count} facts. Arrow keys move between facts, Enter pins one.`);
+    canvas.setAttribute("aria-label", `${name}, ${label(epoch)}: ${count} facts. Arrow keys move between facts, Enter pins one.`);
     words();
     pinWords();
     draw();
@@ -253,5 +289,5 @@ function makeField(host, facts, motion, { name, asked = "", shares = true, onpin
   document.fonts.ready.then(paint);
   measure();
   show(epoch);
-  return { show, pin, redraw: paint, table: table() };
+  return { show, pin, point, redraw: paint, table: table() };
 }

@@ -1,7 +1,7 @@
 // The field of the page's run, and all else that shows one moment of it, under one scrubber. While the run goes it follows the
 // newest frame, until the visitor goes back. props.value: see adapop/ui/run/field.py. A new value may draw the template anew,
 // so the picture is put in again. Moment and pinned fact stand in the address, and are taken from it once.
-const picture = el("div"), recall = document.getElementById("recall-chart");
+const picture = el("div");
 const given = new URL(location.href).searchParams, from = momentOf(given) === "run" ? given : new URLSearchParams();
 let shown = null, pinned = -1, restored = false;
 
@@ -59,6 +59,7 @@ function stands(epoch) {
 
 // the chart of recall has a line at the moment; plotly's own numbers say where
 function cursor(epoch = shown?.scrubber.value) {
+  const recall = document.getElementById("recall-chart"); // laid out after the field
   const plot = recall?.querySelector(".js-plotly-plot .svg-container"), layout = recall?.querySelector(".js-plotly-plot")?._fullLayout;
   let line = recall?.querySelector(".cursor");
   if (epoch === undefined || !plot || !layout?.xaxis?._length) return line?.remove();
@@ -69,9 +70,8 @@ function cursor(epoch = shown?.scrubber.value) {
   line.style.height = `${layout.yaxis._length}px`;
 }
 
-if (recall) {
-  new MutationObserver(() => cursor()).observe(recall, { childList: true, subtree: true });
-  new ResizeObserver(() => setTimeout(cursor, 200)).observe(recall); // plotly follows a moment later
-}
+const charts = element.closest("#charts");
+new MutationObserver(() => cursor()).observe(charts, { childList: true, subtree: true });
+new ResizeObserver(() => setTimeout(cursor, 200)).observe(charts); // plotly follows a moment later
 watch("value", build);
 build();

@@ -1,15 +1,15 @@
 // Play, pause and scrub over the moments of a recording. stops: the recorded moments, rising. It moves smoothly between
 // them; where the visitor wants little motion, and by the arrow keys, from one to the next. onend: it played to its end;
-// onrest: it came to rest there, or where the visitor put it.
+// onrest: it came to rest there, or where the visitor put it. rest: where playing stops, if not at the end.
 const CALM_MS = 800;
 
-function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, onend = () => {}, onrest = () => {} }) {
+function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, rest = null, onend = () => {}, onrest = () => {} }) {
   let value = stops[0], playing = false, last = 0, following = true;
   const button = el("button", { type: "button", class: "play", onclick: () => (playing ? (pause(), onrest()) : play()) });
   const range = el("input", { type: "range", "aria-label": name, step: "any", oninput: () => (pause(), place(Number(range.value))), onchange: () => onrest(), onkeydown: turn });
   const output = el("span", { class: "when", "aria-hidden": "true" });
   host.append(el("div", { class: "scrubber", role: "group", "aria-label": name }, button, range, output));
-  const end = () => stops[stops.length - 1];
+  const end = () => stops[stops.length - 1], goal = () => rest ?? end();
 
   function limits() {
     range.min = stops[0];
@@ -31,7 +31,7 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
   }
 
   function play() {
-    if (value === end()) place(stops[0]);
+    if (value >= goal()) place(stops[0]);
     playing = true;
     last = 0;
     shown();
@@ -48,13 +48,13 @@ function makeScrubber(host, { stops, name, seconds = 6, label = moment, onmove, 
     if (!host.isConnected || !host.checkVisibility()) return pause(); // nobody sees it any more
     if (!last) last = now;
     if (!calm()) {
-      place(value + ((end() - stops[0]) * (now - last)) / (1000 * seconds));
+      place(Math.min(goal(), value + ((goal() - stops[0]) * (now - last)) / (1000 * seconds)));
       last = now;
     } else if (now - last >= CALM_MS) {
       place(stops.find((stop) => stop > value) ?? end());
       last = now;
     }
-    if (value < end()) return requestAnimationFrame(step);
+    if (value < goal()) return requestAnimationFrame(step);
     pause();
     onend();
     onrest();

@@ -2,6 +2,8 @@
 
 from adapop.experiments.results import COLUMNS, LISTS
 
+UNRECORDED = {"idkdpo", "dpo", "rt"}  # methods that no recorded row has
+
 
 def row(seed=0, method="adapop", failed="", **cells):
     """A row with nothing measured but the cells given."""

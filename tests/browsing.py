@@ -24,8 +24,10 @@ PROMPT = "#prompt textarea, #prompt input"
 # the app as `python app.py` starts it, except that Wikidata is where the test says
 START = """
 import os, runpy
-from adapop.popularity import wikidata
-wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", os.environ["TEST_WIKIDATA"], "en")
+from adapop.popularity import pageviews, wikidata
+here = os.environ["TEST_WIKIDATA"]
+wikidata.Wikidata.__init__.__defaults__ = ("sitelinks+statements", here, "en")
+pageviews.PageViews.__init__.__defaults__ = ("en", None, here, here)
 runpy.run_path("app.py", run_name="__main__")
 """
 
@@ -45,7 +47,7 @@ def runs_folder(tmp_path_factory):
 
 def as_long_as_needed(fixture_name, config) -> str:
     """One app for all files, or for one where the slow ones are left out: at rest it takes a tenth of a core."""
-    return "module" if config.getoption("markexpr") == "not slow" else "session"
+    return "session" if config.getoption("markexpr") == "slow" else "module"
 
 
 @pytest.fixture(scope=as_long_as_needed)
@@ -147,12 +149,26 @@ def says(page, place: str, *texts: str) -> None:
         expect(page.locator(place).first).to_contain_text(text)
 
 
+def show_advanced(page) -> None:
+    """Switches every control on."""
+    if page.get_attribute("#advanced-switch", "aria-pressed") != "true":
+        page.click("#advanced-switch")
+
+
+def unfold(page, name: str) -> None:
+    """Opens a folded part of a screen, if it is not open."""
+    fold = page.locator(f"#{name} > button, #{name} > .label-wrap").first
+    if "open" not in (fold.get_attribute("class") or "").split():
+        fold.click()
+
+
 def start_run(page, epochs: int, batch: int | None = None) -> None:
     """Starts a run with the page's facts, once the page says that it will be that one. batch: facts a step; a run of
     ten epochs in steps of one fact takes a minute at least."""
     open_tab(page, "Run")
     page.get_by_label("number input for Epochs").fill(str(epochs))
     if batch:
+        show_advanced(page)
         page.click("#advanced")
         page.fill("#knob-batch input", str(batch))
         page.locator("#knob-batch input").blur()
@@ -161,23 +177,37 @@ def start_run(page, epochs: int, batch: int | None = None) -> None:
     page.click("#start:not([disabled])")
 
 
+def logged(page, text: str) -> None:
+    """Waits until a line stands in the run's log, which is folded."""
+    unfold(page, "log-fold")
+    page.locator("#event-log").get_by_text(text).first.wait_for()
+
+
 def run_through_a_reload(page) -> None:
     """Goes by the Pressure screen, trains ten epochs, reloads in the middle, and waits for the end and its picture."""
     open_tab(page, "Pressure")
     page.wait_for_selector("#beta-curve .fact")
     start_run(page, epochs=10)
-    state_is(page, "starting", "running", "measuring")
+    state_is(page, "starting", "running", "measuring", "done")  # a machine may look away that long
     page.reload()
     state_is(page, "starting", "running", "measuring", "done")
     state_is(page, "done")
     open_tab(page, "Run")
-    page.get_by_text("Epoch 10 saved.").wait_for()
+    logged(page, "Epoch 10 saved.")
     page.wait_for_selector("#outcome-chart .plotly")
 
 
+STOP_AT_ONCE = """() => {
+  const stop = document.querySelector("#stop");
+  if (!stop || stop.disabled || !stop.checkVisibility()) return false;
+  stop.click();
+  return true;
+}"""
+
+
 def stop_run(page) -> None:
-    """Presses Stop once it works, and waits until the run has stopped."""
-    page.click("#stop:not([disabled])")
+    """Presses Stop as soon as it works, and waits until the run has stopped."""
+    page.wait_for_function(STOP_AT_ONCE)
     state_is(page, "stopped")
 
 

@@ -13,7 +13,10 @@ PROPERTIES = {"P17": ("country",), "P1376": ("capital of",), "P50": ("author", "
 
 @dataclass(frozen=True)
 class Item:
-    """An item of the little Wikidata. links: item-valued statements by property; identifiers, strings: other ones."""
+    """An item of the little Wikidata. links: item-valued statements by property; identifiers, strings: other ones.
+
+    language: of its names. article: the title in that Wikipedia, by default its label; "" for none.
+    """
 
     qid: str
     label: str
@@ -23,6 +26,8 @@ class Item:
     identifiers: int = 0
     strings: int = 0
     deprecated: bool = False
+    language: str = "en"
+    article: str | None = None
 
 
 def statement(property_: str, datatype: str, value: object, rank: str = "normal") -> dict:
@@ -46,13 +51,17 @@ def row(item: Item) -> dict:
     claims["P1448"] = [statement("P1448", "string", str(i)) for i in range(item.strings)]
     childless = {"snaktype": "novalue", "property": "P40", "datatype": "wikibase-item"}
     claims["P40"] = [{"mainsnak": childless, "type": "statement", "id": "Q1$2", "rank": "normal"}]
-    sites = {f"w{i}": {"site": f"w{i}", "title": item.label, "badges": []} for i in range(item.sitelinks)}
+    wiki, title = f"{item.language.replace('-', '_')}wiki", item.label if item.article is None else item.article
+    names = [wiki] * bool(title) + [f"w{i}" for i in range(item.sitelinks)]
+    sites = {name: {"site": name, "title": title, "badges": []} for name in names[: item.sitelinks]}
     return {
         "type": "item",
         "id": item.qid,
-        "labels": {"en": {"language": "en", "value": item.label}},
-        "descriptions": {"en": {"language": "en", "value": f"about {item.qid}"}},
-        "aliases": {"en": [{"language": "en", "value": name} for name in item.aliases]} if item.aliases else [],
+        "labels": {item.language: {"language": item.language, "value": item.label}},
+        "descriptions": {item.language: {"language": item.language, "value": f"about {item.qid}"}},
+        "aliases": {item.language: [{"language": item.language, "value": name} for name in item.aliases]}
+        if item.aliases
+        else [],
         "claims": {pid: group for pid, group in claims.items() if group},
         "sitelinks": sites or [],
     }

@@ -24,10 +24,8 @@ RUN = "?run=example-adapop"
 
 
 def gap(page: Page) -> Locator:
-    """The Story's fourth step at its end: both fields and their gaps."""
-    page.wait_for_selector("#story section:not([hidden]) .gap")
-    scrubber = page.locator("#story section:not([hidden]) .scrubber input")
-    scrubber.press("End")
+    """The Story's fourth step after five epochs: both clouds, their gaps, and the curve."""
+    page.wait_for_selector("#story .anchors svg")
     return page.locator("#story section:not([hidden]) .beside")
 
 
@@ -40,10 +38,10 @@ def run(page: Page) -> None:
 
 
 def probe(page: Page) -> None:
-    """The Probe screen: both models' answers, and what leaks."""
+    """The Probe screen: a fact asked in every way, and both models' answers."""
     page.wait_for_selector("#recall-chart .plotly")  # the page knows its run
     page.get_by_role("tab", name="Probe").click()
-    page.locator("#leak-chart .plotly").wait_for()
+    page.wait_for_selector("#every-way .every-way")
     page.wait_for_function("document.querySelector('#prompt textarea, #prompt input').value")
     page.click("#ask")
     page.wait_for_selector("#answers .answer")
@@ -55,8 +53,8 @@ def compare(page: Page) -> None:
 
 
 PICTURES = {
-    "gap": ("?story=4", gap, HEIGHT),
-    "run": (RUN, run, 1650),
+    "gap": ("?story=4&epoch=5", gap, HEIGHT),
+    "run": (RUN, run, 1590),
     "probe": (RUN, probe, 1500),
     "compare": ("?tab=compare", compare, 1500),
 }

@@ -112,7 +112,7 @@ class Scenarios:
 
         model.network.register_forward_pre_hook(count, with_kwargs=True)
         with shared(self.ranks, model):
-            found = [asdict(row) for row in (*measure.full(model, facts, 5), *measure.quick(model, facts, 5).rows)]
+            found = [asdict(row) for row in (*measure.full(model, facts, 5).rows, *measure.quick(model, facts, 5).rows)]
         assert model.most_rows == 4 + 3 * self.ranks.rank
         said = {"found": found, "told": sum(told), "read": sum(read)}
         (self.out / f"measured-{self.ranks.rank}.json").write_text(json.dumps(said), encoding="utf-8")

@@ -16,3 +16,16 @@ def as_nobody() -> Iterator[None]:
     finally:
         if root:
             os.seteuid(0)
+
+
+@contextmanager
+def no_file_above(size: int) -> Iterator[None]:
+    """As on a full disk: what grows above so many bytes is refused in the middle."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -14,6 +14,7 @@ from scripted import Asked, Reply, ScriptedServer
 Tables = dict[tuple[str, str, str], list[dict]]
 LISTED, RESOLVED = "/api/datasets/", "/datasets/"
 BRANCH = "/revision/refs%2Fconvert%2Fparquet"
+MAIN = "/revision/main"
 
 
 def serve(server: ScriptedServer, tables: Tables, rows_a_file: int = 100) -> Hub:
@@ -23,6 +24,11 @@ def serve(server: ScriptedServer, tables: Tables, rows_a_file: int = 100) -> Hub
         for number in range(max(1, -(-len(rows) // rows_a_file))):
             part = rows[number * rows_a_file : (number + 1) * rows_a_file]
             files[dataset, f"{config}/{split}/{number:04}.parquet"] = parquet(part)
+    return serve_files(server, files)
+
+
+def serve_files(server: ScriptedServer, files: dict[tuple[str, str], bytes]) -> Hub:
+    """Has the server answer with files as they were uploaded, by data set and name. Returns its reader."""
     commit = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
     server.answer = lambda asked: answer(files, commit, asked)
     return Hub(Progress(), Cache(), server.url)
@@ -41,8 +47,9 @@ def parquet(rows: list[dict]) -> bytes:
 
 def answer(files: dict[tuple[str, str], bytes], commit: str, asked: Asked) -> Reply:
     """What https://huggingface.co/api/datasets/{id}/revision/… and /datasets/{id}/resolve/{commit}/{file} answer."""
-    if asked.path.startswith(LISTED) and asked.path.endswith(BRANCH):
-        dataset = asked.path[len(LISTED) : -len(BRANCH)]
+    branch = next((end for end in (BRANCH, MAIN) if asked.path.endswith(end)), None)
+    if asked.path.startswith(LISTED) and branch:
+        dataset = asked.path[len(LISTED) : -len(branch)]
         names = [name for of, name in files if of == dataset]
         if not names:
             return Reply(b"", 401, {"X-Error-Code": "RepoNotFound"})

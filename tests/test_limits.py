@@ -17,6 +17,7 @@ from adapop.limits import (
     keep_seconds,
     max_facts,
 )
+from adapop.ui.page import launch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -62,6 +63,14 @@ def test_a_limit_is_a_number_above_0(monkeypatch, limit):
         monkeypatch.setenv(limit.name, text)
         with pytest.raises(ConfigError, match=f"{limit.name} is"):
             limit.value()
+
+
+def test_an_app_with_a_limit_that_is_none_does_not_start(monkeypatch):
+    for limit in LIMITS:
+        monkeypatch.setenv(limit.name, "many")
+        with pytest.raises(ConfigError, match=limit.name):
+            launch()
+        monkeypatch.delenv(limit.name)
 
 
 def test_a_limit_of_ones_own_holds_in_public_too(monkeypatch):

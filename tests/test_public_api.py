@@ -18,6 +18,7 @@ from adapop.config.methods import method_named
 from adapop.errors import ConfigError, RunError
 from adapop.objectives import make_objective, objective_class
 from adapop.paths import ROOT
+from adapop.popularity.beta import BetaMap
 from adapop.probes.intervals import Interval, Summary
 from adapop.probes.measure import Measurement
 from adapop.probes.prompts import Prompt
@@ -132,7 +133,7 @@ def test_a_method_of_ones_own_is_recorded_by_its_name_and_resumed(few):
     config = make_config(own_methods.Focal(power=0.5), learning_rate=1e-3, **FAST)
     assert (config.method, config.arguments) == ("own_methods:Focal", {"power": 0.5})
     whole = unlearn(config, few, progress=False)
-    assert whole.config == replace(config, system="") and whole.id.startswith("focal-")
+    assert whole.config == replace(config, system="", beta=BetaMap()) and whole.id.startswith("focal-")
 
     parted = prepare(config, few)
     for event in execute(parted):

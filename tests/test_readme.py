@@ -3,8 +3,9 @@
 import re
 import shlex
 
-from adapop.cli.reference import commands
+from adapop.experiments.run import Place, as_markdown
 from adapop.paths import ROOT
+from commands import commands
 
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 MOST_BYTES = 8_192
@@ -41,8 +42,7 @@ def table(text: str, first: str) -> dict[str, dict[str, str]]:
 
 
 def test_its_five_rows_are_the_recorded_ones():
-    """`main.md` beside the rows is what they come to: tests/experiments compares."""
-    recorded = table((ROOT / "assets/recorded/main.md").read_text(encoding="utf-8"), "AdaPop")
+    recorded = table(as_markdown(Place("main", ROOT / "assets" / "recorded", (0, 1, 2))), "AdaPop")
     told = table(TEXT, "AdaPop")
     assert list(told) == ["AdaPop", "AdaPop, scores shuffled", "WGA", "SatImp", "TPO"]
     for name, cells in told.items():

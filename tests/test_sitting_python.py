@@ -24,7 +24,7 @@ def test_the_docs_lead_from_a_csv_to_an_adapter_that_peft_loads(shape, tmp_path,
     names = {}
     exec(block, names)
     said = capsys.readouterr().out
-    assert "52 facts to forget, 25 to retain, 25 held out" in said and "Time: about" in said
+    assert "52 facts to forget, 22 to retain, 25 held out" in said and "Time: about" in said
     for run in names["runs"]:
         assert run.measured(before=True).recall("forget") > 0.95 and run.state == "done"
     assert names["runs"][0].measured().recall("forget") < 0.5

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adapop.cli import bench, check, export, listed, page, printing, probes, runs, sandbox, scores, tokens
-from adapop.cli.options import add_run_options
-from adapop.errors import AdaPopError
+from adapop.cli.options import MODELS, add_run_options
+from adapop.config.run import CHOICES
+from adapop.errors import AdaPopError, ConfigError, shown
 from adapop.facts.catalog import ENTRIES
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE
@@ -16,12 +17,18 @@ from adapop.paths import SHIPPED, version
 from adapop.popularity.corpus import COMBINE
 from adapop.popularity.infinigram import INDEXES
 from adapop.popularity.wikidata import FORMULAS
-from adapop.probes.prompts import KINDS
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import ALIAS, KINDS
 from adapop.probes.recovery.choice import RECOVERY
 
 FACTS = f"{', '.join(ENTRIES)}, or a CSV, TSV, JSON, JSONL or Parquet file of facts"
 DROP_BAD = "leave out facts whose score cannot be read"
 
+ABOUT_ALL = (
+    "COMMAND --help lists the options of a command. With --json a command prints one JSON object a line; run and "
+    "resume one for each event. Runs live in ~/.adapop/runs, or where ADAPOP_RUNS points. Exit status: 0; 1 for a run "
+    "that failed or would be in vain; 2 for an error in what was asked; 3 for a run that made nothing forgotten."
+)
 EXAMPLES = {
     "score": "score facts.csv --proxy wikidata --out scored.csv",
     "reword": "reword facts.csv --out reworded.csv",
@@ -40,6 +47,8 @@ EXAMPLES = {
     "card": "sandbox card --folder my-sandbox",
     "corpus": "sandbox corpus --out corpus.txt",
     "examples": "sandbox examples --out my-examples",
+    "states": "sandbox states --out my-states.json",
+    "cities": "cities --out my-cities",
     "bench": "bench main --quick",
 }
 
@@ -47,8 +56,10 @@ EXAMPLES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns the exit status: 0; 1 if a run failed or would be in vain; 2 for a wrong request; 3 for
     one that made nothing forgotten; 130 after Ctrl-C."""
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(words)
     try:
+        _check_text(words)
         return options.command(options) or 0
     except AdaPopError as error:
         printing.say(printing.error_text(error), file=sys.stderr)
@@ -72,6 +83,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _check_text(words: Sequence[str]) -> None:
+    """Refuses what was typed in another encoding than UTF-8: it could be written nowhere.
+
+    Raises:
+        ConfigError: one of the words is no text.
+    """
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ConfigError(f"{shown(word)!r} is not UTF-8.", "Type it anew, or rename the file.") from None
+
+
 def _was_interrupted(error: BaseException | None) -> bool:
     """Whether it comes from Ctrl-C. Python 3.11 and libraries make errors of their own of one that meets an import."""
     return error is not None and (isinstance(error, KeyboardInterrupt) or _was_interrupted(error.__cause__))
@@ -85,7 +109,9 @@ class _Version(argparse.Action):
 
 def parser() -> argparse.ArgumentParser:
     """Every command and option there is."""
-    top = printing.Parser(prog="python -m adapop", description="Unlearning that knows how famous a fact is.")
+    top = printing.Parser(
+        prog="python -m adapop", description="Unlearning that knows how famous a fact is.", epilog=ABOUT_ALL
+    )
     top.add_argument("--version", action=_Version, nargs=0, help="which version this is, and which commit")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     _score_commands(commands)
@@ -99,9 +125,11 @@ def _score_commands(commands) -> None:
     score = _command(commands, "score", scores.score, "ask a proxy how popular each fact is")
     score.add_argument("facts", help=FACTS)
     _reading(score)
-    score.add_argument("--proxy", default="wikidata", choices=tuple(scores.PROXIES))
+    score.add_argument("--proxy", default="wikidata", choices=tuple(scores.PROXIES), help="the source of scores")
     score.add_argument("--out", type=Path, help="write the scored set to a .csv or .jsonl file, to use as FACTS")
     score.add_argument("--formula", default="sitelinks+statements", choices=tuple(FORMULAS), help="wikidata")
+    score.add_argument("--language", default="en", help="wikidata, pageviews: of the names and the Wikipedia")
+    score.add_argument("--year", type=int, help="pageviews: whose months are averaged; default the last")
     score.add_argument("--index", default=next(iter(INDEXES)), choices=tuple(INDEXES), help="infinigram")
     score.add_argument("--combine", default="subject+object", choices=tuple(COMBINE), help="infinigram and corpus")
     score.add_argument("--corpus", type=Path, help="corpus: a text file or folder, one document a line")
@@ -109,8 +137,11 @@ def _score_commands(commands) -> None:
     score.add_argument("--column", help="column: which column of the file holds the score")
     score.add_argument("--value", type=float, default=100.0, help="constant: the score of every fact")
     score.add_argument("--sigma", type=float, default=1.0, help="noisy: spread of the log-normal noise")
-    score.add_argument("--share", type=float, default=0.5, help="swapped: share of the pairs that trade scores")
-    score.add_argument("--seed", type=int, default=0, help="shuffled, noisy, swapped")
+    score.add_argument(
+        "--share", type=float, default=0.5, help="swapped, swapped-tiers: share of the pairs that trade scores"
+    )
+    score.add_argument("--seed", type=int, default=0, help="shuffled, noisy, swapped, swapped-tiers")
+    score.add_argument("--prompt", type=Path, help="judge: its instructions, from a file, instead of ours")
     score.add_argument("--refresh", action="store_true", help="ask again what is already known")
 
     reword = _command(commands, "reword", scores.reword, "let the judge write other ways to ask each fact", False)
@@ -123,13 +154,13 @@ def _score_commands(commands) -> None:
     beta = _command(commands, "beta", scores.beta, "score, exponent and regime of every fact")
     beta.add_argument("facts", nargs="?", default=SANDBOX, help=FACTS)
     _reading(beta)
-    beta.add_argument("--anchors", default="paper", help="paper, quantiles, or score:beta,score:beta")
+    beta.add_argument("--anchors", default="auto", help="auto, paper, quantiles, or score:beta,score:beta")
 
     agree = _command(commands, "agree", scores.agree, "do two scorings of the same facts agree?")
     agree.add_argument("first", help="a scored file, or a set by name")
     agree.add_argument("second")
     agree.add_argument("--drop-bad", action="store_true", help=DROP_BAD)
-    agree.add_argument("--anchors", default="paper", help="as for beta")
+    agree.add_argument("--anchors", default="auto", help="as for beta")
 
 
 def _run_commands(commands) -> None:
@@ -151,7 +182,7 @@ def _run_commands(commands) -> None:
     resume = _command(commands, "resume", runs.resume, "go on with a stopped or interrupted run")
     resume.add_argument("run")
     listing = _command(commands, "runs", listed.runs, "list the runs, newest first, or delete some")
-    listing.add_argument("--delete", nargs="+", metavar="RUN", help="delete these for good")
+    listing.add_argument("--delete", nargs="+", metavar="RUN", help="delete these for good, by name")
 
 
 def _look_commands(commands) -> None:
@@ -160,7 +191,9 @@ def _look_commands(commands) -> None:
     probe.add_argument("--facts", help="fact ids, separated by commas; default: eight from rare to famous")
     probe.add_argument("--prompt", help="a prompt of your own instead")
     probe.add_argument("--gold", default="", help="its right answer, to see rank and log-probability")
-    probe.add_argument("--kinds", help=f"all, or some of: {', '.join(KINDS)}; forget, retain and holdout facts")
+    probe.add_argument(
+        "--kinds", help=f"all, or some of: {', '.join((*KINDS, ALIAS, *FORM_OF_WAY))}; forget, retain and holdout facts"
+    )
     probe.add_argument("--per-tier", type=int, help="with --kinds: at most so many facts of a group and tier")
     probe.add_argument("--cosine", action="store_true", help="with --kinds: also MiniLM cosine (needs its weights)")
     probe.add_argument("--recovery", help=f"all, or some of: {', '.join(RECOVERY)}")
@@ -170,13 +203,16 @@ def _look_commands(commands) -> None:
     )
 
     shown = _command(commands, "tokens", tokens.tokens, "which tokens of a fact are scored, and why the others are not")
-    shown.add_argument("--model", default=SANDBOX, help="sandbox, a Hub id, or a folder")
+    shown.add_argument("--model", default=SANDBOX, help=MODELS)
     shown.add_argument("--facts", default=SANDBOX, help=FACTS)
     _reading(shown)
     shown.add_argument("--first", type=int, default=5, help="with --facts: how many of its facts to forget; default 5")
     shown.add_argument("--question", help="one question instead")
     shown.add_argument("--answer", help="its right answer")
     shown.add_argument("--system", help="system prompt, as for run")
+    ways = tuple(way for way in CHOICES["asking"] if way != "auto")
+    shown.add_argument("--asking", default="chat", choices=ways, help="in chat, or after three examples of --facts")
+    shown.add_argument("--run", help="some facts of this run instead, asked as it asks, answers where it scores them")
     shown.add_argument("--include-tail", action="store_true", help="score the end of the turn as well")
 
     report = _command(commands, "report", probes.report, "one run or several as a page, or one as a .zip", False)
@@ -195,7 +231,7 @@ def _look_commands(commands) -> None:
 
 def _sandbox_commands(commands) -> None:
     shipped = commands.add_parser("sandbox", help="the models we ship: build one, or show what it knows")
-    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples")
+    parts = shipped.add_subparsers(required=True, metavar="build|card|corpus|examples|states")
     build = _command(parts, "build", sandbox.build, "pretrain the model of a world from nothing", False)
     _of_world(build)
     build.add_argument("--seed", type=int, default=0)
@@ -205,6 +241,7 @@ def _sandbox_commands(commands) -> None:
     build.add_argument("--hidden", type=int, default=128, help="width of the model, a multiple of 4")
     build.add_argument("--exposures", type=float, default=EXPOSURES_PER_SCORE, help="exposures per point of score")
     build.add_argument("--spread", type=float, default=1.0, help="range of exposures: 1 as shipped, 0 all alike")
+    build.add_argument("--oracle", action="store_true", help="without the facts to forget")
     build.add_argument("--out", type=Path, help="default: where the shipped one lies")
     card = _command(parts, "card", sandbox.card, "recall by exposure level, template and wrapper", False)
     _of_world(card)
@@ -217,6 +254,14 @@ def _sandbox_commands(commands) -> None:
 
     examples = _command(parts, "examples", sandbox.examples, "make the five runs that ship again, seed 0", False)
     examples.add_argument("--out", type=Path, default=Path("assets/examples"))
+
+    about = "record the end states that the Story moves between, seed 0"
+    states = _command(parts, "states", sandbox.states, about, False)
+    states.add_argument("--out", type=Path, default=Path("assets/states.json"))
+
+    cities = _command(commands, "cities", sandbox.cities, "draw the set of cities again from GeoNames", False)
+    cities.add_argument("--seed", type=int, default=0)
+    cities.add_argument("--out", type=Path, default=Path("assets/sets"), help="a folder; default assets/sets")
 
     _command(commands, "page", page.page, "open the app: the same on a page of your browser", False)
     bench.add_options(_command(commands, "bench", bench.bench, "experiments on the sandbox, and its speed", False))

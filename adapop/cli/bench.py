@@ -26,28 +26,42 @@ if TYPE_CHECKING:
 
 NAMES = (
     "main", "rates", "ablation", "coefficients", "scores", "proxies", "epochs", "levels", "worlds", "alpha",
-    "forgetting", "equal", "tuned", "speed",
+    "forgetting", "tuned", "real", "speed",
 )  # fmt: skip
+OVER = ("equal",)  # experiments that are no longer made
+FINDINGS = "assets/docs/findings.md"
 SEEDS = 3
+REAL = ("smollm2", "cities")  # the model and the facts of `bench real`
 
 
 def bench(options: argparse.Namespace) -> int:
-    """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed."""
+    """`bench NAME`: runs what is missing of an experiment and prints its tables. Exit status 1 if something failed.
+
+    Raises:
+        ConfigError: an experiment that is over was asked for, or options do not go together.
+    """
+    if options.name in OVER or options.against:
+        over = f"bench {options.name}" if options.name in OVER else "--against"
+        raise ConfigError(f"{over} is an experiment that is over.", f"What came of it: {FINDINGS}.")
     if options.name != "speed" or options.facts or options.model:
         return _experiment(options)
-    from adapop.experiments.speed import table
+    from adapop.experiments.speed import real, table
 
-    table.main(options.sandbox)
+    if options.real:
+        real.main(options.quick)
+    else:
+        table.main(options.sandbox)
     return 0
 
 
 def _experiment(options: argparse.Namespace) -> int:
     from adapop.experiments.cluster import finished_on_ray
     from adapop.experiments.engine import finished
-    from adapop.experiments.run import Place, run, write
+    from adapop.experiments.run import Place, as_markdown, run, write
 
-    tuned = options.name == "tuned"
-    usual, first = (5, 1) if tuned else (SEEDS, 0)  # the trials have seen seed 0
+    tuned, real = options.name == "tuned", options.name == "real"
+    usual = 5 if tuned else SEEDS
+    first = int(tuned or real)  # the trials have seen seed 0
     count = (1 if options.quick else usual) if options.seeds is None else options.seeds
     first = first if options.first_seed is None else options.first_seed
     if min(count, options.processes, options.trials) < 1 or first < 0:
@@ -57,7 +71,7 @@ def _experiment(options: argparse.Namespace) -> int:
     folder = (options.out or bench_root()).resolve()
     place = Place(options.name, folder, tuple(range(first, first + count)), options.quick)
     engine = partial(finished_on_ray if options.ray else finished, processes=options.processes)
-    if options.facts or options.model:
+    if real or options.facts or options.model:
         place = _own(options, place)
     elif options.set or options.retain or options.columns or options.drop_bad or options.anchors:
         raise ConfigError(
@@ -69,10 +83,11 @@ def _experiment(options: argparse.Namespace) -> int:
         place, errors = _searched(options, place, engine, told)
     if not options.table:
         errors |= run(place, engine, told)
-    printing.say(write(place, options.against))
+    printing.say(as_markdown(place) if options.table else write(place))
     for title, error in errors.items():
         printing.say(f"not done: {title}: {error}", file=sys.stderr)
-    printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
+    if not options.table:
+        printing.say(f"\nrows, tables and figures: {place.file('.*')}", file=sys.stderr)
     return int(bool(errors))
 
 
@@ -100,16 +115,22 @@ def _searched(
 
 def _own(options: argparse.Namespace, place: Place) -> Place:
     """The place on the facts and the model that the options name."""
+    from adapop.experiments import real
     from adapop.experiments.own import placed
 
-    model = options.model or model_of(options.facts)
+    if options.name == real.NAME:
+        model, source = options.model or REAL[0], options.facts or REAL[1]
+    else:
+        model = options.model or model_of(options.facts)
+        source = options.facts or model_of(model)
     chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
-    facts = load_facts(options.facts or model_of(model), model, retain=retain_of(options), **chosen)
+    facts = load_facts(source, model, retain=retain_of(options), **chosen)
     printing.print_notes(facts, False)
     changes = read_settings(options.set or [])
     if options.anchors is not None:
-        known = [fact.score for fact in facts.forget if fact.score is not None]
-        changes["beta"] = calibrated(options.anchors, known)
+        changes["beta"] = calibrated(options.anchors, facts)
+    if options.name == real.NAME:
+        return real.placed(place, facts, model, options.asking, changes, options.arms or tuple(real.ARMS))
     return placed(place, facts, model, changes)
 
 
@@ -122,28 +143,36 @@ def bench_root() -> Path:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options of `bench`."""
-    command.add_argument("name", choices=NAMES)
+    command.add_argument("name", choices=(*NAMES, *OVER), metavar="NAME", help=", ".join(NAMES))
     command.add_argument("--quick", action="store_true", help="two epochs on an eighth of the facts: does it work?")
     command.add_argument(
-        "--facts", help="main, rates, ablation, coefficients, epochs, alpha: on these facts, which need rewordings"
+        "--facts",
+        help="main, rates, forgetting, ablation, coefficients, scores, epochs, alpha: on these facts, which "
+        "need rewordings; real: default cities",
     )
-    command.add_argument("--model", help="the same: on this model, a Hub id or a folder")
+    command.add_argument(
+        "--model",
+        help="the same: on this model, by name or path, a sweep at the paper's rates; real: default smollm2",
+    )
+    command.add_argument(
+        "--asking", default="text-examples", help="real: text-examples, or chat, in the model's own words"
+    )
     command.add_argument("--retain", help=f"with --facts: the facts to retain: {', '.join(RETAIN)}, or a file of them")
     command.add_argument("--columns", help="with them: which column holds what: question=prompt,answer=reply")
     command.add_argument("--drop-bad", action="store_true", help="with them: leave out facts with scores that are none")
     command.add_argument("--anchors", help="with them: quantiles, or score:beta,score:beta, but where an arm says its")
     command.add_argument("--set", action="append", metavar="NAME=VALUE", help="with them: a setting of every run")
     command.add_argument("--seeds", type=int, help=f"how many seeds; default {SEEDS}, of tuned 5, with --quick 1")
-    command.add_argument("--first-seed", type=int, help="the first of them; default 0, of tuned 1")
+    command.add_argument("--first-seed", type=int, help="the first of them; default 0, of tuned and real 1")
     command.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="default: one a core; each loads the model"
     )
     command.add_argument("--out", type=Path, help="folder of results; default: bench, beside the runs")
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
-    command.add_argument("--against", type=Path, help="folder of the same experiment on other seeds: what differs?")
-    command.add_argument("--table", action="store_true", help="run nothing, print the tables of what is there")
+    command.add_argument("--against", type=Path, help=argparse.SUPPRESS)
+    command.add_argument("--table", action="store_true", help="run nothing, print the tables of the rows in --out")
     command.add_argument("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
-    command.add_argument("--arms", nargs="+", help="tuned: these alone: methods, or presets of AdaPop")
+    command.add_argument("--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop")
     command.add_argument(
         "--world", default=SANDBOX, help="tuned: the winners as they are in another world, such as people, or in three"
     )
@@ -151,3 +180,4 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--anew", action="store_true", help="tuned, with --world people: searched there, not the sandbox's winners"
     )
     command.add_argument("--sandbox", action="store_true", help="speed: of the sandbox alone, with waiting times")
+    command.add_argument("--real", action="store_true", help="speed: of smollm2 on cities, with --quick on few")

@@ -1,14 +1,17 @@
 """The command that lists the runs, and deletes some."""
 
 import argparse
+from dataclasses import asdict
 from datetime import datetime
 
 from adapop.cli import printing
-from adapop.errors import RunError
+from adapop.errors import RunError, shown
 from adapop.report.record import name_of
 from adapop.report.table import Table, percent
+from adapop.runs.inputs import DECISIVE
 from adapop.runs.listed import all_runs, damage_of
-from adapop.runs.run import Run, find_run, runs_root
+from adapop.runs.lock import QUEUED, is_held
+from adapop.runs.run import Run, runs_root
 from adapop.service.cleanup import delete_hidden, hide
 from adapop.training.events import Measured
 
@@ -35,14 +38,25 @@ def runs(options: argparse.Namespace) -> None:
 
 
 def _delete(names: list[str]) -> None:
-    found = [find_run(name) for name in names]
-    for run in found:
-        if run.locked:
-            raise RunError(f"Run {run.id} is being worked on.", "Stop it first; nothing was deleted.")
-    for run in found:
-        hide(run.folder, run.folder.parent)
-        delete_hidden(run.folder.parent)
-        printing.say(f"deleted {run.folder}")
+    """Deletes runs of the runs' folder by name: never by path, and never a folder that is not
+    wholly a run's."""
+    listed = {run.id: run for run in all_runs()}
+    for name in names:
+        if name not in listed:
+            raise RunError(
+                f"There is no run {shown(name)!r} in {runs_root()}; nothing was deleted.",
+                "`python -m adapop runs` lists the runs. For a run elsewhere set ADAPOP_RUNS to the folder it lies in.",
+            )
+        run = listed[name]
+        if lacking := [file for file in DECISIVE if not (run.folder / file).is_file()]:
+            message = f"{run.folder} has no {lacking[0]}, so it may be no run; nothing was deleted."
+            raise RunError(message, "Look what lies in it, and delete the folder itself.")
+        if run.locked or is_held(run.folder, QUEUED):
+            raise RunError(f"Run {run.id} is queued or being worked on.", "Stop it first; nothing was deleted.")
+    for name in names:
+        hide(listed[name].folder, runs_root())
+        delete_hidden(runs_root())
+        printing.say(f"deleted {listed[name].folder}")
 
 
 def _row(run: Run) -> dict[str, object]:
@@ -60,6 +74,7 @@ def _row(run: Run) -> dict[str, object]:
         "epoch": run.last_epoch or 0,
         "epochs": config.epochs,
         "started": (run.folder / "config.json").stat().st_mtime,
+        "gap": asdict(gap) if (gap := next((event.gap for event in full if event.epoch), None)) else None,
         "recall": {group: [event.recall(group) for event in full] for group in ("forget", "holdout")},
     }
 

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 from adapop.errors import AdaPopError, DataError
 from adapop.facts.fact import TIERS, FactSet, Problem
 from adapop.facts.text import UNSEEN
+from adapop.report.distance import distance_sentence
+from adapop.report.table import signed
 from adapop.report.tables import recall_table
 from adapop.runs.pace import Left
 from adapop.runs.run import Run
 from adapop.training.events import (
+    ComparedToOracle,
     EpochDone,
     Event,
     Measured,
@@ -36,8 +39,21 @@ PROBLEMS_SHOWN = 10
 UNSAFE = re.compile(f"{UNSEEN.pattern}|[\r\u2028\u2029\ud800-\udfff]")
 
 
+class _Help(argparse.HelpFormatter):
+    """Names the default of each option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        if action.default in (None, False, "", argparse.SUPPRESS) or "default" in text:
+            return text
+        return f"{text}; default %(default)s"
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors quote what was typed, and so go past `say`."""
+
+    def __init__(self, *args: Any, formatter_class: Any = _Help, **options: Any) -> None:
+        super().__init__(*args, formatter_class=formatter_class, **options)
 
     def _print_message(self, message: str, file: TextIO | None = None) -> None:
         if message:
@@ -105,13 +121,16 @@ def result_text(run: Run) -> str:
     """What a run came to: recall before and after, the controller's trace, and what the run itself remarks."""
     before, after, epochs = run.measured(before=True), run.measured(), run.epochs()
     done = [event for event in run.events() if isinstance(event, RunDone)]
+    compared = [event for event in run.events() if isinstance(event, ComparedToOracle)]
     notes = [f"note: {note}" for event in done[-1:] for note in event.notes]
     if before is None or after is None:
         return "\n".join(["This run has no final measurement.", *notes])
     lines = [
         "",
         recall_table(before, after).as_text(),
+        *([f"gap: {signed(after.gap)}, popular minus rare facts, asked in other words"] if after.gap else []),
         "",
+        *[f"{distance_sentence(event.distance)}.\n" for event in compared],
         f"λ by epoch:     {'  '.join(f'{row.lam:.3f}' for row in epochs)}",
         f"drift by epoch: {'  '.join(f'{row.drift:.3f}' for row in epochs)}",
     ]

@@ -8,8 +8,9 @@ from adapop.cli import printing
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.fact import Fact, FactSet
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow
-from adapop.probes.recovery.choice import RECOVERY, recover
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow
+from adapop.probes.recovery.choice import applicable, recover
 from adapop.progress import Progress
 from adapop.report.record import read_record
 from adapop.report.recovery import recovery_tables
@@ -62,7 +63,7 @@ def _asked(run: Run, options: argparse.Namespace) -> None:
         prompts = [question for fact in chosen for question in (fact.question, *fact.paraphrases)]
         golds = [fact.answer for fact in chosen for _ in (fact.question, *fact.paraphrases)]
     model = load_model(run)
-    for asked in ask(model, prompts, golds, whole_reply(model, prompts, run.config.max_new_tokens)):
+    for asked in ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), facts):
         if options.json:
             printing.say_json(asdict(asked))
         else:
@@ -79,8 +80,9 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
     found: list[ProbeRow | NotApplicable] = []
     status = 0
     if options.kinds:
-        kinds = KINDS if options.kinds == ALL else tuple(kind.strip() for kind in options.kinds.split(","))
-        plan = Plan(kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.config.max_new_tokens)
+        names = [name.strip() for name in options.kinds.split(",")]
+        kinds = EVERY_KIND if options.kinds == ALL else tuple(FORM_OF_WAY.get(name, name) for name in names)
+        plan = Plan(kinds, per_tier=options.per_tier, cosine=options.cosine, max_new_tokens=run.reply_tokens)
         try:
             for row in battery(model, run.facts, plan, progress):
                 found.append(row)
@@ -91,9 +93,9 @@ def _probed(run: Run, options: argparse.Namespace) -> int:
             printing.say(f"\nerror: {error or 'interrupted'}", file=sys.stderr)
         run.save_probes(found)
     if status == 0 and options.recovery:
-        names = RECOVERY if options.recovery == ALL else options.recovery.split(",")
+        names = applicable(run.facts) if options.recovery == ALL else options.recovery.split(",")
         for name in names:
-            run.save_recovery(name, recover(name, model, run.facts, run.config.max_new_tokens, progress))
+            run.save_recovery(name, recover(name, model, run.facts, run.reply_tokens, progress, run.config.model))
     printing.progress_line("")
     _print_found(run, options.json)
     return status

@@ -18,12 +18,13 @@ from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, RunError
 from adapop.facts.catalog import load_facts, model_of
 from adapop.facts.fact import FactSet
+from adapop.facts.tiers import ON_SCALE
 from adapop.paths import SHIPPED
-from adapop.popularity.calibration import calibrated
+from adapop.popularity.calibration import AUTO, calibrated
 from adapop.report.beside_paper import beside
 from adapop.report.settings import FACTS_FILE
 from adapop.runs.pace import left_of
-from adapop.runs.preflight import nothing_forgotten
+from adapop.runs.remarks import nothing_forgotten
 from adapop.runs.run import Run, find_run, runs_root
 from adapop.training.events import Event, RunFailed, RunStarted, StepDone, to_json
 
@@ -52,13 +53,11 @@ def _prepared(options: argparse.Namespace, alone: bool) -> tuple[Run, AdaptedMod
     config, facts = configured(options)
     printing.print_notes(facts, options.json)
     if config.model not in SHIPPED and not options.json:
-        memory, _, *others = costs_of_model(facts, config)  # the time is measured
-        printing.say("\n".join([memory, *others]), file=sys.stderr, flush=True)
+        costs = costs_of_model(facts, config)  # the time is measured
+        printing.say("\n".join([costs.memory, *costs.others]), file=sys.stderr, flush=True)
     model = None
     if alone:
-        facts, model = looked_at(options, config, facts)
-    elif options.known_only:
-        raise ConfigError("Several processes do not look before they run.", "Leave --known-only out, or run one.")
+        model = looked_at(options, config, facts)
     return prepare(config, facts, options.out), model
 
 
@@ -98,14 +97,15 @@ def configured(options: argparse.Namespace) -> tuple[RunConfig, FactSet]:
         if options.retain:
             raise ConfigError("--config brings its own facts to retain.", "Leave --retain out, or give --facts too.")
         facts = FactSet.load(beside_config, config.facts)
+        facts = facts if facts.tiers.source else replace(facts, tiers=ON_SCALE)  # of an older run
     else:
         chosen = {"columns": chosen_columns(options), "drop_bad": options.drop_bad}
         facts = load_facts(config.facts, config.model, retain=retain_of(options), **chosen)
     if options.anchors is not None:
         if not follows_scores(config):
             raise ConfigError("--anchors changes nothing here: no score decides this run.", "Leave it out.")
-        known = [fact.score for fact in facts.forget if fact.score is not None]
-        config = replace(config, beta=calibrated(options.anchors, known))
+        auto = options.anchors == AUTO  # settled with the run's facts
+        config = replace(config, beta=None if auto else calibrated(options.anchors, facts))
     return config, facts
 
 
@@ -118,8 +118,8 @@ def _config_of(options: argparse.Namespace) -> RunConfig:
     try:
         found = RunConfig.from_json(options.config.read_text(encoding="utf-8"))
         return replace(found, model=options.model or found.model)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{options.config} cannot be read ({error}).", "Name a run's config.json.") from None
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have, or text that does not read
+        raise ConfigError(f"{str(options.config)!r} cannot be read ({error}).", "Name a run's config.json.") from None
 
 
 def _method(name: str | None) -> str | type | None:

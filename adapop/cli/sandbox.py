@@ -1,20 +1,21 @@
-"""Commands on what we ship: the models of the worlds and what they were trained on."""
+"""Commands on what we ship: the models of the worlds, what they were trained on, and a drawn
+set."""
 
 import argparse
 from pathlib import Path
 
 from adapop.cli import printing
 from adapop.facts.fact import PEOPLE
-from adapop.paths import SHIPPED
+from adapop.paths import ORACLE, SHIPPED
 
 
 def build(options: argparse.Namespace) -> None:
     """`sandbox build`: pretrains the model from nothing."""
     from adapop.sandbox import pretrain
-    from adapop.sandbox.card import write_card
+    from adapop.sandbox.card import write_card, write_oracle_card
     from adapop.sandbox.draw import write_world
 
-    out = options.out or SHIPPED[options.world]
+    out = options.out or SHIPPED[options.world] / (ORACLE if options.oracle else "")
     config = pretrain.PretrainConfig(
         seed=options.seed,
         wrong_share=options.wrong_share,
@@ -23,8 +24,12 @@ def build(options: argparse.Namespace) -> None:
         exposures=options.exposures,
         spread=options.spread,
         world=options.world,
+        without="forget" if options.oracle else "",
     )
     pretrain.build(config, out)
+    if options.oracle:
+        write_oracle_card(out, options.world)
+        return
     if options.world == PEOPLE:
         write_world(out)
     write_card(out, options.world)
@@ -45,6 +50,13 @@ def corpus(options: argparse.Namespace) -> None:
         file.writelines(f"{line}\n" for line in corpus_lines(options.seed, options.world))
 
 
+def cities(options: argparse.Namespace) -> None:
+    """`cities`: draws the set `cities` from GeoNames."""
+    from adapop.facts.cities import write_cities
+
+    printing.say(write_cities(options.out, options.seed))
+
+
 def examples(options: argparse.Namespace) -> None:
     """`sandbox examples`: makes the runs that ship again."""
     import shutil
@@ -59,3 +71,11 @@ def examples(options: argparse.Namespace) -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         for name in EXAMPLES:
             shutil.copy(Path(folder) / f"{name}.zip", options.out)
+
+
+def states(options: argparse.Namespace) -> None:
+    """`sandbox states`: records the end states that the Story moves between."""
+    from adapop.runs.states import make
+
+    for about in make(options.out):
+        printing.say(about, flush=True)

@@ -16,17 +16,19 @@ from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, brought
 from adapop.facts.fact import Fact, FactSet, scores_of
 from adapop.facts.files import guessed, named_columns, read_table
+from adapop.facts.scale import with_tiers
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
 from adapop.popularity import controls
 from adapop.popularity.agreement import agreement, joined
 from adapop.popularity.agreement import in_words as agreement_in_words
-from adapop.popularity.base import Proxy, Score, given
+from adapop.popularity.base import Proxy, Score, forecast, given
 from adapop.popularity.beta import regime
-from adapop.popularity.calibration import calibrated, in_words, warnings_of
+from adapop.popularity.calibration import AUTO, auto_anchors, calibrated, in_words, warnings_of
 from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import InfiniGram
 from adapop.popularity.judge import Judge, judge_from_environment, local_judge
+from adapop.popularity.pageviews import PageViews
 from adapop.popularity.scoredfile import check_place, write_scored
 from adapop.popularity.wikidata import Wikidata
 from adapop.probes.prompts import NotApplicable
@@ -80,7 +82,7 @@ def beta(options: argparse.Namespace) -> None:
     facts = facts_of(options.facts, Progress(printing.progress_line), options)
     printing.print_notes(facts, options.json)
     known = [fact.score for fact in facts.forget if fact.score is not None]
-    curve = calibrated(options.anchors, known)
+    curve = calibrated(options.anchors, facts)
     cells = []
     for fact in facts.forget:
         exponent = None if fact.score is None else curve(fact.score)
@@ -94,6 +96,8 @@ def beta(options: argparse.Namespace) -> None:
         printing.say(Table(f"What pushes the {len(cells):,} facts of {facts.name}", head, tuple(cells), BETA).as_text())
         said = in_words(curve(min(known)), curve(max(known))) if known else "No fact has a score yet."
         printing.say(f"a = {curve.a:.4g}, b = {curve.b:.4g}. {said}", file=sys.stderr)
+        if options.anchors == AUTO:
+            printing.say(auto_anchors(facts).text, file=sys.stderr)
     for warning in warnings_of(known, curve):
         printing.say(f"warning: {warning}", file=sys.stderr)
 
@@ -105,8 +109,8 @@ def agree(options: argparse.Namespace) -> None:
         for name in (options.first, options.second)
     )
     first, second = scores_of(one), scores_of(joined(one, other))
-    known = [value for scores in (first, second) for value in scores.values() if value is not None]
-    found = agreement(first, second, calibrated(options.anchors, known))
+    both = FactSet("", forget=(*one, *other))
+    found = agreement(first, second, calibrated(options.anchors, both))
     if options.json:
         printing.say_json(asdict(found))
         return
@@ -136,8 +140,16 @@ def _others(options: argparse.Namespace) -> dict[str, dict[str, object]]:
 
 
 def _asked(make: Callable[[argparse.Namespace, Progress], Proxy]):
-    """A proxy that looks facts up, as a function of the options."""
-    return lambda options, facts, progress: make(options, progress).scores(facts.forget)
+    """A proxy that looks facts up, as a function of the options. Prints first what that may cost."""
+
+    def scores(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
+        proxy = make(options, progress)
+        cost = forecast(proxy, facts.forget)
+        line = f"about {cost.requests:,} requests, {cost.minutes:,.0f} min at the paper's pace"
+        printing.say(line if cost.requests else "everything is cached: no request", file=sys.stderr)
+        return proxy.scores(facts.forget)
+
+    return scores
 
 
 def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping[str, float]]):
@@ -153,6 +165,13 @@ def _changed(change: Callable[[Mapping[str, float], argparse.Namespace], Mapping
     return changed
 
 
+def _between_tiers(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
+    """Scores traded between rare and popular facts."""
+    tiers = {fact.id: fact.tier for fact in with_tiers(facts).forget}
+    traded = _changed(lambda scores, options: controls.between_tiers(scores, tiers, options.seed, options.share))
+    yield from traded(options, facts, progress)
+
+
 def _constant(options: argparse.Namespace, facts: FactSet, progress: Progress) -> Iterator[Score]:
     """The same score for every fact, also for those that had none."""
     if not 0 <= options.value < math.inf:
@@ -165,8 +184,15 @@ def chosen_judge(options: argparse.Namespace, progress: Progress) -> Judge:
     """The local model that --model names, or the one the environment does."""
     cache = Cache(refresh=options.refresh)
     if options.model:
-        return local_judge(options.model, _loaded, progress, cache)
-    return judge_from_environment(progress, cache)
+        judge = local_judge(options.model, _loaded, progress, cache)
+    else:
+        judge = judge_from_environment(progress, cache)
+    if path := getattr(options, "prompt", None):
+        try:
+            judge.system = path.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"--prompt {path} cannot be read ({error}).", "Name a text file.") from None
+    return judge
 
 
 def _loaded(model: str) -> AdaptedModel:
@@ -182,7 +208,14 @@ def _corpus(options: argparse.Namespace, facts: FactSet, progress: Progress) -> 
 
 
 PROXIES = {
-    "wikidata": _asked(lambda options, progress: Wikidata(progress, Cache(refresh=options.refresh), options.formula)),
+    "wikidata": _asked(
+        lambda options, progress: Wikidata(
+            progress, Cache(refresh=options.refresh), options.formula, language=options.language
+        )
+    ),
+    "pageviews": _asked(
+        lambda options, progress: PageViews(progress, Cache(refresh=options.refresh), options.language, options.year)
+    ),
     "judge": _asked(chosen_judge),
     "infinigram": _asked(
         lambda options, progress: InfiniGram(progress, Cache(refresh=options.refresh), options.index, options.combine)
@@ -193,6 +226,7 @@ PROXIES = {
     "shuffled": _changed(lambda scores, options: controls.shuffled(scores, options.seed)),
     "inverted": _changed(lambda scores, options: controls.inverted(scores)),
     "noisy": _changed(lambda scores, options: controls.noisy(scores, options.seed, options.sigma)),
+    "swapped-tiers": _between_tiers,
     "swapped": _changed(lambda scores, options: controls.swapped(scores, options.seed, options.share)),
 }
 

@@ -1,7 +1,7 @@
 """`tokens`: exactly which tokens of a question and its answer a model is scored on, and why the others are not."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from adapop.cli import printing
@@ -11,20 +11,36 @@ from adapop.errors import ConfigError
 from adapop.facts.benchmarks import system_prompt
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
+from adapop.facts.retain import with_examples
+from adapop.runs.run import find_run
 
-PROMPT, CONTENT, TAIL = "prompt", "content", "tail"
+PROMPT, LEAD, CONTENT, TAIL = "prompt", "lead", "content", "tail"
 
 
 def tokens(options: argparse.Namespace) -> None:
-    """`tokens`: one fact that is typed, or some of a set's facts to forget. Loads the tokenizer, not the model."""
+    """`tokens`: one fact that is typed, or some of a set's or a run's facts to forget. Loads the
+    tokenizer, not the model."""
+    from adapop.model.asking import template_of
     from adapop.model.loading import load_tokenizer
+    from adapop.probes.ways import examples_of, spoken_of
 
-    facts = _facts(options)
-    config = RunConfig(model=options.model, include_tail=options.include_tail)
-    asked = options.system if options.system is not None else system_prompt(config.model, facts)
+    if options.run:
+        run = find_run(options.run)
+        config, facts, prompting = run.config, run.facts, run.prompting
+        facts = replace(facts, forget=facts.forget[: options.first])
+    else:
+        facts, prompting = _facts(options), None
+        config = RunConfig(model=options.model, include_tail=options.include_tail, asking=options.asking)
+        asked = options.system if options.system is not None else system_prompt(config.model, facts)
+        config = replace(config, system=asked)
     tokenizer = load_tokenizer(config)
-    last = None
-    for token in tokens_of(tokenizer, facts.forget, replace(config, system=asked)):
+    way = prompting.asking if prompting else "chat" if options.run else config.asking
+    examples = prompting.examples if prompting else examples_of(tokenizer, facts)
+    if not examples and way != "chat":
+        raise ConfigError(f"{facts.name} has no three examples to ask {way}.", "Name --facts with more rows to retain.")
+    tokenizer.chat_template = template_of(tokenizer, tokenizer.chat_template, way, examples)
+    spoken, last = spoken_of(prompting) if prompting else {}, None
+    for token in tokens_of(tokenizer, facts.forget, config, spoken):
         if options.json:
             printing.say_json(token)
             continue
@@ -35,29 +51,36 @@ def tokens(options: argparse.Namespace) -> None:
         printing.say(f"{token['place']:>6}{token['id']:>9}  {scored:<6}  {token['why']:<7}  {token['text']!r}")
 
 
-def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig) -> Iterator[dict]:
-    """Every token of the facts, as a run of this configuration would have them, and the tail also where it is left
-    out. why: of the prompt, the answer's content, or the tail that ends the turn. scored: whether it counts in the
-    losses and metrics.
+def tokens_of(tokenizer, facts: tuple[Fact, ...], config: RunConfig, spoken: Mapping | None = None) -> Iterator[dict]:
+    """Every token of the facts, as a run of this configuration would have them, and the tail also
+    where it is left out. why: of the prompt, the lead of the model's own reply, the answer's
+    content, or the tail that ends the turn. scored: whether it counts in the losses and metrics.
+    spoken: see `tokens.encode_facts`.
 
     Raises:
         DataError, ModelError: as for `tokens.encode_facts`.
     """
+    from adapop.model.chat import encode_prompt
     from adapop.model.tokens import encode_facts
 
-    for fact, row in zip(facts, encode_facts(tokenizer, facts, config.system, include_tail=True)):
-        content = row.length - row.tail
+    rows = encode_facts(tokenizer, facts, config.system, include_tail=True, spoken=spoken)
+    for fact, row in zip(facts, rows):
+        content, asked = row.length - row.tail, len(encode_prompt(tokenizer, fact.question, config.system))
         for place, number in enumerate(row.prompt + row.answer):
-            why = PROMPT if place < len(row.prompt) else CONTENT if place < content else TAIL
+            before = PROMPT if place < asked else LEAD
+            why = before if place < len(row.prompt) else CONTENT if place < content else TAIL
             scored = why == CONTENT or (why == TAIL and config.include_tail)
             said = {"fact": fact.id, "place": place, "id": number, "text": tokenizer.decode([number])}
             yield said | {"why": why, "scored": scored}
 
 
 def _facts(options: argparse.Namespace) -> FactSet:
-    if options.question is None and options.answer is None:
-        facts = load_facts(options.facts, options.model, columns=chosen_columns(options), drop_bad=options.drop_bad)
-        return replace(facts, forget=facts.forget[: options.first])
-    if options.question is None or options.answer is None:
+    """The facts that are shown, all to forget, and the examples of their set."""
+    if (options.question is None) != (options.answer is None):
         raise ConfigError("--question and --answer belong together.", "Give both, or neither and --facts.")
-    return FactSet("typed", (Fact("typed", options.question, options.answer),))
+    typed = () if options.question is None else (Fact("typed", options.question, options.answer),)
+    if typed and options.asking == "chat":
+        return FactSet("typed", typed)
+    facts = load_facts(options.facts, options.model, columns=chosen_columns(options), drop_bad=options.drop_bad)
+    facts = facts if options.asking == "chat" else with_examples(facts, RunConfig().seed)
+    return replace(facts, forget=typed or facts.forget[: options.first])

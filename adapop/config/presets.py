@@ -23,6 +23,7 @@ from adapop.popularity.beta import BetaMap
 # keeps most. Holdout, rewordings, utility and probes play no part.
 RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)
 RETAIN_KEPT, FORGOTTEN = 0.95, 1 / 3
+PAPER_RATES = (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)  # of the paper's learning-rate sweep; the last is its main one
 # In the world of people it chose for adapop, wga, npo, gd, satimp, undial, simnpo and redirect; the others have the
 # sandbox's rates.
 SANDBOX_RATES = {name: method.sandbox_rate for name, method in METHODS.items()}
@@ -59,6 +60,7 @@ SANDBOX_SETTINGS = {
     "schedule": "linear",
     "lora_targets": ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"),
 }
+REAL_SETTINGS = {"asking": "auto", "answers": "auto", "unknown": "auto", "measure_per_tier": None}
 PEOPLE_SETTINGS = {"max_new_tokens": 5}  # answers of up to four tokens, and the end
 
 
@@ -69,7 +71,7 @@ def make_config(
 
     method: a key of `METHODS`, or a method of one's own: a subclass of `Objective`, or an instance of one, whose fields
     then are the arguments. It is recorded as "package.module:Class": a run can be resumed where that can be imported.
-    preset: a key of `PRESETS`, "authors" or "tuned". model: a key of `SHIPPED`, a Hub id, or a folder. changes: fields
+    preset: a key of `PRESETS`, "authors" or "tuned". model: as `RunConfig.model`. changes: fields
     of `RunConfig`; `arguments` among them are put on top of the preset's, one by one.
 
     Raises:
@@ -151,6 +153,8 @@ def _settings(method: str, preset: str, model: str) -> dict[str, Any]:
     parts = [{"controller": chosen.controller, "alpha0": chosen.alpha0}, chosen.settings]
     if model in SHIPPED:
         parts += [SANDBOX_SETTINGS, PEOPLE_SETTINGS if model == PEOPLE else {}]
+    else:
+        parts.append(REAL_SETTINGS)
     if preset == AUTHORS:
         parts.append(chosen.authors)
     if model in SHIPPED:

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from adapop.assets import as_kind, parse_json
 from adapop.errors import ConfigError, shown
 from adapop.facts.fact import SANDBOX
 from adapop.popularity.beta import BetaMap
@@ -23,22 +24,31 @@ CHOICES = {
     "normalise": ("token", "example", "example-both"),
     "last_step": ("even", "short", "rolled"),
     "schedule": ("constant", "linear"),
-    "precision": ("bfloat16", "float32"),
+    "precision": ("auto", "bfloat16", "float32"),
     "reference": REFERENCES,
     "measure": ("every-epoch", "end", "off"),
+    "asking": ("auto", "chat", "chat-examples", "text-examples"),
+    "answers": ("auto", "as-given", "own-words"),
+    "unknown": ("auto", "keep", "drop"),
+    "start": ("as-given", "sft"),
 }
 SEED_LIMIT = 2**63
+EVERY_RUN = {"beta", "lora_targets"}  # settings that were never left out; the others have defaults
 LEAST, MOST = 1e-12, 1e30  # of a setting that must be above 0, and of any: float32 ends at 3e38
 MOST_WHOLE = 10**6
 WHOLE = (
-    "epochs", "batch", "lora_rank", "max_new_tokens", "warmup", "micro_batch", "frames", "dual_rows",
-    "measure_per_tier",
+    "epochs", "batch", "lora_rank", "lora_alpha", "max_new_tokens", "warmup", "micro_batch", "frames",
+    "dual_rows", "measure_per_tier", "start_epochs",
 )  # fmt: skip
-POSITIVE = ("epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens")
+POSITIVE = (
+    "epochs", "batch", "learning_rate", "clip", "floor", "lora_rank", "lora_alpha", "max_new_tokens", "start_epochs",
+    "start_rate",
+)  # fmt: skip
 AT_LEAST_ZERO = (
     "alpha0", "dual_step", "tolerance", "lam_max", "retain_bound", "warmup", "weight_decay", "micro_batch",
-    "frames", "dual_rows", "measure_per_tier",
+    "frames", "dual_rows", "measure_per_tier", "alpha_max",
 )  # fmt: skip
+MAYBE = ("alpha_max", "measure_per_tier")  # may be None
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,8 @@ class RunConfig:
     """Everything that decides a run's numbers, apart from the facts themselves. `make_config` makes one."""
 
     model: str = SANDBOX
-    """"sandbox" or "people", a Hub id, or the path of a folder (safetensors only)."""
+    """"sandbox" or "people", "smollm2" or "gemma3-270m" (from Python packages), a Hub id, or the
+    path of a folder (safetensors only) or of a GGUF file."""
     revision: str | None = None
     """Branch, tag or commit of the Hub's repository; None for its main branch."""
     facts: str = SANDBOX
@@ -57,8 +68,9 @@ class RunConfig:
     """The method's own arguments: fields of its `Objective`."""
     preset: str = "paper"
     """Key of `PRESETS`, "authors" or "tuned"; it has set what is set here, and decides how beta-mean is settled."""
-    beta: BetaMap = BetaMap()
-    """Map from score to exponent."""
+    beta: BetaMap | None = None
+    """Map from score to exponent; None for the anchors that suit the set, see
+    `popularity.calibration.auto_anchors`. A run records its map."""
     scores: str = "given"
     """Scores as "given", or, as controls, "shuffled" or "inverted" among the facts to forget."""
     missing_score: str = "error"
@@ -122,22 +134,43 @@ class RunConfig:
     """In which blocks, counted from 0; None for all."""
     seed: int = 0
     """Of adapter, order and pairing; at least 0 and below 2^63."""
-    precision: str = "bfloat16"
-    """Of the frozen weights: "bfloat16" or "float32". Losses are float32 always."""
+    precision: str = "auto"
+    """Of the frozen weights: "bfloat16" or "float32"; "auto" is bfloat16 (paper) on a GPU, on a CPU
+    the faster of the two in a short trial, and recorded as what it came to. Losses are float32
+    always."""
     four_bit: bool = False
     """Whether the frozen weights are kept in NF4 (needs a GPU and bitsandbytes)."""
     system: str | None = None
     """System prompt; None for what the benchmark asks with, see `facts.benchmarks.system_prompt`."""
+    asking: str = "chat"
+    """How the model is asked: in "chat", in chat after three examples ("chat-examples"), as text
+    after three examples ("text-examples"), or "auto": as it answers most of the facts at once."""
+    answers: str = "as-given"
+    """Which words are scored: the answers "as-given", right behind the question, the model's
+    "own-words", where they stand in its own reply, or "auto": own words where it says more before
+    it answers."""
+    unknown: str = "keep"
+    """Facts to forget that the model does not answer: "keep" or "drop" them, or "auto": drop, but
+    of a benchmark."""
+    start: str = "as-given"
+    """The original model: the one "as-given", or "sft": first an adapter is taught the questions to
+    forget and to retain, and merged into it."""
+    start_epochs: int = 5
+    """Start "sft": passes over those questions, above 0."""
+    start_rate: float = PAPER_RATE
+    """Start "sft": learning rate of AdamW, above 0."""
     max_new_tokens: int = 64
-    """Most tokens of a generated answer."""
+    """Most tokens of a generated answer; of real models it is what their own answers need, if
+    that is less."""
     frames: int = 1
     """How often in an epoch it is recorded where each fact stands, see `training.frames`; 0 for never. Decides no
     other number."""
     measure: str = "every-epoch"
     """When it is asked what the model still answers: the facts to forget after "every-epoch" and the full tables at the
     end, those at the "end" alone, or "off": nothing, until the run is probed. Decides nothing of what is trained."""
-    measure_per_tier: int = 0
-    """Most facts of each group and tier that are asked then, spread evenly over their scores; 0 for all."""
+    measure_per_tier: int | None = 0
+    """Most facts of each group and tier that are asked then, spread evenly over their scores, those
+    not to forget in one other wording each; 0 for all, none for 24 on a CPU and all on a GPU."""
     cosine: bool = False
     """Whether answers are also compared by MiniLM cosine (needs its weights)."""
 
@@ -154,9 +187,10 @@ class RunConfig:
                 f"seed is {shown(repr(self.seed))}.", "It must be a whole number of at least 0 and below 2^63."
             )
         for name in POSITIVE + AT_LEAST_ZERO:
-            _check_number(name, getattr(self, name))
-        if self.alpha_max is not None:
-            _check_number("alpha_max", self.alpha_max)
+            if name not in MAYBE or getattr(self, name) is not None:
+                _check_number(name, getattr(self, name))
+        if self.start == "sft" and self.four_bit:
+            raise ConfigError('Start "sft" cannot be merged into 4-bit weights.', "Leave out four_bit.")
         for name, value in self.arguments.items():
             if isinstance(value, (int, float)) and not abs(value) <= MOST:
                 raise ConfigError(f"The argument {name} is {shown(repr(value))}.", f"It may be {MOST:g} at most.")
@@ -170,21 +204,19 @@ class RunConfig:
         """The configuration of a run's JSON.
 
         Raises:
-            ConfigError: a setting this version does not know.
+            ConfigError: a setting this version does not know, or that is of another type or out of
+            its range.
         """
         try:
-            content = json.loads(text)
-            unknown = set(content) - {item.name for item in fields(cls)}
+            content = parse_json(text)
             content.setdefault("last_step", "short")  # as all runs were before there was a choice
-            content["beta"] = BetaMap(**content["beta"])
-            content["lora_targets"] = tuple(content["lora_targets"])
-            if content.get("lora_layers") is not None:
-                content["lora_layers"] = tuple(content["lora_layers"])
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            if lacking := EVERY_RUN - content.keys():
+                raise ValueError(f"it has no {', '.join(sorted(lacking))}")
+            if unknown := content.keys() - {item.name for item in fields(cls)}:
+                raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
+            return as_kind(content, cls)
+        except (ValueError, AttributeError) as error:
             raise ConfigError(f"This is no run's configuration ({error}).", "Start the run again.") from None
-        if unknown:
-            raise ConfigError(f"Unknown settings: {', '.join(sorted(unknown))}.", "Remove them or update AdaPop.")
-        return cls(**content)
 
 
 def _check_number(name: str, value: object) -> None:

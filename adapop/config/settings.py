@@ -67,7 +67,7 @@ def value_of(name: str, text: str) -> Any:
             return tuple(map(int, parts)) if "int" in kind else tuple(parts)
         if kind == "bool":
             return TRUTHS[text.lower()]
-        return int(text) if kind == "int" else float(text) if kind.startswith("float") else text
+        return int(text) if kind.startswith("int") else float(text) if kind.startswith("float") else text
     except (ValueError, KeyError):
         raise ConfigError(f"{name} is {shown(text)!r}, which is no {kind}.", meanings()[name]) from None
 

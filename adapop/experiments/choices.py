@@ -1,5 +1,5 @@
-"""The tables of `bench tuned` on how the winners were found: what was chosen, how far each search went, and how much of
-the best J was luck."""
+"""Tables of `bench tuned` about the search: winners, how far each search went, and how much J owes
+to luck."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ NOTHING_DONE = 1.0  # J of the original model: nothing forgotten, nothing lost
 
 
 def winner_table(done: Done) -> Table:
-    """What was chosen for each arm, and by which numbers."""
+    """Chosen settings of each arm, with the validation numbers that chose them."""
     rows = []
     for name, trials in done.items():
         best = best_of(trials)
@@ -35,7 +35,8 @@ def winner_table(done: Done) -> Table:
 
 
 def search_table(done: Done) -> Table:
-    """How far each search went: whether its trials found anything, and which settings ended where their range does."""
+    """How many trials of each search helped, and which winning settings lie at an end of their
+    range."""
     rows = []
     for name, trials in done.items():
         best, moves = best_of(trials), best_of(trials[: len(MOVES)])
@@ -53,7 +54,7 @@ def search_table(done: Done) -> Table:
 
 
 def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
-    """The settings of a point that are the lowest or highest number of their range, but for 0."""
+    """The settings of a point that equal the lowest or highest value of their range, except 0."""
     ranges = {name: among for name, among in space.items() if isinstance(among, Range)}
     return [
         f"{name} {spoken(point[name])}"
@@ -63,7 +64,7 @@ def at_an_end(point: Mapping[str, Any], space: Space) -> list[str]:
 
 
 def luck_table(seen: Rows, done: Done) -> Table:
-    """J where it was chosen, of the same winner on other seeds, and on the half that chose nothing."""
+    """J of each winner: where it was chosen, on other seeds, and on the test half."""
     rows = []
     for name, trials in done.items():
         title, best = SEARCHES[name].arm.title, best_of(trials)

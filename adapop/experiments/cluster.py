@@ -1,4 +1,4 @@
-"""A function of many items, computed on a Ray cluster. Ray is an optional extra and is imported here alone."""
+"""Applies a function to many items on a Ray cluster. Ray is optional and imported here alone."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,8 @@ NOT_SENT = [".git", ".venv*", "tests", "*.html"]
 
 
 def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
-    """As `engine.finished`, on the cluster that $RAY_ADDRESS names, else on one of `processes` workers started here.
+    """As `engine.finished`, on the cluster that $RAY_ADDRESS names, else on one of `processes`
+    workers started here.
 
     The package travels with the work; the nodes need its requirements installed.
 
@@ -50,7 +51,7 @@ def finished_on_ray(items: Sequence[Any], function: Callable[[Any], Any], proces
 
 
 def _package() -> dict[str, Any]:
-    """What Ray sends of the package: the checkout, or where pip put it that folder alone, not all that lies beside."""
+    """The path that Ray uploads: the checkout, or only the package where pip installed it."""
     return {"working_dir": str(ROOT)} if ASSETS.parent == ROOT else {"py_modules": [str(ROOT / "adapop")]}
 
 
@@ -59,7 +60,7 @@ def _called(function: Callable[[Any], Any], item: Any) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Why a task has no result, in one line: an exception of the function's own, or what Ray says."""
+    """One line on why a task failed: the function's exception, or Ray's message."""
     cause = getattr(error, "cause", None)
     if cause is not None:
         return f"{type(cause).__name__}: {cause}"

@@ -1,4 +1,4 @@
-"""Whether what a run forgot comes back by another door: attacks, relearning, rounded weights, sampled replies."""
+"""Recovery checks of an experiment: attacks, relearning, rounded weights, sampled replies."""
 
 from collections.abc import Mapping
 
@@ -16,15 +16,16 @@ ROUNDED_TO = 4  # bits
 
 
 def doors(model: AdaptedModel, facts: FactSet, limit: int) -> dict[str, float]:
-    """What comes back of the facts to forget, by the columns `results.DOORS`. limit: budget of a reply in tokens.
+    """How much of the forget set each recovery check brings back, by the columns `results.DOORS`.
+    limit: most tokens of a reply.
 
-    - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is left out: nothing
-      could be lost in it.
-    - "relearn_before", "relearn_after", "relearn_control": recall of the trained questions of facts that were not
-      trained on again; see `probes.recovery.relearn`.
+    - "attack KIND": recall above chance, at most 1. An attack that the original does not answer is
+      left out: nothing could be lost in it.
+    - "relearn_before", "relearn_after", "relearn_control": recall of the trained questions of facts
+      that were not trained on again; see `probes.recovery.relearn`.
     - "rounded": recall of the trained questions with weights rounded to `ROUNDED_TO` bits.
-    - "sampled", "sampled_control": share of facts whose right answer, or a wrong one of the relation, is among 16
-      sampled replies.
+    - "sampled", "sampled_control": share of facts whose right answer, or a wrong one of the
+      relation, is among 16 sampled replies.
     """
     return {**_attacked(model, facts, limit), **_recovered(model, facts, limit)}
 

@@ -1,7 +1,7 @@
-"""A function of many items, computed by several processes of this machine. One that dies loses only its item.
+"""Applies a function to many items in several processes. A process that dies loses only its item.
 
-Each worker is one long-lived spawned process, so torch is imported once a worker and not once an item. The parent owns
-the order and the results; it imports nothing heavy.
+Each worker is one long-lived spawned process, so torch is imported once a worker and not once an
+item. The parent owns the order and the results; it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Finished:
-    """An item and what came of it: its result, or in `error` why there is none."""
+    """An item with its result, or with the reason in `error`."""
 
     item: Any
     result: Any = None
@@ -30,10 +30,11 @@ class Finished:
 
 
 def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: int) -> Iterator[Finished]:
-    """The result of `function` for every item, in the order they get done. Closing the iterator ends the workers.
+    """Yields the result of `function` for every item, in order of completion. Closing the iterator
+    ends the workers.
 
-    function: pickled by its name. An item whose worker was killed is done again, at most three times in all; where the
-    function raises, the exception is the item's error.
+    function: pickled by its name. An item whose worker was killed is done again, at most three
+    times in all; where the function raises, the exception is the item's error.
     """
     waiting = deque((item, 1) for item in items)
     with tempfile.TemporaryDirectory(prefix="adapop-bench-", ignore_cleanup_errors=True) as folder:
@@ -50,7 +51,7 @@ def finished(items: Sequence[Any], function: Callable[[Any], Any], processes: in
 
 
 def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
-    """What a worker has finished, if anything; the worker is given its next item first."""
+    """The finished item of a worker, if there is one; sends it the next item first."""
     (item, attempt), worker.item = worker.item, None
     try:
         done = Finished(item, *worker.connection.recv())
@@ -68,7 +69,7 @@ def _answered(worker: _Worker, waiting: deque) -> Iterator[Finished]:
 
 
 class _Worker:
-    """A process and the pipe to it. item: what it works on and which attempt it is, None when it waits."""
+    """A process and its pipe. item: the item in progress and its attempt, None while idle."""
 
     def __init__(self, function: Callable[[Any], Any], folder: str) -> None:
         self._arguments = (function, folder)
@@ -93,7 +94,7 @@ class _Worker:
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any], folder: str) -> None:
-    """Answers items until the parent is gone. Runs in the worker."""
+    """Runs in the worker: computes items until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     os.environ["OMP_NUM_THREADS"] = "1"  # torch is not yet imported; the cores are for the other workers
     tempfile.tempdir = folder

@@ -1,8 +1,9 @@
-"""Validation and test: what may be used to choose settings, and what is only ever reported. No torch.
+"""Splits into a validation half, which may choose settings, and a test half, which is only
+reported. No torch.
 
-Holdout facts and utility questions are dealt out by fact; rewordings by wording, so that what was chosen on some
-phrasings is reported on others. Both are fixed: they depend on the facts alone. Retained facts are trained on, and
-facts to forget are the same ones in both halves.
+Holdout facts and utility questions are dealt out by fact; rewordings by wording, so that what was
+chosen on some phrasings is reported on others. Both are fixed: they depend on the facts alone.
+Retained facts are trained on, and facts to forget are the same ones in both halves.
 """
 
 import hashlib
@@ -17,11 +18,11 @@ HALVES = (VALIDATION, TEST)
 
 
 def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
-    """The facts of a half, in their order.
+    """The facts of one half, in their order.
 
-    Within each level (facts of one score) the halves take turns over the relations; a level of odd size favours the
-    half that is behind. So they have equally many of each level and nearly of each relation, and their sizes differ by
-    one at most.
+    Within each level (facts of one score) the halves take turns over the relations; a level of odd
+    size favours the half that is behind. So they have equally many of each level and nearly of each
+    relation, and their sizes differ by one at most.
     """
     by_level = sorted(facts, key=lambda fact: (fact.score is None, fact.score or 0.0, fact.relation, _drawn(fact)))
     chosen = {fact.id for place, fact in enumerate(by_level) if HALVES[place % 2] == half}
@@ -29,13 +30,13 @@ def facts_of(facts: Sequence[Fact], half: str) -> tuple[Fact, ...]:
 
 
 def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
-    """The fact's rewordings of a half: the first, third ... for validation, the second, fourth ... for test. A single
-    one is in both."""
+    """The fact's rewordings of one half: odd ones for validation, even ones for test. A single one
+    is in both."""
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
 def asked(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
-    """What is asked in a half, by column without its tier: each fact with its questions."""
+    """The questions of one half, by column without its tier: facts with their questions."""
     holdout = facts_of(facts.holdout, half)
     return {
         f"forget_{REWORDED}": [(fact, wordings_of(fact, half)) for fact in facts.forget if fact.paraphrases],
@@ -46,13 +47,13 @@ def asked(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ..
 
 
 def by_tier(members: Sequence[tuple[Fact, Sequence[str]]], found: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Mean over the facts of each tier that there is, and of "all", of the mean over a fact's questions. found: a value
-    for each fact's id and question."""
+    """Mean over the facts of each tier, and of "all", of the mean over a fact's questions. found:
+    values by fact id and question."""
     each = [(fact.tier, fmean(found[fact.id, question] for question in questions)) for fact, questions in members]
     values = {tier: [value for of, value in each if tier in ("all", of)] for tier in ("all", *TIERS)}
     return {tier: fmean(some) for tier, some in values.items() if some}
 
 
 def _drawn(fact: Fact) -> str:
-    """A fixed draw, which neither the order of the file nor the alphabet decides."""
+    """A fixed pseudo-random order, independent of file order and alphabet."""
     return hashlib.sha256(fact.id.encode()).hexdigest()

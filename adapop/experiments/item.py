@@ -1,27 +1,32 @@
-"""One run of an experiment: a method under some settings, on some variant of the sandbox, with one seed. No torch."""
+"""One run of an experiment: method, settings, model or sandbox, and seed. No torch."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from adapop.config.presets import PRESETS, make_config
 from adapop.config.run import RunConfig
 from adapop.facts.fact import FactSet
 from adapop.facts.world.world import EXPOSURES_PER_SCORE
+from adapop.popularity.beta import BetaMap
+from adapop.popularity.calibration import auto_anchors
 
 QUICK = {"epochs": 2, "batch": 4, "micro_batch": 4}
 ANCHORS = ("paper", "quantiles")
-# Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the run itself.
-SCORES = ("given", "noisy", "swapped", "corpus-subject", "corpus-subject+object")
+# Scores that a fact may be given instead of its own; "shuffled" and "inverted" are presets of the
+# run itself.
+SCORES = ("given", "noisy", "swapped", "tiers-50", "tiers-100", "corpus-subject", "corpus-subject+object")
 
-# Settings newer than the recorded rows, with the value that changes nothing; at that value a key leaves them out.
+# Settings newer than the recorded rows, with the value that changes nothing; at that value a key
+# leaves them out.
 SINCE = {
     "four_bit": False, "frames": 0, "last_step": "even", "retain_loss": "own", "alpha_max": None, "dual_rows": 0,
-    "measure": "every-epoch", "measure_per_tier": 0,
+    "measure": "every-epoch", "measure_per_tier": 0, "asking": "chat", "answers": "as-given", "unknown": "keep",
+    "start": "as-given", "start_epochs": 5, "start_rate": 1e-4,
 }  # fmt: skip
 
 
@@ -29,9 +34,9 @@ SINCE = {
 class World:
     """A sandbox to build and use in place of the shipped one.
 
-    hidden: width of the model, a multiple of 4; the feed-forward layers are three times as wide. exposures: how often
-    pretraining shows a fact per point of score. spread: power of the range of exposures: 1 as shipped, 0 shows every
-    fact alike.
+    hidden: width of the model, a multiple of 4; the feed-forward layers are three times as wide.
+    exposures: how often pretraining shows a fact per point of score. spread: power of the range of
+    exposures: 1 as shipped, 0 shows every fact alike.
     """
 
     name: str
@@ -44,8 +49,9 @@ class World:
 class Arm:
     """One row of a comparison: everything that decides a run but its seed.
 
-    changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors: of the beta map,
-    the paper's or the 5 % and 95 % quantiles of the scores. world: None for the shipped sandbox.
+    changes: settings of `RunConfig` on top of method and preset. scores: one of `SCORES`. anchors:
+    of the beta map, the paper's or the 5 % and 95 % quantiles of the scores. world: None for the
+    shipped sandbox.
     """
 
     title: str
@@ -59,8 +65,8 @@ class Arm:
 
 @dataclass(frozen=True)
 class Ground:
-    """What experiments are done on instead of the sandbox and its facts. changes: settings of every run, but where an
-    arm or its preset says otherwise."""
+    """Facts, model and settings that replace the sandbox. changes: settings of every run, unless an
+    arm or its preset sets them."""
 
     facts: FactSet
     model: str
@@ -74,14 +80,17 @@ class Ground:
 
 @dataclass(frozen=True)
 class Item:
-    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it works. ground: None for
-    the sandbox. doors: whether its model is also attacked, taught again, rounded and sampled; see `doors`."""
+    """One run: an arm with a seed. quick: two epochs on an eighth of the facts, to see that it
+    works. ground: None for the sandbox. doors: whether its model is also attacked, taught again,
+    rounded and sampled; see `doors`. half: of a real model, the half of the facts that is asked,
+    one of `halves.HALVES`; see `shares`."""
 
     arm: Arm
     seed: int
     quick: bool = False
     ground: Ground | None = None
     doors: bool = False
+    half: str = ""
 
     @property
     def config(self) -> RunConfig:
@@ -96,11 +105,14 @@ class Item:
         of_preset = PRESETS.get(self.arm.preset, {})
         place = {name: value for name, value in place.items() if name not in of_preset}
         changes = {**place, "seed": self.seed, "frames": 0, **self.arm.changes, **(QUICK if self.quick else {})}
-        return make_config(self.arm.method, self.arm.preset, **changes)
+        config = make_config(self.arm.method, self.arm.preset, **changes)
+        if config.beta is None:
+            config = replace(config, beta=auto_anchors(self.ground.facts).beta if self.ground else BetaMap())
+        return config
 
     @property
     def key(self) -> str:
-        """A hash of all settings, the same in every experiment; a change of the code does not change it."""
+        """A hash of all settings; equal across experiments and versions of the code."""
         arm = self.arm
         settings = json.loads(self.config.to_json())
         settings["system"] = settings["system"] or ""  # none asked for, or that of the facts: these bring none
@@ -115,15 +127,18 @@ class Item:
             decided["facts"] = self.ground.facts.sha256
         if self.doors:
             decided["doors"] = True
+        if self.half:
+            decided["half"] = self.half
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def title(self) -> str:
-        """The arm and the seed, for a line of progress."""
+        """Arm and seed, for progress messages."""
         return f"{self.arm.title}, seed {self.seed}"
 
 
 def over_seeds(arms: Iterable[Arm], seeds: Sequence[int], quick: bool) -> list[Item]:
-    """Every arm with every seed, all arms of one seed first: stopped early, arms have equally many seeds."""
+    """Every arm with every seed, seed by seed, so that a stopped experiment has equally many seeds
+    of each arm."""
     chosen = list(arms)
     return [Item(arm, seed, quick) for seed in seeds for arm in chosen]

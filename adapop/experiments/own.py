@@ -1,29 +1,41 @@
-"""An experiment on facts and a model of one's own: the same arms, seeds and tables, on another ground."""
+"""An experiment on a user's own facts and model: same arms, seeds and tables."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from adapop.config.presets import PAPER_RATES, RATES
 from adapop.errors import ConfigError
 from adapop.experiments.item import Ground, Item
-from adapop.experiments.plans import RowsByKey
+from adapop.experiments.plans import METHOD_ARMS, SWEPT, RowsByKey, swept
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place
 from adapop.experiments.tables import published_table
 from adapop.facts.fact import FactSet
-from adapop.paths import found_from_anywhere
+from adapop.paths import SHIPPED, found_from_anywhere
 from adapop.report.record import name_of
 
-OWN = ("main", "rates", "ablation", "coefficients", "epochs", "alpha")  # those that ask nothing of the sandbox alone
+# those that ask nothing of the sandbox alone
+OWN = ("main", "rates", "forgetting", "ablation", "coefficients", "scores", "epochs", "alpha")
+DECADE = (-0.5, -0.25, 0.0, 0.25, 0.5)  # powers of ten around a rate that was given
 DECIDED = ("arguments", "seed", "frames", "measure")  # by an experiment itself
 
 
+def rates_for(model: str, changes: Mapping[str, Any]) -> tuple[float, ...]:
+    """The learning rates of a sweep: a decade around one that was given, else the sandbox's on a
+    shipped model and the paper's on any other."""
+    if rate := changes.get("learning_rate"):
+        return tuple(rate if power == 0 else float(f"{rate * 10**power:.3g}") for power in DECADE)
+    return RATES if model in SHIPPED else PAPER_RATES
+
+
 def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any]) -> Place:
-    """The place of the same experiment on these facts and this model, with files of its own. changes: settings of every
-    run, but where an arm says otherwise.
+    """The experiment's `Place` for these facts and this model, with its own files. changes:
+    settings of every run, unless an arm sets them.
 
     Raises:
-        ConfigError: the experiment needs the sandbox, a setting is decided by it, or no fact has a rewording.
+        ConfigError: the experiment needs the sandbox, a setting is decided by it, or no fact has a
+        rewording.
     """
     if place.name not in OWN:
         raise ConfigError(
@@ -38,11 +50,12 @@ def placed(place: Place, facts: FactSet, model: str, changes: Mapping[str, Any])
         )
     model = found_from_anywhere(model)
     ground, base = Ground(facts, model, changes), EXPERIMENTS[place.name]
+    planner = swept(METHOD_ARMS, rates_for(model, changes)) if place.name in SWEPT else base.plan
 
     def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-        here = {item.key: replace(item, ground=ground).key for item in base.plan(seeds, quick, {})}
+        here = {item.key: replace(item, ground=ground).key for item in planner(seeds, quick, {})}
         found = {key: known[own] for key, own in here.items() if own in known}  # as the plan looks for it
-        return [replace(item, ground=ground) for item in base.plan(seeds, quick, found)]
+        return [replace(item, ground=ground) for item in planner(seeds, quick, found)]
 
     own = Experiment(
         f"{base.title}: {facts.name}, {name_of(model)}",

@@ -1,20 +1,22 @@
-"""The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single seed has none."""
+"""The figures of an experiment, made from its rows. Bars are 95 % intervals over seeds; a single
+seed has none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from string import ascii_uppercase
 
 from adapop.config.methods import METHODS
 from adapop.experiments.results import Row
 from adapop.experiments.sweep import KEPT, TRAINED
-from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, along, by_seed, column, over
+from adapop.experiments.tables import DIFFERENCES, OUTCOMES, Rows, Value, along, by_seed, column, over
 from adapop.experiments.winners import WITH, worst
-from adapop.facts.fact import TIERS
+from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Interval, Summary, paired
 from adapop.probes.prompts import REWORDED
 from adapop.report.figures import Figure, as_html, numbers_of
-from adapop.report.figures.compare import Outcome, compare_runs, forget_against_holdout
-from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
+from adapop.report.figures.compare import compare_runs, forget_against_holdout
+from adapop.report.figures.experiments import difference_panels, front_panels, line_panels, mark_panels
+from adapop.report.figures.outcomes import Outcome
 from adapop.report.recorded import SHARE
 from adapop.report.table import Table
 
@@ -23,6 +25,14 @@ SWEPT = {
     "forget, as trained": column(TRAINED),
     "retain": column(KEPT),
     "holdout": OUTCOMES["holdout"],
+    "forget, cosine": OUTCOMES["forget, cosine"],
+    "retain, cosine": OUTCOMES["retain, cosine"],
+}
+INSIDE = {
+    "Δ log p, nats": "delta_logprob",
+    "Δ rank": "delta_rank",
+    "hidden cosine": "hidden_cosine",
+    "KL, nats": "kl",
 }
 Draw = Callable[[Rows], Figure]
 
@@ -33,13 +43,13 @@ def tiers(seen: Rows) -> Figure:
 
 
 def cost(seen: Rows) -> Figure:
-    """What was forgotten against what that cost among facts never trained on."""
+    """Scatter of what was forgotten against recall of held-out facts."""
     outcomes = [_outcome(place, title, rows) for place, (title, rows) in enumerate(seen.items())]
     return forget_against_holdout(outcomes, "asked in other words")
 
 
 def differences(base: str) -> Draw:
-    """Each arm against one of them, paired by seed."""
+    """Differences of each arm to one of them, paired by seed."""
 
     def draw(seen: Rows) -> Figure:
         panels = {}
@@ -56,8 +66,19 @@ def differences(base: str) -> Draw:
     return draw
 
 
+def inside(seen: Rows) -> Figure:
+    """Metrics from inside the model against the original, by group, a row per arm."""
+    panels: dict[str, dict[str, list[tuple[str, Interval]]]] = {}
+    for metric, name in INSIDE.items():
+        marks = panels.setdefault(metric, {})
+        for group in FACT_GROUPS:
+            value = column(f"{group}_all_{name}")
+            marks[group] = [(title, found.within()) for title, rows in seen.items() if (found := over(rows, value))]
+    return mark_panels(panels)
+
+
 def fronts(seen: Rows) -> Figure:
-    """The worst tier against the holdout, a panel a world, of the methods themselves."""
+    """Recall of the worst tier against holdout, a panel per world, methods alone."""
     methods, panels = {method.title for method in METHODS.values()}, {}
     for title, rows in seen.items():
         world, _, arm = title.partition(WITH)
@@ -68,14 +89,23 @@ def fronts(seen: Rows) -> Figure:
 
 
 def rates(seen: Rows) -> Figure:
-    """Each method over its rates."""
+    """Recall of each method over learning rates."""
+    return _over_rates(seen, SWEPT, "recall")
+
+
+def rates_by_tier(seen: Rows) -> Figure:
+    """Recall of each method over learning rates, a line per tier."""
+    return _over_rates(seen, {tier: OUTCOMES[tier] for tier in TIERS}, "recall, in other words")
+
+
+def _over_rates(seen: Rows, values: Mapping[str, Value], y_title: str) -> Figure:
     panels: dict[str, dict[str, list[tuple[float, Interval]]]] = {}
     for rows in seen.values():
-        for name, value in SWEPT.items():
+        for name, value in values.items():
             if found := over(rows, value):
                 lines = panels.setdefault(METHODS[rows[0]["method"]].title, {})
                 lines.setdefault(name, []).append((rows[0]["rate"], share(found)))
-    return line_panels(panels, "learning rate", "recall", log_x=True)
+    return line_panels(panels, "learning rate", y_title, log_x=True)
 
 
 def levels(seen: Rows) -> Figure:
@@ -100,7 +130,7 @@ def epochs(seen: Rows) -> Figure:
 
 
 def page(title: str, figures: Sequence[Figure]) -> str:
-    """Figures as one page that opens offline, each with its numbers as a table below it."""
+    """An HTML page of figures that opens offline, with each figure's numbers as a table."""
     parts = [f"{as_html(figure, library=place == 0)}{_numbers(figure)}" for place, figure in enumerate(figures)]
     name = escape(title)
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title></head>'
@@ -114,7 +144,7 @@ def _numbers(figure: Figure) -> str:
 
 
 def share(found: Summary) -> Interval:
-    """A recall's interval, cut where recall ends: at 0 and 1."""
+    """The interval of a recall, clipped to 0 and 1."""
     return found.within(*SHARE)
 
 

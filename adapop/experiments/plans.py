@@ -1,4 +1,4 @@
-"""The runs of each experiment. Experiments share runs: what one has done, another does not do again."""
+"""The runs of each experiment. A run that one experiment did is reused by the others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import RATES
 from adapop.experiments.item import Arm, Item, World, over_seeds
 from adapop.experiments.results import Row
-from adapop.popularity.beta import BetaMap
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 
 ADAPOP = "AdaPop"
 CONTROLS = {
@@ -25,7 +25,7 @@ PAPER = Arm(ADAPOP, "adapop")
 METHOD_ARMS = tuple(Arm(METHODS[method].title, method) for method in METHODS)
 CONTROL_ARMS = {preset: Arm(title, "adapop", preset) for preset, title in CONTROLS.items()}
 NOT_MATCHED = ("adapop", "rmu", "adaptive-rmu")  # AdaPop itself, and those whose α does not weigh the retain loss
-STEPS = (-0.2, 0.0, 0.2)  # of a and b
+STEPS = (-0.2, 0.0, 0.2)  # of a, b and the anchors
 BASELINE = Arm(METHODS["wga"].title, "wga")
 
 WORLDS = (
@@ -46,7 +46,7 @@ Planner = Callable[[Sequence[int], bool, RowsByKey], list[Item]]  # of seeds, qu
 
 
 def planned(*arms: Arm) -> Planner:
-    """The plan that runs these arms on every seed, whatever is known."""
+    """A planner of these arms on every seed."""
     return lambda seeds, quick, known: over_seeds(arms, seeds, quick)
 
 
@@ -55,8 +55,14 @@ def at_rate(arm: Arm, rate: float) -> Arm:
     return replace(arm, title=f"{arm.title} at {rate:g}", changes={**arm.changes, "learning_rate": rate})
 
 
+def swept(arms: Sequence[Arm], rates: Sequence[float] = RATES) -> Planner:
+    """A planner of each arm at each learning rate."""
+    return planned(*(at_rate(arm, rate) for arm in arms for rate in rates))
+
+
 def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """The curve's a and b, each and both, by a fifth up and down."""
+    """AdaPop with a, b, and each number of the two anchors moved by a fifth; WGA and NPO beside
+    it."""
     base = BetaMap()
     arms = [PAPER]
     for a in STEPS:
@@ -64,12 +70,19 @@ def coefficients(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[It
             if a or b:
                 changed = replace(base, a=base.a * (1 + a), b=base.b * (1 + b))
                 arms.append(Arm(f"AdaPop, a {a:+.0%}, b {b:+.0%}", "adapop", changes={"beta": changed}))
-    return over_seeds(arms, seeds, quick)
+    for end, tier in enumerate(("rare", "popular")):
+        for part, name in enumerate(("score", "β")):
+            for step in (STEPS[0], STEPS[-1]):
+                anchors = [[*RARE_ANCHOR], [*POPULAR_ANCHOR]]
+                anchors[end][part] *= 1 + step
+                curve = BetaMap.from_anchors(*map(tuple, anchors))
+                title = f"AdaPop, {name} of the {tier} anchor {step:+.0%}"
+                arms.append(Arm(title, "adapop", changes={"beta": curve}))
+    return over_seeds([*arms, BASELINE, Arm(METHODS["npo"].title, "npo")], seeds, quick)
 
 
 # every method by its paper's settings, AdaPop's controls after it
 main_comparison = planned(PAPER, *CONTROL_ARMS.values(), *METHOD_ARMS[1:])
-rate_sweep = planned(*(at_rate(arm, rate) for arm in METHOD_ARMS for rate in RATES))
 # α dual or fixed, β by score or 0.1 for all (the paper's constant)
 ablation = planned(
     PAPER,
@@ -81,6 +94,8 @@ wrong_scores = planned(
     PAPER,
     replace(PAPER, title="AdaPop, scores noisy", scores="noisy"),
     replace(PAPER, title="AdaPop, half swapped", scores="swapped"),
+    replace(PAPER, title="AdaPop, tiers half swapped", scores="tiers-50"),
+    replace(PAPER, title="AdaPop, tiers swapped", scores="tiers-100"),
     CONTROL_ARMS["shuffled"],
     CONTROL_ARMS["inverted"],
 )
@@ -96,18 +111,7 @@ proxies = planned(
 selected = planned(*METHOD_ARMS[:5], CONTROL_ARMS["shuffled"], CONTROL_ARMS["inverted"])
 methods = planned(*METHOD_ARMS)
 
-# Redirect with weights by κ and AdaPop, each with right and with shuffled scores, beside those that use none
-SCORED = {
-    "AdaPop": (PAPER, CONTROL_ARMS["shuffled"]),
-    "Redirect, κ = 0.3": tuple(
-        Arm(f"Redirect, κ = 0.3{said}", "redirect", changes={"arguments": {"kappa": 0.3}, **scores})
-        for said, scores in (("", {}), (", scores shuffled", {"scores": "shuffled"}))
-    ),
-}
-UNSCORED = tuple(Arm(METHODS[method].title, method) for method in ("wga", "npo", "redirect"))
-scores_at_rates = planned(
-    *(at_rate(arm, rate) for arm in (*(arm for pair in SCORED.values() for arm in pair), *UNSCORED) for rate in RATES)
-)
+SWEPT = ("rates", "forgetting")  # every method at every learning rate; on a model of one's own at other rates
 
 
 def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
@@ -123,7 +127,7 @@ def worlds(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
 
 
 def matched_alpha(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
-    """The other methods with their own α, and with the α that AdaPop had in the last epoch of the same seed.
+    """The other methods with their own α, and with AdaPop's α of the last epoch on the same seed.
 
     The second half is planned once AdaPop's runs are known.
     """

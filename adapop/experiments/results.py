@@ -1,4 +1,5 @@
-"""An experiment's rows on disk: one CSV line an item, appended as it gets done. No torch."""
+"""Rows of an experiment on disk: a CSV file, one line per run, appended as runs finish. No
+torch."""
 
 import csv
 import io
@@ -12,6 +13,7 @@ from adapop.errors import DataError
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
+from adapop.probes.distance import STATES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.runs.files import write_text
 
@@ -31,6 +33,7 @@ INTERNALS = {
     for tier in ("all", "rare", "popular")
     for metric in METRICS
 }
+COSINES = {f"{group}_cosine": (group, DIRECT, "all") for group in FACT_GROUPS}  # of MiniLM, where a run measures it
 EPOCHS = tuple(f"epochs_{form}_{tier}" for form in (DIRECT, REWORDED) for tier in ("all", *TIERS))
 # Final recall on one half of the rewordings, holdout facts and utility questions; see `halves`.
 SPLIT = (
@@ -44,7 +47,15 @@ DOORS = (
     *(f"attack {kind}" for kind in ATTACKS),
     *("relearn_before", "relearn_after", "relearn_control", "rounded", "sampled", "sampled_control"),
 )
+# Against the oracle, where there is one: shares of the facts to forget, asked in other words, and
+# what it is far from.
+STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))
+ORACLE = (
+    *(f"oracle_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)),
+    *("oracle_kl_forget", "oracle_kl_retain", "oracle_kl_holdout", "forget_quality_log10"),
+)
 LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
+MAPPINGS = ("versions", "shares")
 WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
 COLUMNS = (
@@ -56,20 +67,24 @@ COLUMNS = (
     *HALVED,
     *NEIGHBOURS,
     *DOORS,
+    "shares",  # of a real model, see `shares`
+    *COSINES,
+    *ORACLE,
 )
 
 Row = dict[str, Any]
 
 
 class Results:
-    """The rows of one CSV file, by key. A later row of the same key takes the place of an earlier one."""
+    """The rows of one CSV file, by key. A later row of the same key takes the place of an earlier
+    one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def rows(self) -> dict[str, Row]:
-        """What is there. A torn last line, left by a process that died while writing, is not. Columns that the file
-        lacks, for they are newer, are None.
+        """All complete rows by key; an incomplete last line is ignored. Columns that an older file
+        lacks are None.
 
         Raises:
             DataError: the file has other columns.
@@ -82,12 +97,12 @@ class Results:
         return {line[0]: _row(line) for line in lines}
 
     def _lines(self) -> list[list[str]]:
-        """The cells of all whole lines, the head first."""
+        """The cells of all complete lines, the header first."""
         whole = self.path.read_bytes().rpartition(b"\n")[0].decode()
         return list(csv.reader(io.StringIO(whole))) if whole else [[*COLUMNS]]
 
     def by_arm(self) -> dict[str, list[Row]]:
-        """The rows by the title of their arm.
+        """Rows by the title of their arm.
 
         Raises:
             DataError: there are none, or the file has other columns.
@@ -119,24 +134,25 @@ class Results:
 
 
 def _readable(head: list[str]) -> bool:
-    """Whether a file with these columns is one of ours: as today, or from before the last ones were added."""
+    """Whether these columns are ours: today's, or an earlier version's, which lacks the last
+    ones."""
     return len(head) > COLUMNS.index("versions") and head == [*COLUMNS[: len(head)]]
 
 
 def _cell(value: object) -> object:
-    """A cell on one line: a line is a row, and half a line is none."""
+    """A value as one line of text, since every line is a row."""
     if isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
     return " ".join(value.split()) if isinstance(value, str) else cell(value)
 
 
 def _row(line: list[str]) -> Row:
-    """A line's cells as what they were; what was not measured is None."""
+    """A CSV line as typed values; None where nothing was measured."""
     row: Row = {}
     for name, text in zip_longest(COLUMNS, line, fillvalue=""):
         if name in TEXTS:
             row[name] = plain(text)
-        elif name in LISTS or name == "versions":
+        elif name in (*LISTS, *MAPPINGS):
             row[name] = json.loads(text) if text else []
         elif name in WHOLE:
             row[name] = int(float(text)) if text else None

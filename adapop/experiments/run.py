@@ -1,15 +1,16 @@
-"""The experiments: question, runs, tables and figures of each. `run` makes the missing rows, `write` shows them."""
+"""The experiments: question, runs, tables and figures of each. `run` makes the missing rows,
+`write` and `as_markdown` show them."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.experiments import equal, pictures, plans, reproduction, sweep, tables, trial
+from adapop.experiments import pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
 from adapop.experiments.results import Results, Row
@@ -24,8 +25,8 @@ Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 @dataclass(frozen=True)
 class Experiment:
-    """title, question: for readers. plan: its runs; asked again until none is missing, as some runs depend on results
-    of others. tables, figures: made of its rows."""
+    """title, question: for readers. plan: its runs; asked again until none is missing, as some runs
+    depend on results of others. tables, figures: made of its rows."""
 
     title: str
     question: str
@@ -44,12 +45,16 @@ _PARTS = {
     "main": (
         plans.main_comparison,
         (
-            *COMPARED, tables.guess_table, tables.internal_table, tables.controller_table, tables.cost_table,
-            tables.published_table,
+            *COMPARED, tables.oracle_table, tables.guess_table, tables.internal_table, tables.controller_table,
+            tables.cost_table, tables.published_table,
         ),
-        (pictures.tiers, pictures.cost, pictures.differences(plans.ADAPOP)),
+        (pictures.tiers, pictures.cost, pictures.inside, pictures.differences(plans.ADAPOP)),
     ),
-    "rates": (plans.rate_sweep, (sweep.choice_table, sweep.sweep_table, tables.cost_table), (pictures.rates,)),
+    "rates": (
+        plans.swept(plans.METHOD_ARMS),
+        (sweep.choice_table, sweep.tier_table, sweep.sweep_table, tables.cost_table),
+        (pictures.rates, pictures.rates_by_tier),
+    ),
     "ablation": (plans.ablation, (*COMPARED, tables.controller_table), SHOWN),
     "coefficients": (plans.coefficients, COMPARED, SHOWN),
     "scores": (plans.wrong_scores, COMPARED, SHOWN),
@@ -58,16 +63,15 @@ _PARTS = {
     "levels": (plans.selected, (tables.level_table,), (pictures.levels,)),
     "worlds": (plans.worlds, (tables.world_table,), (pictures.tiers,)),
     "alpha": (plans.matched_alpha, (*COMPARED, tables.controller_table), SHOWN),
-    "forgetting": (plans.rate_sweep, (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
-    "equal": (plans.scores_at_rates, (equal.added_table, *map(equal.level_table, equal.LEVELS)), ()),
+    "forgetting": (plans.swept(plans.METHOD_ARMS), (sweep.equal_table, sweep.nearest_table), (pictures.rates,)),
 }  # fmt: skip
-_TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
-EXPERIMENTS = {name: Experiment(*_TEXTS[name], *parts) for name, parts in _PARTS.items()}
+TEXTS = read_json("experiments/texts.json", dict[str, tuple[str, str]])  # title and question
+EXPERIMENTS = {name: Experiment(*TEXTS[name], *parts) for name, parts in _PARTS.items()}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where an experiment's results are, and on which seeds. quick: its small form, in files of its own."""
+    """An experiment's folder, seeds and name. quick: the small variant, with its own files."""
 
     name: str
     folder: Path
@@ -77,11 +81,12 @@ class Place:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment by its name, or one of its own."""
+        """The experiment of this name, or the custom one."""
         return self.own or EXPERIMENTS[self.name]
 
     def file(self, ending: str) -> Path:
-        """One of the experiment's files: .csv its rows, .md its tables, -table.csv the first of them, .html figures."""
+        """One of the experiment's files: .csv its rows, .md its tables, -table.csv the first of
+        them, .html figures."""
         return self.folder / f"{self.name}{'-quick' if self.quick else ''}{ending}"
 
     @property
@@ -90,11 +95,11 @@ class Place:
         return Results(self.file(".csv"))
 
     def items(self, known: plans.RowsByKey) -> list[Item]:
-        """The plan, each run once."""
+        """The planned runs, each once."""
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
     def seen(self) -> Rows:
-        """The rows there are, other experiments' too, by arm in the order of the plan."""
+        """All available rows, other experiments' included, by arm in the order of the plan."""
         known = _elsewhere(self) | self.results.rows()
         seen: dict[str, list[Row]] = {}
         for item in self.experiment.plan(self.seeds, self.quick, known):
@@ -104,10 +109,10 @@ class Place:
 
 
 def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
-    """Does the missing runs and appends their rows. Returns the reason, by title, for items that could not be done.
+    """Runs what is missing and appends the rows. Returns, by title, why items could not be done.
 
-    Runs that another experiment of the folder has done are copied from its file. Rows that another version of the code
-    made are kept, since a key names settings alone; how many there are is told.
+    Runs that another experiment of the folder has done are copied from its file. Rows that another
+    version of the code made are kept, since a key names settings alone; how many there are is told.
     """
     known, version, errors = place.results.rows(), commit(), {}
     elsewhere = _elsewhere(place)
@@ -143,29 +148,39 @@ def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, 
     return errors
 
 
-def write(place: Place, recorded: Path | None = None) -> str:
-    """Writes tables and figures of the rows there are. Returns the tables as Markdown.
-
-    recorded: a folder with rows of the same experiment on other seeds, to be compared with.
-    """
+def write(place: Place) -> str:
+    """Writes tables and figures of the rows there are into the experiment's folder. Returns the
+    tables as Markdown."""
     seen = place.seen()
-    shown = [table for make in place.experiment.tables if (table := make(seen)) is not None]
-    if recorded:
-        before = replace(place, folder=recorded).results.by_arm()
-        shown += [reproduction.cell_table(before, seen), reproduction.claim_table(before, seen, plans.ADAPOP)]
-    parts = [f"## {place.experiment.title}", place.experiment.question, *(table.as_markdown() for table in shown)]
-    text = "\n\n".join([*parts, _made_of(seen)])
+    made = _tables(place, seen)
+    text = _markdown(place, seen, made)
     place.folder.mkdir(parents=True, exist_ok=True)
     place.file(".md").write_text(text + "\n", encoding="utf-8")
-    place.file("-table.csv").write_text(shown[0].as_csv(), encoding="utf-8")
+    place.file("-table.csv").write_text(made[0].as_csv(), encoding="utf-8")
     place.file(".html").write_text(
         pictures.page(place.experiment.title, [draw(seen) for draw in place.experiment.figures]), encoding="utf-8"
     )
     return text
 
 
+def as_markdown(place: Place) -> str:
+    """The tables of the rows there are, with the experiment's title and question. Writes no
+    file."""
+    seen = place.seen()
+    return _markdown(place, seen, _tables(place, seen))
+
+
+def _tables(place: Place, seen: Rows) -> list[Table]:
+    return [table for make in place.experiment.tables if (table := make(seen)) is not None]
+
+
+def _markdown(place: Place, seen: Rows, made: Sequence[Table]) -> str:
+    parts = [f"## {place.experiment.title}", place.experiment.question, *(table.as_markdown() for table in made)]
+    return "\n\n".join([*parts, _made_of(seen)])
+
+
 def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
-    """Pretrains the sandboxes that items need. Returns the reason, by title, for items whose sandbox failed."""
+    """Pretrains missing sandboxes. Returns, by title, why an item's sandbox failed."""
     worlds = {item.arm.world.name: item.arm.world for item in items if item.arm.world}
     needed = [world for world in worlds.values() if not folder_of(world, models).exists()]
     errors = {}
@@ -180,14 +195,14 @@ def _built(items: Sequence[Item], models: Path, engine: Engine, told: Callable[[
 
 
 def _elsewhere(place: Place) -> dict[str, Row]:
-    """The rows of the folder's other experiments, by key."""
+    """Rows of the folder's other experiments, by key."""
     names = {*EXPERIMENTS, *plans.TUNED_FILES.values()} - {place.name}
     others = [Place(name, place.folder, place.seeds, place.quick) for name in sorted(names)]
     return {key: row for other in others for key, row in other.results.rows().items()}
 
 
 def _made_of(seen: Rows) -> str:
-    """What the tables are made of: how many runs, on which seeds, by which code."""
+    """A sentence: how many runs, on which seeds, by which commits."""
     rows = [row for found in seen.values() for row in found]
     if not rows:
         return "No runs yet."
@@ -198,7 +213,7 @@ def _made_of(seen: Rows) -> str:
 
 
 def _commits(seen: Rows) -> Counter[str]:
-    """How many rows each version of the code made."""
+    """Number of rows by commit."""
     return Counter(row["commit"] for found in seen.values() for row in found)
 
 

@@ -1,14 +1,16 @@
-"""What `bench tuned` may choose for each arm: the ranges, written down before the trials that are kept. No torch.
+"""Search spaces of `bench tuned`, written down before the recorded trials. No torch.
 
-They were changed once, before any winner was run on the test half, and all trials made until then were thrown away:
-weight decay ended at 1, and bounded targets need up to 4; and a search without `MOVES` found nothing in 40 trials for
-arms that do better at their own preset, moved by hand.
+They were changed once, before any winner was run on the test half, and all trials made until then
+were thrown away:
+weight decay ended at 1, and bounded targets need up to 4; and a search without `MOVES` found
+nothing in 40 trials for arms that do better at their own preset, moved by hand.
 
-Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the arguments of its own
-method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO) is left out: under AdamW it does what the
-retain weight and the rate do. AdaPop's presets "gentle" and "stress" are points of its own space. β is chosen at the
-paper's anchors, within its clips. Wrong answers come from the relation or are second choices: the sandbox's model
-writes none when asked. The numbers are in `assets/experiments/searches.json`.
+Every arm chooses its rate, weight decay and epochs, a retain weight where it has one, and the
+arguments of its own method. A factor of the whole forget loss (`gamma` of SatImp, SimNPO and TPO)
+is left out: under AdamW it does what the retain weight and the rate do. AdaPop's presets "gentle"
+and "stress" are points of its own space. β is chosen at the paper's anchors, within its clips.
+Wrong answers come from the relation or are second choices: the sandbox's model writes none when
+asked. The numbers are in `assets/experiments/searches.json`.
 """
 
 from collections.abc import Mapping
@@ -26,7 +28,7 @@ DIGITS = 3  # significant ones of a number that is tried, so that what is report
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from low to high. log: drawn evenly in the logarithm. whole: whole numbers."""
+    """An interval of numbers. log: sampled evenly in the logarithm. whole: integers."""
 
     low: int | float
     high: int | float
@@ -34,7 +36,7 @@ class Range:
     whole: bool = False
 
     def near(self, value: float) -> float:
-        """The number of the range that is nearest to a value, rounded to what is tried."""
+        """The nearest number in the range, rounded to `DIGITS`."""
         inside = min(max(value, self.low), self.high)
         return round(inside) if self.whole else min(max(float(f"{inside:.{DIGITS}g}"), self.low), self.high)
 
@@ -45,14 +47,14 @@ _Values = dict[str, Range | tuple[bool | int | str, ...]]
 
 @dataclass(frozen=True)
 class _Among:
-    """What may be chosen for a method or a control, in this order: named groups of settings, then its own."""
+    """The search space of a method or control: named groups of settings, then its own."""
 
     groups: tuple[str, ...] = ()
     own: _Values = field(default_factory=dict)
 
     @property
     def space(self) -> Space:
-        """All of it, after what every arm may choose."""
+        """The whole space: settings common to every arm, groups, own settings."""
         groups = (_DATA.groups[name] for name in ("common", *self.groups))
         return {name: among for values in (*groups, self.own) for name, among in values.items()}
 
@@ -74,13 +76,14 @@ MOVES = _DATA.moves
 
 @dataclass(frozen=True)
 class Search:
-    """An arm and what may be chosen for it."""
+    """An arm and its search space."""
 
     arm: Arm
     space: Space
     near: bool = False
-    """Whether it is also chosen for the right answer not to be the second guess, which asks more of it than of the
-    others. So is our own method, and the one of the literature that comes nearest to it."""
+    """Whether it is also chosen for the right answer not to be the second guess, which asks more of
+    it than of the others. So is our own method, and the one of the literature that comes nearest to
+    it."""
 
 
 def _searches() -> dict[str, Search]:
@@ -88,19 +91,14 @@ def _searches() -> dict[str, Search]:
     spaces = {name: among.space for name, among in _DATA.methods.items()}
     ours = spaces["redirect"]
     even = {name: among for name, among in ours.items() if name != "arguments.kappa"}
-    spread = ("arguments.share", "arguments.over")
-    bounded = {name: among for name, among in ours.items() if name not in spread} | {
-        "arguments.target": ("relabel", "swap", "move", "level"),
-        "arguments.floor": Range(0.03, 3.0),
-    }
     shuffled = {"scores": "shuffled"}
     return {
         **{name: Search(methods[name], space, near=name == "redirect") for name, space in spaces.items()},
         **{name: Search(CONTROL_ARMS[name], among.space) for name, among in _DATA.controls.items()},
-        # whether scores earn their place in it: weights that ignore them, and weights from shuffled ones
+        # whether scores earn their place in it: weights that ignore them, and weights from shuffled
+        # ones
         "redirect-even": Search(Arm("Redirect, κ = 0", "redirect"), even, near=True),
         "redirect-shuffled": Search(Arm("Redirect, scores shuffled", "redirect", changes=shuffled), ours, near=True),
-        "redirect-bounded": Search(Arm("Redirect, other targets", "redirect"), bounded, near=True),
         "altpo-near": Search(Arm("AltPO, second guess", "altpo"), spaces["altpo"], near=True),
     }
 
@@ -128,15 +126,15 @@ def with_point(arm: Arm, point: Mapping[str, Any]) -> Arm:
 
 
 def preset_point(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> dict[str, Any]:
-    """The arm's preset as it is, as near as the ranges allow. arguments: all of its method's. ground: None for the
-    sandbox; another has rates of its own."""
+    """The arm's preset, rounded into the ranges. arguments: all of its method's. ground: None for
+    the sandbox; another has its own rates."""
     config = Item(search.arm, 0, ground=ground).config
     return {name: _chosen(among, _value(config, name, arguments)) for name, among in search.space.items()}
 
 
 def first_points(search: Search, arguments: Mapping[str, Any], ground: Ground | None = None) -> list[dict[str, Any]]:
-    """What is tried before anything is proposed: the preset, and `MOVES` from it, each point once. A move of what the
-    arm has not is left out of it. Called as `preset_point`."""
+    """The first trials: the preset and `MOVES` from it, without duplicates. A move of a setting
+    that the arm lacks leaves that setting out. Arguments as in `preset_point`."""
     preset, found = preset_point(search, arguments, ground), []
     for move in MOVES:
         point = dict(preset)
@@ -159,7 +157,8 @@ def _value(config: RunConfig, name: str, arguments: Mapping[str, Any]) -> Any:
     kind, _, own = name.rpartition(".")
     if kind == "arguments":
         return arguments[own]
-    rare, popular = config.beta(RARE_ANCHOR[0]), config.beta(POPULAR_ANCHOR[0])
+    beta = config.beta or BetaMap()  # of the shipped sets
+    rare, popular = beta(RARE_ANCHOR[0]), beta(POPULAR_ANCHOR[0])
     return {"beta.rare": rare, "beta.ratio": popular / rare, "beta.all": (rare * popular) ** 0.5}.get(
         name, getattr(config, name, None)
     )

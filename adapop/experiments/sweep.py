@@ -1,8 +1,9 @@
-"""Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, and equal forgetting.
+"""Tables of the learning-rate sweep: each rate's outcome, the rate the rule chooses, the rate that
+each tier needs, and equal forgetting.
 
-The rule is the one `config.presets.RATES` states. It sees recall of the trained questions, of facts to forget and of
-facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose at seed 0, and
-`PEOPLE_RATES` in the world of people.
+The rule is the one `config.presets.RATES` states. It sees recall of the trained questions, of facts
+to forget and of facts to retain, and nothing else. `config.presets.SANDBOX_RATES` is what it chose
+at seed 0, and `PEOPLE_RATES` in the world of people.
 """
 
 import json
@@ -14,29 +15,39 @@ from statistics import fmean
 import pandas as pd
 
 from adapop.config.methods import METHODS
-from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, SANDBOX_RATES, make_config
+from adapop.config.presets import FORGOTTEN, RATES, RETAIN_KEPT, make_config
 from adapop.experiments.results import Row
 from adapop.experiments.tables import OUTCOMES, READING, Rows, Value, column, counted, measured, over, text
-from adapop.facts.fact import SANDBOX
+from adapop.facts.fact import SANDBOX, TIERS
 from adapop.probes.intervals import summary
 from adapop.report.table import Table
 
+HALF = 0.5  # of a tier, gone
 TRAINED, KEPT = "forget_direct_all", "retain_direct_all"
 AT_EQUAL = {name: OUTCOMES[name] for name in ("rare", "popular", "gap", "retain", "holdout", "utility")}
 
 
 def chosen(points: Sequence[Row]) -> Row:
-    """The rule of `config.presets.RATES`, applied to one method's runs (or means of them) in order of rate."""
+    """The rule of `config.presets.RATES`, applied to one method's runs (or means of them) in order
+    of rate."""
     keeping = [row for row in points if row[KEPT] >= RETAIN_KEPT]
     if not keeping:
         return max(points, key=itemgetter(KEPT))
     return next((row for row in keeping if row[TRAINED] <= FORGOTTEN), None) or min(keeping, key=itemgetter(TRAINED))
 
 
-def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
-    """A method's runs by seed, in order of rate, without those that failed.
+def grid(seen: Rows) -> tuple[float, ...]:
+    """The learning rates that a sweep runs: the sandbox's, or on another model those that its rows
+    have."""
+    rates = {row["rate"] for rows in seen.values() for row in rows}
+    return RATES if rates <= set(RATES) else tuple(sorted(rates))
 
-    complete: only seeds on which every rate was run, for part of a sweep would choose otherwise than the whole.
+
+def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[Row]]:
+    """Completed runs of a method by seed, in order of rate.
+
+    complete: only seeds on which every rate was run, for part of a sweep would choose otherwise
+    than the whole.
     """
     runs: dict[int, list[Row]] = {}
     for row in sorted((row for rows in seen.values() for row in rows), key=itemgetter("rate")):
@@ -45,12 +56,13 @@ def points_of(seen: Rows, method: str, complete: bool = True) -> dict[int, list[
     return {
         seed: [row for row in rows if not row["failed"]]
         for seed, rows in runs.items()
-        if not complete or {row["rate"] for row in rows} >= set(RATES)
+        if not complete or {row["rate"] for row in rows} >= set(grid(seen))
     }
 
 
 def mean_points(by_seed: Mapping[int, Sequence[Row]]) -> list[Row]:
-    """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has none."""
+    """Each rate's mean recalls over seeds, in order of rate; a rate at which a seed failed has
+    none."""
     runs = pd.DataFrame([row for rows in by_seed.values() for row in rows], columns=["rate", TRAINED, KEPT])
     rates = runs.groupby("rate").filter(lambda found: len(found) == len(by_seed)).groupby("rate")
     return rates.agg(fmean).reset_index().to_dict("records")
@@ -67,14 +79,17 @@ def sweep_table(seen: Rows) -> Table:
 
 
 def choice_table(seen: Rows) -> Table:
-    """Which rate the rule chooses on each seed and on the means, and which the other experiments use."""
+    """The rate that the rule chooses per seed and on the means, and the rate that other experiments
+    use."""
     seeds = _seeds(seen)
     rows = []
     for method in METHODS:
         by_seed = points_of(seen, method)
         if by_seed:
-            each = [_choice(by_seed[seed]) if seed in by_seed else "" for seed in seeds]
-            rows.append((METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), _used(by_seed, method)))
+            each = [_choice(by_seed[seed], len(grid(seen))) if seed in by_seed else "" for seed in seeds]
+            rows.append(
+                (METHODS[method].title, *each, *_chosen_on(mean_points(by_seed)), f"{own_rate(seen, method):g}")
+            )
     note = (
         f"The rule, the same for all: of the rates that keep trained retain recall at {RETAIN_KEPT:g} or more, the "
         f"lowest that brings recall of the trained forget questions to {FORGOTTEN:.2f} or less, else the one that "
@@ -86,21 +101,24 @@ def choice_table(seen: Rows) -> Table:
     return Table("The rate that the rule chooses", head, tuple(rows), note)
 
 
-def _used(by_seed: Mapping[int, Sequence[Row]], method: str) -> str:
-    """The rate of the other experiments on the model of these runs."""
-    configs = [json.loads(row["config"]) for rows in by_seed.values() for row in rows]
-    return f"{make_config(method, model=configs[0].get('model', SANDBOX) if configs else SANDBOX).learning_rate:g}"
+def own_rate(seen: Rows, method: str) -> float:
+    """A method's rate in the other experiments on this model; in a sweep around a given rate, the
+    middle one."""
+    config = next((row["config"] for rows in seen.values() for row in rows if row["config"]), "{}")
+    model = json.loads(config).get("model", SANDBOX)
+    own, rates = make_config(method, model=model).learning_rate, grid(seen)
+    return own if own in rates else rates[len(rates) // 2]
 
 
-def _choice(points: Sequence[Row]) -> str:
+def _choice(points: Sequence[Row], rates: int) -> str:
     if not points:
         return "all failed"
-    among = "" if len(points) == len(RATES) else f" (of {len(points)})"
+    among = "" if len(points) == rates else f" (of {len(points)})"
     return f"{chosen(points)['rate']:g}{among}"
 
 
 def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
-    """The choice on the means, whether it keeps and whether it erases enough."""
+    """The chosen rate on the means, and whether it keeps and erases enough."""
     if not means:
         return "each failed once", "", ""
     point = chosen(means)
@@ -108,8 +126,48 @@ def _chosen_on(means: Sequence[Row]) -> tuple[str, str, str]:
     return f"{point['rate']:g}", "yes" if kept else "no", "yes" if erased else "no"
 
 
+def tier_table(seen: Rows) -> Table:
+    """The learning rate at which half of each tier is forgotten: the popularity gap in learning
+    rate."""
+    rows = []
+    for method in METHODS:
+        by_seed = points_of(seen, method)
+        if by_seed:
+            needed = {tier: [rate_at(points, OUTCOMES[tier]) for points in by_seed.values()] for tier in TIERS}
+            pairs = zip(needed["rare"], needed["popular"])
+            ratio = summary([popular / rare for rare, popular in pairs if rare and popular])
+            cells = [_needed(rates) for rates in needed.values()]
+            rows.append((METHODS[method].title, *cells, text(ratio)))
+    note = (
+        f"The rate at which recall of a tier, asked in other words, first falls to {HALF:.0%}, interpolated between "
+        "two rates of the grid in the logarithm of the rate: mean over the seeds on which it does, and on how many of "
+        "them; empty where on none. A seed on which the lowest rate already erases half counts with that rate. "
+        "The last column: how many times the rate popular facts need, over the seeds that have both."
+    )
+    return Table("The rate that each tier needs", ("", *TIERS, "popular / rare"), tuple(rows), note)
+
+
+def rate_at(points: Sequence[Row], value: Value, goal: float = HALF) -> float | None:
+    """The learning rate at which a value first falls to `goal`, going up in rate; None if it never
+    does, or was not measured."""
+    for lower, upper in pairwise(points):
+        above, below = value(lower), value(upper)
+        if above is None or below is None:
+            continue
+        if above <= goal:
+            return lower["rate"]
+        if below <= goal:
+            return lower["rate"] * (upper["rate"] / lower["rate"]) ** ((above - goal) / (above - below))
+    return None
+
+
+def _needed(rates: Sequence[float | None]) -> str:
+    reached = [rate for rate in rates if rate is not None]
+    return f"{fmean(reached):.2g} ({len(reached)} of {len(rates)})" if reached else ""
+
+
 def nearest_table(seen: Rows) -> Table:
-    """Each method at the rate whose trained forget recall is nearest to AdaPop's at its own rate, seed by seed."""
+    """Each method at the rate whose trained forget recall is nearest to AdaPop's, seed by seed."""
     values, rows = measured(seen, OUTCOMES), []
     for method in METHODS:
         picked = [
@@ -130,11 +188,12 @@ def nearest_table(seen: Rows) -> Table:
 
 
 def equal_table(seen: Rows) -> Table:
-    """What each method has left where its sweep crosses AdaPop's trained forget recall, between two rates."""
+    """Outcomes of each method interpolated where its sweep crosses AdaPop's trained forget
+    recall."""
     rows = []
     for method in METHODS:
         goals = _with_goals(seen, method, complete=False)
-        crossed = [crossing(points, goal) for goal, points in goals.values()]
+        crossed = [crossing(points, goal, rates=grid(seen)) for goal, points in goals.values()]
         found = [values for values in crossed if values is not None]
         cells = [text(summary([values[name] for values in found])) for name in AT_EQUAL]
         if goals:
@@ -146,15 +205,15 @@ def equal_table(seen: Rows) -> Table:
     return Table("At equal forgetting", ("", *AT_EQUAL, "seeds"), tuple(rows), note)
 
 
-def crossing(points: Sequence[Row], goal: float, values: Mapping[str, Value] = AT_EQUAL) -> dict[str, float] | None:
-    """The values where trained forget recall first falls through `goal`, going up in rate between neighbours in the
-    grid; None if it never does."""
-    neighbours = set(pairwise(RATES))
+def crossing(points: Sequence[Row], goal: float, rates: Sequence[float] = ()) -> dict[str, float] | None:
+    """`AT_EQUAL` interpolated where trained forget recall first falls through `goal` between two
+    neighbours of `rates` (default: the sandbox's); None if it never does."""
+    neighbours = set(pairwise(rates or RATES))
     for lower, upper in pairwise(points):
         if (lower["rate"], upper["rate"]) in neighbours and lower[TRAINED] >= goal >= upper[TRAINED]:
             span = lower[TRAINED] - upper[TRAINED]
             share = (lower[TRAINED] - goal) / span if span else 0.0
-            return {name: (1 - share) * value(lower) + share * value(upper) for name, value in values.items()}
+            return {name: (1 - share) * value(lower) + share * value(upper) for name, value in AT_EQUAL.items()}
     return None
 
 
@@ -165,10 +224,11 @@ def _seeds(seen: Rows) -> list[int]:
 
 def _with_goals(seen: Rows, method: str, complete: bool = True) -> dict[int, tuple[float, list[Row]]]:
     """Seed -> AdaPop's trained forget recall at its own rate, and a method's points."""
+    own = own_rate(seen, "adapop")
     goals = {
         seed: row[TRAINED]
         for seed, rows in points_of(seen, "adapop", complete=False).items()
         for row in rows
-        if row["rate"] == SANDBOX_RATES["adapop"]
+        if row["rate"] == own
     }
     return {seed: (goals[seed], points) for seed, points in points_of(seen, method, complete).items() if seed in goals}

@@ -1,11 +1,12 @@
-"""The tables of an experiment, made from its rows alone, so that the CSV file of the rows is enough."""
+"""The tables of an experiment, made from its rows alone, so that the CSV file of the rows is
+enough."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from adapop.config.methods import METHODS
 from adapop.experiments.halves import TEST
 from adapop.experiments.results import Row
-from adapop.facts.fact import TIERS
+from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
 from adapop.report import published
@@ -17,17 +18,18 @@ SETTING = "Llama DUET"
 
 
 def column(name: str) -> Value:
-    """A row's cell by the name of its column."""
+    """Reads a cell of a row by column name."""
     return lambda row: row[name]
 
 
 def tested(name: str) -> Value:
-    """A row's cell on the test half; of a row from before there were halves, on all."""
+    """Reads a cell on the test half; on all questions in rows older than the halves."""
     return lambda row: row[name] if row[f"{TEST}_{name}"] is None else row[f"{TEST}_{name}"]
 
 
 def gap(row: Row) -> float | None:
-    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular facts are left."""
+    """Recall of popular minus that of rare facts to forget, asked in other words. Above 0: popular
+    facts are left."""
     popular, rare = (tested(f"forget_{REWORDED}_{tier}")(row) for tier in ("popular", "rare"))
     return None if popular is None or rare is None else popular - rare
 
@@ -46,7 +48,10 @@ OUTCOMES: dict[str, Value] = {
     "holdout, reworded": tested("holdout_reworded_all"),
     "neighbours": column("neighbours_direct_all"),
     "utility": tested("utility"),
+    "forget, cosine": column("forget_cosine"),
+    "retain, cosine": column("retain_cosine"),
 }
+OPTIONAL = ("neighbours", "forget, cosine", "retain, cosine")  # measured on some sets or in some runs
 BEFORE: dict[str, Value] = {f"before, {tier}": before(tier) for tier in TIERS}
 DIFFERENCES: dict[str, Value] = {
     "forget": OUTCOMES["all"],
@@ -60,24 +65,25 @@ READING = (
 )
 
 NEIGHBOURS_READING = "Neighbours: of other facts about the forgotten subjects, which nothing was trained on."
+COSINE_READING = "Cosine: of MiniLM embeddings of reply and answer, asked as trained."
 BEFORE_READING = "Before: the sandbox before unlearning, by each fact's first rewording; holdout was not asked then."
 
 
 def by_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
-    """A value of each seed's run that did not fail."""
+    """A value of each completed run, by seed."""
     found = {row["seed"]: value(row) for row in rows if not row["failed"]}
     return {seed: number for seed, number in found.items() if number is not None}
 
 
 def over(rows: Sequence[Row], value: Value) -> Summary | None:
-    """A value over seeds, None if no run has it."""
+    """Summary of a value over seeds; None if no run has it."""
     return summary(list(by_seed(rows, value).values()))
 
 
 def measured(seen: Rows, values: Mapping[str, Value]) -> dict[str, Value]:
-    """The values without that of neighbours where no run has any."""
-    there = any(over(rows, OUTCOMES["neighbours"]) for rows in seen.values())
-    return {name: value for name, value in values.items() if there or name != "neighbours"}
+    """Drops optional values that no run has."""
+    there = {name for name in OPTIONAL if any(over(rows, OUTCOMES[name]) for rows in seen.values())}
+    return {name: value for name, value in values.items() if name not in OPTIONAL or name in there}
 
 
 def outcome_table(seen: Rows) -> Table:
@@ -86,13 +92,14 @@ def outcome_table(seen: Rows) -> Table:
 
 
 def world_table(seen: Rows) -> Table:
-    """`outcome_table`, with columns of what each sandbox knew of the facts to forget before unlearning."""
+    """`outcome_table`, with columns of what each sandbox knew of the facts to forget before
+    unlearning."""
     return _outcomes(seen, {**BEFORE, **OUTCOMES}, f"{READING} {BEFORE_READING}")
 
 
 def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
     values, rows = measured(seen, values), []
-    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
+    note += f" {NEIGHBOURS_READING}" * ("neighbours" in values) + f" {COSINE_READING}" * ("forget, cosine" in values)
     for title, found in seen.items():
         rates = sorted({row["rate"] for row in found})
         cells = [text(over(found, value)) for value in values.values()]
@@ -101,7 +108,8 @@ def _outcomes(seen: Rows, values: Mapping[str, Value], note: str) -> Table:
 
 
 def difference_table(seen: Rows, base: str) -> Table | None:
-    """Each arm minus one of them, paired by seed; None where that one has no rows. base: its title."""
+    """Each arm minus one of them, paired by seed; None where that one has no rows. base: its
+    title."""
     if base not in seen:
         return None
     rows = []
@@ -140,6 +148,31 @@ def guess_table(seen: Rows) -> Table | None:
     return Table("The second guess", ("", *values, "seeds"), tuple(rows), note) if rows else None
 
 
+def oracle_table(seen: Rows) -> Table | None:
+    """Distance of each arm to the oracle, nearest first; None where no row has it."""
+    values = {
+        "as if never learnt": column("oracle_as_never_all"),
+        **{
+            f"{name}-forgotten, {tier}": column(f"oracle_{name}_{tier}") for name in ("over", "under") for tier in TIERS
+        },
+        **{f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS},
+        "log₁₀ forget quality": column("forget_quality_log10"),
+    }
+    nearest = values["as if never learnt"]
+    arms = {title: found for title, found in seen.items() if over(found, nearest)}
+    rows = [
+        (title, *(text(over(found, value)) for value in values.values()), counted(found))
+        for title, found in sorted(arms.items(), key=lambda arm: -over(arm[1], nearest).mean)
+    ]
+    note = (
+        "Against the same model pretrained without the facts to forget: the share of these, asked in other words, "
+        "whose answer is as likely as answers that it never read are to it, less likely (over-forgotten) or more "
+        "likely (under-forgotten); KL from it, asked as trained; and TOFU's forget quality, 0 where nothing can be "
+        "told apart."
+    )
+    return Table("Beside a model that never knew", ("", *values, "seeds"), tuple(rows), note) if rows else None
+
+
 def internal_table(seen: Rows) -> Table:
     """The metrics from inside the model, asked as trained."""
     head, places = [], []
@@ -155,7 +188,8 @@ def internal_table(seen: Rows) -> Table:
 
 
 def controller_table(seen: Rows) -> Table:
-    """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are left out."""
+    """In how many runs λ (PDU: μ) moved, drift and α, for arms with a controller; failed runs are
+    left out."""
     rows = []
     for title, found in seen.items():
         steered = [row for row in found if '"controller": "fixed"' not in row["config"]]
@@ -222,7 +256,8 @@ def published_table(seen: Rows) -> Table:
 
 
 def along(rows: Sequence[Row], name: str) -> list[Summary]:
-    """Summaries over seeds of a list column, position by position, up to the shortest list; without failed runs."""
+    """Summaries over seeds of a list column, position by position, up to the shortest list; without
+    failed runs."""
     lists = [row[name] for row in rows if not row["failed"]]
     return [summary(list(values)) for values in zip(*lists)]
 
@@ -240,7 +275,8 @@ def level_table(seen: Rows) -> Table:
 
 
 def epoch_table(seen: Rows) -> Table:
-    """Recall after each epoch, rare and popular facts, asked in other words; and the controller's λ."""
+    """Recall after each epoch, rare and popular facts, asked in other words; and the controller's
+    λ."""
     lines = []
     for title, found in seen.items():
         for tier in ("rare", "popular"):
@@ -255,10 +291,10 @@ def epoch_table(seen: Rows) -> Table:
 
 
 def text(found: Summary | None) -> str:
-    """A summary in a cell, empty for none."""
+    """A summary as a cell's text; empty for None."""
     return "" if found is None else str(found)
 
 
 def counted(rows: Sequence[Row]) -> str:
-    """Of how many runs a mean is made: those that did not fail, of those that were made."""
+    """ "2 of 3": completed runs of all runs."""
     return f"{sum(not row['failed'] for row in rows)} of {len(rows)}"

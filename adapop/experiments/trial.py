@@ -1,4 +1,4 @@
-"""An item's row of results, from a run in a temporary folder."""
+"""Executes an item in a temporary folder and returns its row."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING, Any
 from adapop.errors import ModelError
 from adapop.experiments.halves import HALVES, asked, by_tier
 from adapop.experiments.item import Item
-from adapop.experiments.results import HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
+from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, STATE_NAMES, TRACES
 from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts
 from adapop.popularity.beta import BetaMap
-from adapop.popularity.controls import noisy, swapped
+from adapop.popularity.controls import between_tiers, noisy, swapped
 from adapop.popularity.corpus import CorpusCounts
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
+from adapop.report.record import name_of
 from adapop.runs.run import Run
 from adapop.sandbox.corpus import corpus_lines
-from adapop.training.events import Measured, RunFailed
+from adapop.training.events import ComparedToOracle, Measured, RunFailed
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -40,12 +41,14 @@ BEFORE: dict[tuple, Measured] = {}  # of the original model: a worker measures i
 
 
 def result(item: Item, models: Path | None = None) -> dict[str, Any]:
-    """Runs an item and returns its row, by `results.COLUMNS`. A run that fails in training is a row with `failed` set.
+    """Runs an item and returns its row, by `results.COLUMNS`. A run that fails in training is a row
+    with `failed` set.
 
     models: where `worlds.build` put the sandboxes that arms name.
 
     Raises:
-        AdaPopError: the run cannot be prepared here; there is no row, and the item is tried again the next time.
+        AdaPopError: the run cannot be prepared here; there is no row, and the item is tried again
+        the next time.
     """
     import torch
 
@@ -72,8 +75,8 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
 
 
 def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
-    """The facts, by default the sandbox's; quick: every eighth of them from rare to famous, so that all exposure levels
-    are there, those without a score last."""
+    """The facts, by default the sandbox's; quick: every eighth of them from rare to famous, so that
+    all exposure levels are there, those without a score last."""
     facts = facts or sandbox_facts()
     if not quick:
         return facts
@@ -85,14 +88,18 @@ def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
     return replace(facts, **groups, utility=facts.utility[::QUICK_UTILITY])
 
 
-def other_scores(kind: str, seed: int) -> dict[str, float]:
-    """Score of each forget fact under one of `SCORES`. Deterministic for a seed."""
-    facts = sandbox_facts()
-    given = scores_of(facts.forget)
+def other_scores(kind: str, seed: int, facts: FactSet | None = None) -> dict[str, float]:
+    """Score of each forget fact, by default of the sandbox's, under one of `SCORES`. Deterministic
+    for a seed."""
+    forget = (facts or sandbox_facts()).forget
+    given = scores_of(forget)
     if kind == "noisy":
         return noisy(given, seed)
     if kind == "swapped":
         return swapped(given, seed)
+    if kind.startswith("tiers-"):
+        tiers = {fact.id: fact.tier for fact in forget}
+        return between_tiers(given, tiers, seed, float(kind.removeprefix("tiers-")) / 100)
     if kind.startswith("corpus-"):
         return _counted(kind.removeprefix("corpus-"))
     return given
@@ -100,7 +107,8 @@ def other_scores(kind: str, seed: int) -> dict[str, float]:
 
 @cache
 def _counted(combine: str) -> dict[str, float]:
-    """Lines of the sandbox's own pretraining corpus that name a fact's subject (and its answer)."""
+    """Number of lines of the sandbox's pretraining corpus that name a fact's subject (and its
+    answer)."""
     facts = sandbox_facts()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.txt"
@@ -112,28 +120,33 @@ def _counted(combine: str) -> dict[str, float]:
 
 def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     from adapop.experiments.doors import doors
+    from adapop.experiments.shares import fresh_model, shares
     from adapop.model.loading import adapted_model
     from adapop.runs.execute import execute
 
     run = prepared(item, folder, models)
-    model = adapted_model(run.config)
+    model = fresh_model(run.config) if item.half else adapted_model(run.config)
     failed = ""
-    original = (run.config.model, run.config.precision, run.config.max_new_tokens, run.facts.sha256)
+    original = (run.config.model, run.config.precision, run.reply_tokens, run.facts.sha256)
     for event in execute(run, model, BEFORE.get(original)):
         if isinstance(event, RunFailed):
             failed = f"{event.message} {event.fix}"
     if before := run.measured(before=True):
         BEFORE[original] = before
-    row = {"config": run.config.to_json(), "versions": run.versions, "facts": run.facts.sha256[:16], "failed": failed}
+    config = replace(run.config, model=name_of(run.config.model))  # no path of this machine
+    row = {"config": config.to_json(), "versions": run.versions}
+    row |= {"facts": run.facts.sha256[:16], "failed": failed}
     row |= _traces(run)
     if failed:
         return row
-    row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
-    return {**row, **_rounded(doors(model, run.facts, run.config.max_new_tokens))} if item.doors else row
+    if item.half:
+        return {**row, "shares": shares(model, run, item.half)}
+    row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None), **_beside_oracle(run)}
+    return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
-    """The item's run, its betas from the arm's scores. The facts keep their own scores, which decide the tiers."""
+    """The item's run, its exponents from the arm's scores. Tiers follow the facts' own scores."""
     from adapop.runs.execute import prepare
     from adapop.runs.run import create_run
 
@@ -145,10 +158,10 @@ def prepared(item: Item, folder: Path, models: Path | None) -> Run:
         config = replace(config, model=str(model))
     if arm.scores == "given" and arm.anchors == "paper":
         return prepare(config, facts, folder)
-    scores = other_scores(arm.scores, item.seed)
+    scores = other_scores(arm.scores, item.seed, item.ground and item.ground.facts)
     if arm.anchors == "quantiles":
         config = replace(config, beta=BetaMap.from_quantiles(scores.values()))
-    scored = replace(facts, forget=tuple(replace(fact, score=scores[fact.id]) for fact in facts.forget))
+    scored = replace(facts, forget=tuple(replace(fact, score=scores.get(fact.id)) for fact in facts.forget))
     settled = prepare(config, scored, folder)
     return create_run(settled.config, facts, settled.betas, folder, settled.versions)
 
@@ -157,19 +170,38 @@ def _finals(measured: Measured) -> dict[str, float]:
     """The final measurement by column."""
     found = {(row["group"], row["form"], row["tier"]): row for row in measured.rows}
     cells = {name: found[place]["recall"] for name, place in (RECALLS | NEIGHBOURS).items() if place in found}
+    cells |= {name: found[place].get("cosine") for name, place in COSINES.items() if place in found}
     for name, (group, tier, metric) in INTERNALS.items():
         if (group, DIRECT, tier) in found:
             cells[name] = found[group, DIRECT, tier][metric]
     return _rounded(cells)
 
 
+def _beside_oracle(run: Run) -> dict[str, float]:
+    """The distance to the oracle by column; empty where there is none."""
+    found = next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
+    if found is None:
+        return {}
+    shares = {tier: found.shares(REWORDED, tier) for tier in ("all", *TIERS)}
+    cells = {
+        f"oracle_{name}_{tier}": share[state].mean
+        for tier, share in shares.items()
+        for name, state in STATE_NAMES.items()
+        if share
+    }
+    kls = {row.group: row.kl for row in found.groups if (row.form, row.tier) == (DIRECT, "all")}
+    cells |= {f"oracle_kl_{group}": kls.get(group) for group in FACT_GROUPS}
+    return _rounded({**cells, "forget_quality_log10": found.quality.log10})
+
+
 def _rounded(cells: Mapping[str, float | None]) -> dict[str, float]:
-    """What was measured, as it is recorded."""
+    """Measurements rounded as they are recorded."""
     return {name: round(value, DIGITS) for name, value in cells.items() if value is not None}
 
 
 def _traces(run: Run) -> dict[str, list[float]]:
-    """The controller's values and quick recall by tier, one value an epoch; epoch 0 is before training."""
+    """Controller values and quick recall by tier, one value per epoch; epoch 0 is before
+    training."""
     epochs = run.epochs()
     traces = {name: [round(getattr(row, name), DIGITS) for row in epochs] for name in TRACES}
     quick = [event for event in run.events() if isinstance(event, Measured) and not event.full]
@@ -181,11 +213,12 @@ def _traces(run: Run) -> dict[str, list[float]]:
 
 
 def _finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
-    """Final recall of the facts to forget by score, rarest first, asked as trained and in other words; and on each half
-    of what is split, with how near the forgotten answers are. levels: whether several facts share each score."""
+    """Final recall of the facts to forget by score, rarest first, asked as trained and in other
+    words; and on each half of what is split, with how near the forgotten answers are. levels:
+    whether several facts share each score."""
     from adapop.probes.second_guess import second_guesses
 
-    facts, limit = run.facts, run.config.max_new_tokens
+    facts, limit = run.facts, run.reply_tokens
     parts = {half: asked(facts, half) for half in HALVES}
     pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
     pairs += [pair for part in parts.values() for name in part if "forget" not in name for pair in part[name]]

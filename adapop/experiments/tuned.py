@@ -1,4 +1,5 @@
-"""`bench tuned`: every method at its best. Chosen on validation at seed 0 (`tuning`), reported on test by others."""
+"""`bench tuned`: every method with settings from the same search (`tuning`), reported on the test
+half."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments import aim, choices, pictures, tables, winners
+from adapop.experiments import choices, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
 from adapop.experiments.run import Engine, Experiment
@@ -36,7 +37,7 @@ def run_searches(
     told: Callable[[str], None],
     ground: Ground | None = None,
 ) -> dict[str, str]:
-    """Makes the trials that are missing, each arm's in a process of its own. Returns, by name, why an arm was not done.
+    """Makes missing trials, one process per arm. Returns, by name, why an arm was not done.
 
     ground: what they are made on, None for the sandbox.
     """
@@ -51,7 +52,7 @@ def run_searches(
 
 
 def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SANDBOX, anew: bool = False) -> Experiment:
-    """The winners of the searches that are done, as they are: in one world, or `THREE`.
+    """The experiment of the finished searches' winners, in one world or in `THREE`.
 
     anew: whether the searches were made in that world.
 
@@ -90,13 +91,11 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     choosing = (chosen_table, search_table, partial(choices.luck_table, done=done)) if at_home else ()
     to_ours = partial(winners.pair_table, base=winners.OURS, others=titles, title=f"Difference to {winners.OURS}")
     of_one = (
-        winners.test_table, winners.door_table, aim.reached_table, aim.beaten_table, *choosing,
+        winners.test_table, winners.door_table, *choosing,
         *(aside_table(base) for base in aside), partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
-        partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.cost_table,
+        partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.oracle_table, tables.cost_table,
     )  # fmt: skip
-    of_three = (
-        winners.worlds_table, aim.reached_in_worlds, aim.beaten_in_worlds, winners.worlds_difference_table,
-    )  # fmt: skip
+    of_three = (winners.worlds_table, winners.worlds_difference_table)
     return Experiment(
         "Tuned" if world == SANDBOX else f"Tuned{' anew' * anew}, in {world}{' worlds' * (world == THREE)}",
         f"How does each method do at its best, with {trials} trials each at seed 0? {winners.OBJECTIVE} Chosen on the "
@@ -109,7 +108,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
 
 
 def _drawn(draw: pictures.Draw, titles: Container[str], seen: Rows) -> Figure:
-    """A picture of the winners alone: with all arms, none could be read."""
+    """A figure of the winners only; all arms would be illegible."""
     return draw({title: rows for title, rows in seen.items() if title in titles})
 
 
@@ -118,8 +117,8 @@ ASIDE = "Every other setting is the winner's: nothing was chosen for these arms.
 
 
 def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
-    """Arms that have all settings of a winner and use scores otherwise, by that winner's title. chosen: winners by
-    the names of their searches."""
+    """Arms that keep all settings of a winner but its use of scores, by the winner's title. chosen:
+    winners by search name."""
     found = {}
     if ours := chosen.get("redirect"):
         own = ours.changes["arguments"]["kappa"]
@@ -137,7 +136,8 @@ def scores_aside(chosen: Mapping[str, Arm]) -> dict[str, list[Arm]]:
 
 
 def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
-    """Title of each arm of `scores_aside` with scores as given -> title of the same arm with shuffled ones."""
+    """Maps each arm of `scores_aside` with given scores to the same arm with shuffled ones, by
+    title."""
     arms = [arm for others in aside.values() for arm in others]
     shuffled = [(arm.title, arm.changes) for arm in arms if arm.changes.get("scores") == "shuffled"]
     given = [arm for arm in arms if "scores" not in arm.changes]
@@ -150,7 +150,7 @@ def dealt_anew(aside: Mapping[str, Sequence[Arm]]) -> dict[str, str]:
 
 
 def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
-    """A winner of ours with another κ."""
+    """Redirect's winner with another κ."""
     changes = {**ours.changes, "arguments": {**ours.changes["arguments"], "kappa": kappa}}
     said = "" if scores == "given" else f", scores {scores}"
     if scores != "given":
@@ -159,7 +159,8 @@ def _weighted(ours: Arm, kappa: float, scores: str) -> Arm:
 
 
 def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
-    """A winner of WGA with a β by score, which has WGA's one β as its geometric mean at the anchors, but for clips."""
+    """WGA's winner with a β by score whose geometric mean at the anchors is WGA's β, except for
+    clips."""
     beta, root = wga.changes["arguments"]["beta"], steepness**0.5
     rare, popular = (min(max(value, LOW), HIGH) for value in (beta * root, beta / root))
     curve = BetaMap.from_anchors((RARE_ANCHOR[0], rare), (POPULAR_ANCHOR[0], popular))
@@ -172,17 +173,17 @@ def _scored(wga: Arm, steepness: float, how: str, scores: str) -> Arm:
 
 
 def _without_own(arm: Arm) -> dict[str, Any]:
-    """The arm's changes but for its method's own arguments."""
+    """The arm's changes except its method's own arguments."""
     return {name: value for name, value in arm.changes.items() if name != "arguments"}
 
 
 def _there(arm: Arm, place: AnyWorld, before: str) -> Arm:
-    """The arm in another world. before: comes before its title."""
+    """The arm in another world. before: prefix of its title."""
     return replace(arm, title=before + arm.title, world=place if isinstance(place, World) else None)
 
 
 def searched_on(world: str) -> Ground:
-    """A world that can be searched anew.
+    """The world's facts and model, to be searched anew.
 
     Raises:
         ConfigError: there is no such world, or it is the sandbox, or none that ships.
@@ -195,7 +196,8 @@ def searched_on(world: str) -> Ground:
 
 
 def places_named(world: str) -> dict[str, AnyWorld]:
-    """The places of a world, by name: of one of `plans.WORLDS`, pretrained on demand, a shipped one, or `THREE`.
+    """Worlds by name: one of `plans.WORLDS`, pretrained on demand, a shipped one, or those of
+    `THREE`.
 
     Raises:
         ConfigError: there is none of this name.

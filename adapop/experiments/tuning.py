@@ -1,9 +1,10 @@
-"""The search for each arm's best settings: the same number of trials for all, one objective, validation alone.
+"""The search for each arm's best settings: equally many trials, one objective, validation half
+only.
 
-A trial is a run at seed 0 that measures only what the objective asks for. The first are the same moves from each arm's
-preset (`spaces.MOVES`); then Optuna proposes from the trials before (a Gaussian process, its defaults; an optional
-extra, imported here alone). The sampler is seeded by the trial's number, so a search that was interrupted goes on as if
-it had not been.
+A trial is a run at seed 0 that measures only what the objective asks for. The first are the same
+moves from each arm's preset (`spaces.MOVES`); then Optuna proposes from the trials before (a
+Gaussian process, its defaults; an optional extra, imported here alone). The sampler is seeded by
+the trial's number, so a search that was interrupted goes on as if it had not been.
 """
 
 import json
@@ -34,8 +35,8 @@ Trial = dict[str, Any]
 
 
 def objective(worst: float, holdout: float, utility: float, retain: float) -> float:
-    """J, to be made small: recall of the tier that is forgotten least, asked in other words, and twice what holdout,
-    utility and retain fall short of their limits. Written down before any run was made."""
+    """J, to be minimized: recall of the worst tier, reworded, plus twice what holdout, utility and
+    retain fall short of their limits. Written before any run was made."""
     kept = {"holdout": holdout, "utility": utility, "retain": retain}
     return worst + PRICE * sum(max(0.0, limit - kept[name]) for name, limit in LIMITS.items())
 
@@ -44,7 +45,7 @@ WORST = objective(1.0, 0.0, 0.0, 0.0)  # of a run that fails: nothing forgotten,
 
 
 def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False, ground: Ground | None = None) -> int:
-    """Makes the trials of an arm that are missing in the folder. Returns how many it made.
+    """Makes the missing trials of an arm. Returns how many it made.
 
     name: a key of `SEARCHES`. ground: what they are made on, None for the sandbox.
 
@@ -66,7 +67,7 @@ def search(name: str, folder: Path, trials: int = TRIALS, quick: bool = False, g
 
 
 def trials_file(folder: Path, name: str) -> Path:
-    """Where the trials of an arm are, a line of JSON each."""
+    """Path of an arm's trials, one line of JSON each."""
     return folder / f"{name}.jsonl"
 
 
@@ -81,7 +82,8 @@ def best_of(trials: Sequence[Trial]) -> Trial:
 
 
 def tried(wanted: Search, point: Mapping[str, Any], quick: bool, ground: Ground | None = None) -> Trial:
-    """What a trial gives on validation: J and its parts, how long it took, and why it failed, "" if it did not."""
+    """A trial's validation result: J and its parts, seconds, and why it failed ("" if it did
+    not)."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -159,7 +161,7 @@ def _distribution(kinds: Any, values: Range | tuple) -> Any:
 
 
 def _optuna() -> Any:
-    """Optuna, quiet.
+    """Imports Optuna with logging off.
 
     Raises:
         ConfigError: it is not installed.

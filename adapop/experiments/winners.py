@@ -1,5 +1,5 @@
-"""The tables of `bench tuned`: the winners on the test half, by other doors, over worlds; and whether scores help.
-How they were found is in `choices`."""
+"""Tables of `bench tuned`: winners on the test half, recovery checks, other worlds, and what scores
+add. The search is in `choices`."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -47,13 +47,13 @@ RECOVERED = {
 
 
 def worst(row: Row, half: str = TEST) -> float | None:
-    """Recall of the tier that is forgotten least, asked in other words."""
+    """Recall of the worst tier (most left), asked in other words."""
     found = [row[f"{half}_forget_{REWORDED}_{tier}"] for tier in TIERS]
     return None if None in found else max(found)
 
 
 def score(row: Row, half: str = TEST) -> float | None:
-    """J of a half."""
+    """J on one half."""
     parts = {
         "worst": worst(row, half),
         "holdout": row[f"{half}_holdout_direct_all"],
@@ -64,14 +64,14 @@ def score(row: Row, half: str = TEST) -> float | None:
 
 
 def attacked(row: Row, of: Callable[[Sequence[float]], float] = fmean) -> float | None:
-    """Recall of the facts to forget under the attacks, their mean or their greatest. Without the multiple choice, which
-    who avoids the right answer fails more often than who guesses."""
+    """Recall of the facts to forget under the attacks, by default their mean. Without the multiple
+    choice: avoiding the answer scores below chance there."""
     found = [row[f"attack {kind}"] for kind in ATTACKS if kind != CHOICE and row[f"attack {kind}"] is not None]
     return of(found) if found else None
 
 
 def sampled_above(row: Row) -> float | None:
-    """How much more often the right answer is among the sampled replies than a wrong one, [-1, 1]."""
+    """Share of sampled right answers minus share of sampled wrong ones, [-1, 1]."""
     found = (row["sampled"], row["sampled_control"])
     return None if None in found else found[0] - found[1]
 
@@ -88,7 +88,8 @@ WITH_GAP: dict[str, Value] = {"J": score, "gap": OUTCOMES["gap"], **AIMS}
 
 
 def test_table(seen: Rows) -> Table:
-    """J and the outcomes of every winner, the best first, each mean with its interval over seeds."""
+    """J and the outcomes of every winner, the best first, each mean with its interval over
+    seeds."""
     values = measured(seen, {"J": score, "worst tier": worst, **OUTCOMES})
     reading = READING + f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     note = f"{OBJECTIVE} {reading} In brackets: 95 % interval of Student's t over seeds."
@@ -96,7 +97,7 @@ def test_table(seen: Rows) -> Table:
 
 
 def door_table(seen: Rows) -> Table | None:
-    """What comes back of the facts to forget, the least first; None where no model was probed so."""
+    """Results of the recovery checks, the least attacked first; None where no model was checked."""
     hardest = partial(attacked, of=max)
     values = {"attacks": attacked, "hardest attack": hardest, "top 2": AIMS["top 2"]}
     values |= {"rank": column(f"{TEST}_forget_rank_all")}
@@ -128,7 +129,7 @@ def pair_table(
 
 
 def dealt_table(seen: Rows, dealt: Mapping[str, str]) -> Table | None:
-    """What it adds that scores are right: arms with scores as given minus the same with shuffled ones.
+    """Arms with given scores minus the same arms with shuffled ones.
 
     dealt: titles of the latter by those of the former.
     """
@@ -139,8 +140,8 @@ def dealt_table(seen: Rows, dealt: Mapping[str, str]) -> Table | None:
 
 
 def mean_of_worlds(seen: Rows) -> Rows:
-    """The means over worlds of each of `AIMS`: a row for each arm and seed that all its worlds have, of arms titled by
-    world and arm. A value that one of them lacks is None."""
+    """`AIMS` averaged over worlds, a row for each arm and seed present in all. Titles begin with
+    the world. None where a world lacks the value."""
     worlds: dict[str, dict[str, Sequence[Row]]] = defaultdict(dict)
     for title, rows in seen.items():
         world, _, arm = title.partition(WITH)
@@ -166,7 +167,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def worlds_table(seen: Rows) -> Table:
-    """`AIMS` of every arm as the mean of the worlds, the least of the worst tier first."""
+    """`AIMS` of every arm averaged over worlds, the least worst tier first."""
     note = (
         "Each seed's mean over the worlds, then mean and 95 % interval over seeds. The settings were chosen in the "
         "first world alone, on its validation half."
@@ -175,7 +176,7 @@ def worlds_table(seen: Rows) -> Table:
 
 
 def worlds_difference_table(seen: Rows) -> Table | None:
-    """Every arm minus ours, as the mean of the worlds."""
+    """Every arm minus Redirect, averaged over worlds."""
     means, values = mean_of_worlds(seen), {name: column(name) for name in AIMS}
     return pair_table(means, OURS, list(means), f"Difference to {OURS}", "Means of the worlds.", values)
 

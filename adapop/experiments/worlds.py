@@ -1,4 +1,4 @@
-"""Sandboxes of other sizes and other ranges of exposure, built once and kept."""
+"""Sandboxes of other sizes and ranges of exposure, built once and cached."""
 
 import hashlib
 import json
@@ -11,13 +11,15 @@ from adapop.experiments.item import World
 
 
 def folder_of(world: World, models: Path) -> Path:
-    """Where a world's sandbox is kept: named by the world and a hash of its settings, as names may be used again."""
+    """Where a world's sandbox is kept: named by the world and a hash of its settings, as names may
+    be used again."""
     made_of = hashlib.sha256(json.dumps(asdict(world), sort_keys=True).encode()).hexdigest()
     return models / f"{world.name}-{made_of[:12]}"
 
 
 def build(world: World, models: Path) -> str:
-    """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the name.
+    """Pretrains the world's sandbox in its folder under `models`, unless it is there. Returns the
+    name.
 
     Minutes on one core. Interrupted, it goes on where it was.
     """

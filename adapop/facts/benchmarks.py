@@ -16,6 +16,8 @@ from adapop.facts.text import asked
 from adapop.online.hub import Hub
 from adapop.paths import SHIPPED
 
+DUET_SUM = "DUET pop_sum"  # the source of its scores
+DUET_TIERS = ("rare", "popular")
 DUET, RWKU = "SwetieePawsss/DUET", "jinzhuoran/RWKU"
 DUET_COLUMNS = {
     "question": "question",
@@ -34,8 +36,10 @@ MAX_BYTES = 64 * 1024 * 1024  # of a file's rows, unpacked
 SUBJECTS, ANSWERS = ("subjectLabel", "subject"), ("answer", "objectLabel", "object")
 
 
-def duet(hub: Hub) -> FactSet:
+def duet(hub: Hub, tiers: Sequence[str] = DUET_TIERS) -> FactSet:
     """DUET's cities: 482 rare and 482 popular facts to forget, with rewordings, and 500 to retain, all with scores.
+
+    tiers: one of the two alone, for a run of its own as in the paper's figures by tier.
 
     Raises:
         NetworkError: the rows cannot be had, or lack a column; the message then names those that are there.
@@ -47,16 +51,18 @@ def duet(hub: Hub) -> FactSet:
         return _rows(hub, DUET, hub.config_of(DUET, split), split, DUET_COLUMNS)
 
     def facts_of(rows: Sequence[Mapping], prefix: str) -> tuple[Fact, ...]:
-        return _facts(rows, prefix, DUET_COLUMNS, problems, "DUET pop_sum")
+        return _facts(rows, prefix, DUET_COLUMNS, problems, DUET_SUM)
 
-    rows = {tier: rows_of(f"city_forget_{tier}_5") for tier in ("rare", "popular")}
-    rare, popular = (
-        facts_of(_reworded(hub, f"paraphrases_city_forget_{tier}_5", members), f"duet-{tier}")
+    rows = {tier: rows_of(f"city_forget_{tier}_5") for tier in tiers}
+    forget = {
+        tier: facts_of(_reworded(hub, f"paraphrases_city_forget_{tier}_5", members), f"duet-{tier}")
         for tier, members in rows.items()
-    )
+    }
     retain = facts_of(rows_of("city_fast_retain_500"), "duet-retain")
-    notes = _flaws(rare, popular, [*rows["rare"], *rows["popular"]])
-    return separated(FactSet("duet", (*rare, *popular), retain=retain, problems=tuple(problems), notes=tuple(notes)))
+    notes = _flaws(*(forget.get(tier, ()) for tier in DUET_TIERS), [row for tier in tiers for row in rows[tier]])
+    facts = tuple(fact for tier in tiers for fact in forget[tier])
+    name = "duet" if len(tiers) > 1 else f"duet-{tiers[0]}"
+    return separated(FactSet(name, facts, retain=retain, problems=tuple(problems), notes=tuple(notes)))
 
 
 def rwku(hub: Hub) -> FactSet:

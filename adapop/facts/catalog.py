@@ -1,8 +1,9 @@
-"""The fact sets that can be picked: two shipped worlds and two made from the first, two benchmarks, or a file."""
+"""The fact sets that can be picked: two shipped worlds and two made from the first, cities, benchmarks, or a file."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from adapop.assets import read_json
@@ -10,14 +11,25 @@ from adapop.errors import DataError
 from adapop.facts.benchmarks import duet, rwku
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import guessed, read_facts, read_table
+from adapop.facts.hubble import hubble_popqa, hubble_yago
 from adapop.facts.retain import completed
+from adapop.facts.scale import INVENTED
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
 from adapop.online.hub import Hub
 from adapop.paths import ASSETS, SHIPPED
 from adapop.progress import Progress
 
-INVENTED = ASSETS / "sets" / "invented.csv"
+DOWNLOADED: dict[str, Callable[[Hub], FactSet]] = {
+    "duet": duet,
+    "duet-rare": partial(duet, tiers=("rare",)),
+    "duet-popular": partial(duet, tiers=("popular",)),
+    "rwku": rwku,
+    "hubble-popqa": hubble_popqa,
+    "hubble-yago": hubble_yago,
+}
+CITIES = ASSETS / "sets" / "cities.csv"
+EXAMPLES = ASSETS / "sets" / "cities-examples.csv"
 # a rare and a popular fact to forget with the same answer; the first is the rarest of all such facts
 PAIR = ("director-paths-of-glory", "director-a-clockwork-orange")
 
@@ -71,12 +83,12 @@ def brought(
         raise DataError(f"{source} is no file, so it has no columns to choose.", "Leave --columns and --column out.")
     if source in SHIPPED:
         return sandbox_facts(source)
-    made = {"pair": _pair, "invented": _invented}
+    made = {"pair": _pair, "invented": _invented, "cities": _cities}
     if source in made:
         return made[source]()
     if source in ENTRIES:
         hub = Hub(progress or Progress(), cache or Cache())
-        return duet(hub) if source == "duet" else rwku(hub)
+        return DOWNLOADED[source](hub)
     path = Path(source)
     if not os.path.isfile(path):  # unlike Path.is_file, false for a name no file can have
         names = ", ".join(ENTRIES)
@@ -107,3 +119,13 @@ def _invented() -> FactSet:
     forget = read_facts(INVENTED).forget
     note = "These facts are invented. Nothing ever showed them to a model, so a score of 0 is what they have."
     return replace(sandbox_facts(), name="invented", forget=forget, notes=(note,))
+
+
+def _cities() -> FactSet:
+    """Cities and their countries, for language models: the models that ship do not know them."""
+    note = (
+        "Scores are populations (GeoNames, CC BY 4.0). For a language model: the models that ship do "
+        "not know these facts."
+    )
+    facts, examples = read_facts(CITIES), read_facts(EXAMPLES, group="examples").examples
+    return replace(facts, examples=examples, notes=(note, *facts.notes))

@@ -8,18 +8,26 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Self
 
+from adapop.assets import as_kind, parse_json
 from adapop.errors import DataError, shown
 from adapop.facts.text import asked
+from adapop.facts.tiers import ON_SCALE, Tiers, of_column
+from adapop.facts.tiers import TIERS as TIERS  # whoever needs a fact needs the names of its tiers
 
 SANDBOX = "sandbox"  # the name of the set, and of the model, that the app starts with
 PEOPLE = "people"  # the same of the second that it ships
-RARE_BELOW, POPULAR_FROM = 265.0, 1000.0
-TIERS = ("rare", "middle", "popular")
+FACT_BYTES = 1_000  # that a fact takes in memory, its texts aside
 FACT_GROUPS = ("forget", "retain", "holdout")
 GROUPS = (*FACT_GROUPS, "neighbours", "utility")  # utility: questions that are no facts
-WRITTEN = (*GROUPS, "attacks")
+WRITTEN = (*GROUPS, "attacks", "examples")
+LISTS = ("paraphrases", "alternates", "accepted", "subject_aliases")
+CHAIN = ("two_hop", "two_hop_answer", "second_hop")
+# fields that older runs did not have: left out where empty, so that hashes stay
+NEWER = ("accepted", "own_tier", "subject_aliases", *CHAIN)
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,29 @@ class Fact:
     """The question in other words; used for probing, never trained on."""
     alternates: tuple[str, ...] = ()
     """Plausible wrong answers, for methods that teach one."""
+    accepted: tuple[str, ...] = ()
+    """Other right answers: accepted in every measure, never trained on."""
+    own_tier: str = ""
+    """The tier that its set gives it, see `facts.scale.with_tiers`; "" for that of its score on
+    Wikidata's scale."""
+    subject_aliases: tuple[str, ...] = ()
+    """Other names of the subject; used for probing, never trained on."""
+    two_hop: str = ""
+    """A question for which this fact's answer is needed but not named, as the two below for probing alone."""
+    two_hop_answer: str = ""
+    """The right answer to it."""
+    second_hop: str = ""
+    """The question about this fact's answer that has the same answer."""
+
+    @property
+    def has_chain(self) -> bool:
+        """Whether it brings all of a two-hop question."""
+        return all(getattr(self, name) for name in CHAIN)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All right answers: the one that is trained, and the others that are accepted."""
+        return (self.answer, *self.accepted)
 
     @property
     def title(self) -> str:
@@ -54,12 +85,9 @@ class Fact:
 
     @property
     def tier(self) -> str:
-        """`rare` up to a score of 265, `popular` from 1,000, `middle` between, `unknown` without a score."""
-        if self.score is None:
-            return "unknown"
-        if self.score <= RARE_BELOW:
-            return "rare"
-        return "popular" if self.score >= POPULAR_FROM else "middle"
+        """`rare`, `middle` or `popular` in its set, or `unknown`. `FactSet.tiers` says which scores
+        that means."""
+        return self.own_tier or ON_SCALE.of(self.score)
 
 
 @dataclass(frozen=True)
@@ -102,51 +130,88 @@ class FactSet:
     """Questions that are no facts (sums, sequences ...), to see whether the model still works."""
     attacks: tuple[Fact, ...] = ()
     """A benchmark's own prompts to get forgotten facts back; `relation` is the kind of attack, `subject` the target."""
+    examples: tuple[Fact, ...] = ()
+    """Facts of no other group, which may stand before a question to show how it is answered."""
     problems: tuple[Problem, ...] = ()
     """Rows that were dropped."""
     notes: tuple[str, ...] = ()
     """What was done to the set, in sentences for the user."""
+    tiers: Tiers = Tiers()
+    """Which scores each tier spans, and who decided it."""
 
     @property
     def sha256(self) -> str:
         """Hash of every fact of every group; two runs with the same hash saw the same data."""
-        newer = ("neighbours", "attacks")  # a set without them keeps the hash that older runs recorded
+        newer = ("neighbours", "attacks", "examples")  # a set without them keeps the hash that older runs recorded
         groups = [group for group in WRITTEN if group not in newer or getattr(self, group)]
-        content = [[vars(fact) for fact in getattr(self, group)] for group in groups]
+        content = [[_content(fact) for fact in getattr(self, group)] for group in groups]
         return hashlib.sha256(json.dumps(content, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+    def __deepcopy__(self, memo: dict) -> Self:
+        """The set itself: nothing in it can change, and each page would get a copy of its own."""
+        return self
+
+    @cached_property
+    def memory(self) -> int:
+        """About how many bytes the set takes."""
+        facts = [fact for group in WRITTEN for fact in getattr(self, group)]
+        texts = (len(text) for fact in facts for text in (fact.question, fact.answer, *fact.paraphrases))
+        return FACT_BYTES * len(facts) + 2 * sum(texts)
 
     @property
     def unknown_scores(self) -> tuple[Fact, ...]:
         """Forget facts without a score."""
         return tuple(fact for fact in self.forget if fact.score is None)
 
-    def write(self, path: Path) -> None:
-        """Writes the set as JSONL: one fact per line, with its group."""
-        lines = [
-            json.dumps({"group": group, **vars(fact)}, ensure_ascii=False)
+    def lines(self) -> list[str]:
+        """The set as JSONL: one fact per line, with its group."""
+        return [
+            json.dumps({"group": group, **_content(fact)}, ensure_ascii=False)
             for group in WRITTEN
             for fact in getattr(self, group)
         ]
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def write(self, path: Path) -> None:
+        """Writes the set's lines."""
+        path.write_text("\n".join(self.lines()) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: Path, name: str, notes: Sequence[str] = ()) -> FactSet:
-        """The set in a file written by `write`.
+    def load(cls, path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None) -> FactSet:
+        """The set in a file written by `write`, as `of_lines` has it."""
+        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        return cls.of_lines(lines, path, name, notes, tiers)
+
+    @classmethod
+    def of_lines(
+        cls, lines: Iterable[str], path: Path, name: str, notes: Sequence[str] = (), tiers: Tiers | None = None
+    ) -> FactSet:
+        """The set of which `lines` are. path: where they come from. tiers: of the set that was
+        written; by default what its facts say.
 
         Raises:
-            DataError: a line is no fact that `write` wrote.
+            DataError: a line is no fact that `lines` made.
         """
         groups: dict[str, list[Fact]] = {group: [] for group in WRITTEN}
-        for number, line in enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), start=1):
+        for number, line in enumerate(lines, start=1):
             try:
-                row = json.loads(line)
+                row = parse_json(line)
                 group = row.pop("group")
-                row["paraphrases"], row["alternates"] = tuple(row["paraphrases"]), tuple(row["alternates"])
-                groups[group].append(Fact(**row))
+                as_kind(row, Fact)
+                lists = {name: tuple(row[name]) for name in LISTS if name in row}
+                groups[group].append(Fact(**{**row, **lists}))  # as written: hashes tell 7 from 7.0
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 message = f"{path.name}, line {number}, is no fact of a run ({type(error).__name__}: {error})."
                 raise DataError(message, "Use the facts.jsonl of the run's folder as it is.") from None
-        return cls(name, **{group: tuple(facts) for group, facts in groups.items()}, notes=tuple(notes))
+        members = {group: tuple(facts) for group, facts in groups.items()}
+        if tiers is None:
+            rows = [(fact.own_tier, fact.score) for fact in members["forget"]]
+            tiers = of_column(rows) if any(tier for tier, _ in rows) else Tiers()
+        return cls(name, **members, notes=tuple(notes), tiers=tiers)
+
+
+def _content(fact: Fact) -> dict[str, object]:
+    """A fact's fields as they are hashed and written."""
+    return {name: value for name, value in vars(fact).items() if value or name not in NEWER}
 
 
 def split_holdout(facts: FactSet, share: float = 0.3) -> FactSet:
@@ -191,12 +256,13 @@ def separated(facts: FactSet, rows: Mapping[str, int] | None = None, column: str
     taken = {asked(fact.question): "forgotten" for fact in facts.forget}
     kept: dict[str, tuple[Fact, ...]] = {}
     for group in ("retain", "holdout", "neighbours"):
-        for fact in getattr(facts, group):
-            if use := taken.get(asked(fact.question)):
+        own = [(asked(fact.question), fact) for fact in getattr(facts, group)]
+        for question, fact in own:
+            if use := taken.get(question):
                 row, fix = (rows or {}).get(fact.id, 0), "Delete one of the two rows."
                 problems.append(Problem(row, column, shown(fact.question), f"is also to be {use}", fix))
-        kept[group] = tuple(fact for fact in getattr(facts, group) if asked(fact.question) not in taken)
-        taken |= {asked(fact.question): "retained" for fact in kept[group]}
+        kept[group] = tuple(fact for question, fact in own if question not in taken)
+        taken = dict.fromkeys((question for question, _ in own), "retained") | taken
     return replace(facts, **kept, problems=(*facts.problems, *problems))
 
 

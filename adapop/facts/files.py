@@ -4,45 +4,28 @@
 a `Problem` with row, column, value and fix.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 
 from adapop.errors import ConfigError, DataError, ScoresError, shown
-from adapop.facts.fact import GROUPS, WRITTEN, Fact, FactSet, Problem, separated
+from adapop.facts.answers import choices_of, counted_from
+from adapop.facts.dialects import Layout
+from adapop.facts.fact import WRITTEN, Fact, FactSet, Problem, separated
+from adapop.facts.forms import COLUMNS, form_of, guessed, with_paths
+from adapop.facts.notes import attacks, classes, read_otherwise, unread_split, unseen
 from adapop.facts.repeats import repeats
-from adapop.facts.rows import fact_of, id_of
+from adapop.facts.rows import Reading, fact_of, group_of, id_of
+from adapop.facts.scores import UNKNOWN_SCORES, has_decimal_commas, meaning_of_points
 from adapop.facts.tables import rows_of
-from adapop.facts.text import UNSEEN
+from adapop.facts.tiers import of_column
 from adapop.facts.turns import has_system, unfolded
 from adapop.limits import is_public, max_facts
 
-COLUMNS_SHOWN = 12
-COLUMNS = {
-    "id": ("id", "fact_id", "uid"),
-    "question": ("question", "query", "prompt"),
-    "answer": ("answer", "completion", "label", "object", "objectlabel"),
-    "subject": ("subject", "subjectlabel"),
-    "relation": ("relation", "property"),
-    "object": ("object", "objectlabel"),
-    "score": ("score", "popularity", "pop_sum"),
-    "score_source": ("score_source",),
-    "group": ("group", "split"),
-    "paraphrases": ("paraphrases", "paraphrase", "rewordings", "paraphrased_question"),
-    "alternates": ("alternates", "alternate", "perturbed_answer"),
-}
-NAMES = frozenset(name for names in COLUMNS.values() for name in names)
-
-
-def guessed(columns: Iterable[str]) -> dict[str, str]:
-    """Our field -> its column, found by the usual names in any case; fields without a column are left out."""
-    present = {str(name).strip().lower(): name for name in columns}
-    return {
-        field: next(present[name] for name in names if name in present)
-        for field, names in COLUMNS.items()
-        if any(name in present for name in names)
-    }
+LETTERS_SHOWN = 1_000  # of the names of columns, in a message
 
 
 @dataclass(frozen=True)
@@ -56,13 +39,15 @@ class FileTable:
     """Of the rows that cannot be read."""
     header: tuple[str, ...]
     """Names of the columns in lower case, each as often as a CSV or Parquet has it; empty for JSON."""
+    mark: str = ""
+    """What parts the cells of a CSV."""
     notes: tuple[str, ...] = ()
     """What of the file is not read, in sentences for the user."""
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The names of the columns, in order; for JSON, every key of any object."""
-        return [name for name in dict.fromkeys(name for _, row in self.rows for name in row) if name.strip()]
+        return [name for name in dict.fromkeys(chain.from_iterable(row for _, row in self.rows)) if name.strip()]
 
     def check_once(self, names: Iterable[str]) -> None:
         """Refuses two columns of one of these names, in any case: which of them is meant cannot be known.
@@ -82,8 +67,9 @@ class FileTable:
         problems = list(self.problems)
         groups: dict[str, list[Fact]] = {name: [] for name in WRITTEN}
         seen: dict[str, int] = {}
+        reading = self._reading(chosen)
         for number, row in self.rows:
-            read = fact_of(number, row, chosen)
+            read = fact_of(number, row, chosen, reading)
             if isinstance(read, Problem):
                 problems.append(read)
                 continue
@@ -111,17 +97,49 @@ class FileTable:
                 unscored,
             )
         twice = *repeats(facts.forget, seen), *(f"To retain: {said}" for said in repeats(facts.retain, seen))
-        notes = (*self.notes, *self._unscored(chosen), *_unseen(facts, seen), *_attacks(facts), *twice)
+        notes = (*self.notes, *unread_split(self._split(columns)), *self._unscored(chosen), *read_otherwise(reading))
+        notes = (*notes, *classes(facts, chosen["answer"]), *unseen(facts, seen), *attacks(facts), *twice)
+        if "tier" in chosen:
+            tiers = of_column((fact.own_tier, fact.score) for fact in facts.forget)
+            facts, notes = replace(facts, tiers=tiers), (*notes, tiers.note)
         return replace(facts, problems=tuple(problems), notes=notes)
+
+    def _reading(self, chosen: Mapping[str, str]) -> Reading:
+        """How the rows are read, where only all of them together tell."""
+        base, points, comma = None, "", False
+        if "choices" in chosen:
+            rows = ((row.get(chosen["answer"]), choices_of(row.get(chosen["choices"]))) for _, row in self.rows)
+            base = counted_from((answer, choices) for answer, choices in rows if choices)
+        if "score" in chosen:
+            scores = (str(row.get(chosen["score"])).strip() for _, row in self.rows)
+            scores = [text for text in scores if text.casefold() not in UNKNOWN_SCORES]
+            comma = has_decimal_commas(scores)
+            points = meaning_of_points(scores, self.mark, comma)
+        return Reading(base, points, comma)
+
+    def _split(self, columns: Mapping[str, str] | None) -> dict[str, int]:
+        """How many rows say what in a column called split that names no group, as train and test
+        do."""
+        column = (guessed(self.columns) if columns is None else columns).get("group", "")
+        if column.strip().lower() != "split":
+            return {}
+        values = Counter(str(row.get(column) or "").strip() for _, row in self.rows)
+        return {} if any(map(group_of, values)) or values.keys() == {""} else values
 
     def _unscored(self, chosen: Mapping[str, str]) -> tuple[str, ...]:
         """A note on columns that are not read, where scores may be in one of them."""
-        unread = [repr(shown(name)) for name in self.columns if name not in chosen.values()][:COLUMNS_SHOWN]
+        unread = self._named(name for name in self.columns if name not in chosen.values())
         if "score" in chosen or not unread:
             return ()
-        return (
-            f"No column of scores was found. Not read: {', '.join(unread)}. If one holds them, choose it as score.",
-        )
+        return (f"No column of scores was found. Not read: {unread}. If one holds them, choose it as score.",)
+
+    @staticmethod
+    def _named(names: Iterable[str]) -> str:
+        """All the names, shorter where they are many."""
+        names = list(map(shown, names))
+        most = max(8, LETTERS_SHOWN // max(1, len(names)) - 4)
+        long = sum(map(len, names)) + 4 * len(names) > LETTERS_SHOWN
+        return ", ".join(repr(f"{name[: most - 1]}…" if long and len(name) > most else name) for name in names)
 
     def others(self, columns: Mapping[str, str] | None = None) -> dict[str, dict[str, object]]:
         """The cells that become no part of a fact, by fact id: for who writes the facts again. columns: as for
@@ -141,8 +159,7 @@ class FileTable:
         """
         self.check_once((columns or {}).values())
         present = self.columns
-        found = ", ".join(repr(shown(name)) for name in present[:COLUMNS_SHOWN]) or "none"
-        found += ", …" if len(present) > COLUMNS_SHOWN else ""
+        found = self._named(present) or "none"
         for field, column in (columns or {}).items():
             if field not in COLUMNS:
                 raise DataError(f"There is no field {field!r}.", f"Fields are {', '.join(COLUMNS)}.")
@@ -158,10 +175,12 @@ class FileTable:
             chosen.pop("score_source", None)  # the guessed column names the source of another score column
         for field in ("question", "answer"):
             if field not in chosen:
-                fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}"
-                raise DataError(
-                    f"{self.path.name} has no {field} column (its columns: {found}).", f"{fix}, or choose it."
-                )
+                fix = f"Name one of them {' or '.join(map(repr, COLUMNS[field]))}, or choose it."
+                if self.header and not guess:
+                    fix += " If the first row is a fact already, put a row with these names above it."
+                raise DataError(f"{self.path.name} has no {field} column (its columns: {found}).", fix)
+        if self._split(chosen):
+            del chosen["group"]
         return chosen
 
 
@@ -171,8 +190,8 @@ def read_table(path: Path) -> FileTable:
     Raises:
         DataError: the file is empty, too large, not UTF-8, of an unknown kind, or has two columns of a name we know.
     """
-    most, header = max_facts(), []
-    read = list(islice(rows_of(path, header), most + 1))
+    most, layout = max_facts(), Layout()
+    read = list(islice(rows_of(path, layout), most + 1))
     if not read:
         raise DataError(f"{path.name} has no rows.", "Add a header and at least one fact: question,answer,score.")
     if len(read) > most:
@@ -184,8 +203,16 @@ def read_table(path: Path) -> FileTable:
     read = [row if isinstance(row, Problem) else _unfolded(*row) for row in read]
     problems = tuple(row for row in read if isinstance(row, Problem))
     rows = tuple(row for row in read if not isinstance(row, Problem))
-    table = FileTable(path, rows, problems, tuple(name.strip().lower() for name in header), notes)
-    table.check_once(NAMES)
+    header = tuple(name.strip().lower() for name in layout.header)
+    table = FileTable(path, rows, problems, header, layout.mark, (*layout.notes, *notes))
+    columns = table.columns
+    if form := form_of(columns):
+        table = replace(table, rows=tuple(with_paths(form, columns, rows)))
+        guess = guessed(table.columns)
+        fields = [f"{field} from {path!r}" for field, path in form.fields.items() if guess.get(field) == path]
+        note = (f"Read as {form.name} has it: {', '.join(fields)}.",) * bool(fields)
+        table = replace(table, notes=(*table.notes, *note))
+    table.check_once(guessed(table.columns).values())
     return table
 
 
@@ -223,31 +250,3 @@ def named_columns(text: str) -> dict[str, str]:
 def _unfolded(number: int, row: Mapping[str, object]) -> tuple[int, Mapping[str, object]] | Problem:
     read = unfolded(number, row)
     return read if isinstance(read, Problem) else (number, read)
-
-
-def _attacks(facts: FactSet) -> tuple[str, ...]:
-    """A note on prompts that are not trained on."""
-    count = len(facts.attacks)
-    return (f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",) * bool(count)
-
-
-def _unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """A note on rows with invisible characters, which a model reads all the same. They are not changed."""
-    found = {
-        rows[fact.id]: UNSEEN.findall(text)
-        for group in GROUPS
-        for fact in getattr(facts, group)
-        if UNSEEN.search(text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates)))
-    }
-    if not found:
-        return ()
-    codes = sorted({f"U+{ord(letter):04X}" for letters in found.values() for letter in letters})
-    more = ", …" if len(codes) > COLUMNS_SHOWN else ""
-    return (
-        f"Rows with characters that cannot be seen ({', '.join(codes[:COLUMNS_SHOWN])}{more}): {len(found):,}, the "
-        f"first is row {min(found)}. They are kept: the model reads them.",
-    )
-
-
-def _texts_of(fact: Fact) -> tuple[str, ...]:
-    return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from adapop.facts.blank import relation_of, subject_of
 from adapop.facts.fact import Fact
-from adapop.facts.gap import relation_of, subject_of
 from adapop.facts.text import folded, mentions
+from adapop.facts.weak import gives_away
 
 REVERSIBLE_FROM = 5
 ONE_TO_ONE_FROM = 0.95
@@ -28,7 +29,7 @@ class _Relation:
 
 class Pool:
     """The facts of all groups of a set, indexed once. Where a fact names no relation or subject, what its question says
-    stands for it: `gap`. A fact without either is not found by it."""
+    stands for it: `blank`. A fact without either is not found by it."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
         self._relations: dict[str, _Relation] = {}
@@ -69,7 +70,7 @@ class Pool:
         relation, subject = self._of(fact), folded(subject_of(fact))
         for key, answer in _drawn(list(relation.answers.items()), rng):
             right = bool(subject) and subject in relation.subjects[key]
-            if not (right or mentions(answer, fact.answer) or mentions(fact.answer, answer)):
+            if not (right or gives_away(answer, fact) or mentions(fact.answer, answer)):
                 yield answer
 
     def not_reversible(self, fact: Fact) -> str:

@@ -2,15 +2,14 @@
 knowledge and language, and retain rows of its own."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts.catalog import INVENTED
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
+from adapop.facts.scale import places, shipped_places
 from adapop.facts.text import asked
 from adapop.facts.world import sandbox_facts
 from adapop.paths import ASSETS, SHIPPED
@@ -36,7 +35,7 @@ def fitted(facts: FactSet, model: str) -> FactSet:
         return facts
     if problem := borrowed(facts, model):
         raise DataError(*problem)
-    if _places(facts.utility) - _places(sandbox_facts().utility):
+    if places(facts.utility) - places(sandbox_facts().utility):
         return facts
     questions = {asked(fact.question) for fact in facts.forget}
     answers = {asked(fact.answer) for fact in facts.forget}
@@ -47,9 +46,9 @@ def fitted(facts: FactSet, model: str) -> FactSet:
 def borrowed(facts: FactSet, model: str) -> tuple[str, str] | None:
     """What is wrong, and what to do, where a real model would retain the sandbox's rows beside facts that are of none
     of the shipped sets; None where all is well."""
-    if _is_sandbox(model) or _places(facts.forget) <= _shipped():
+    if _is_sandbox(model) or places(facts.forget) <= shipped_places():
         return None
-    count = len(_places(facts.retain) & _places(fact for name in SHIPPED for fact in sandbox_facts(name).retain))
+    count = len(places(facts.retain) & places(fact for name in SHIPPED for fact in sandbox_facts(name).retain))
     if not count:
         return None
     return (
@@ -75,13 +74,3 @@ def _words(folder: Path) -> object:
         return json.loads(file.read_text(encoding="utf-8"))["model"]["vocab"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-
-
-def _places(facts: Iterable[Fact]) -> set[tuple[str, str]]:
-    return {(fact.id, fact.question) for fact in facts}
-
-
-@cache
-def _shipped() -> set[tuple[str, str]]:
-    worlds = (fact for name in SHIPPED for fact in sandbox_facts(name).forget)
-    return _places((*worlds, *read_facts(INVENTED).forget))

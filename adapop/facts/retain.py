@@ -5,18 +5,22 @@ those to forget ("neighbours"), or another set.
 """
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from adapop.errors import DataError
 from adapop.facts.fact import SANDBOX, Fact, FactSet, separated, split_holdout
+from adapop.facts.scale import with_tiers
 from adapop.facts.text import asked
 from adapop.facts.world import sandbox_facts
 from adapop.paths import SHIPPED
 
 RETAIN = ("own", "sandbox", "neighbours")
 FEWEST_NEIGHBOURS = 32
+EXAMPLES = 3
+FEWEST_FOR_EXAMPLES = 4 * EXAMPLES  # retain rows: with fewer, three are too many to lose
 
 
 def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> FactSet:
@@ -45,7 +49,27 @@ def completed(facts: FactSet, model: str, retain: str | FactSet = "own") -> Fact
         facts = _from_world(facts, ours, _free(facts, ours.retain))
     if model in SHIPPED and not facts.utility:
         facts = replace(facts, utility=ours.utility)
-    return split_holdout(facts)
+    return with_tiers(split_holdout(facts))
+
+
+def with_examples(facts: FactSet, seed: int) -> FactSet:
+    """The set with facts to show how a question is answered, which are in no other group: its
+    own, or three of its retain rows with different answers and other subjects than those to
+    forget, which leave it. Without so many rows it stays as it is."""
+    if facts.examples or len(facts.retain) < FEWEST_FOR_EXAMPLES:
+        return facts
+    subjects = {asked(fact.subject) for fact in facts.forget if fact.subject}
+    answers = {asked(fact.answer) for fact in facts.forget}
+    free = [fact for fact in facts.retain if asked(fact.subject) not in subjects]
+    random.Random(seed).shuffle(free)
+    free.sort(key=lambda fact: asked(fact.answer) in answers)  # rather none that gives an answer away
+    chosen = list({asked(fact.answer): fact for fact in reversed(free)}.values())[-EXAMPLES:]
+    if len(chosen) < EXAMPLES:
+        return facts
+    names = {fact.id for fact in chosen}
+    note = f"{EXAMPLES} of the {len(facts.retain):,} facts to retain show how one answers, and are not trained on."
+    retain = tuple(fact for fact in facts.retain if fact.id not in names)
+    return replace(facts, retain=retain, examples=tuple(chosen), notes=(*facts.notes, note))
 
 
 def source_of(facts: FactSet) -> str:

@@ -1,23 +1,34 @@
 """Table rows as facts, or as the problem with the row. User text stays text: never a path, a URL or a formula."""
 
-import json
 import math
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from adapop.errors import shown
-from adapop.facts.fact import Fact, Problem
+from adapop.facts.answers import MIXED, UNCLEAR, answers_of, choices_of, place_of, without_repeats
+from adapop.facts.fact import CHAIN, LISTS, Fact, Problem
+from adapop.facts.forms import COLUMNS
+from adapop.facts.lists import MAYBE, from_json, from_repr
+from adapop.facts.scores import COMMA, GROUPED, POINTED, UNKNOWN_SCORES
+from adapop.facts.text import UNKNOWN
+from adapop.facts.tiers import TIERS
+from adapop.facts.tiers import UNKNOWN as NO_TIER
 
 MAX_CELL, MAX_ITEMS = 2_000, 100
+OFTEN_LONG = ("answer", "accepted", "subject_aliases")
 KINDS = {list: "a list", dict: "an object or binary", bool: "a truth value"}
-TEXTS, LISTS = ("subject", "relation", "object"), ("paraphrases", "alternates")
+TEXTS = ("subject", "relation", "object", *CHAIN)
 NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-# 3,766 or 2 131 or 1'234,567.5: thousands apart, by one mark throughout, as spreadsheets write them
-GROUPED = re.compile(r"\d{1,3}(?:([, '’\u00a0\u2009\u202f])\d{3})(?:\1\d{3})*(?:\.\d+)?", re.ASCII)
 GROUP_PREFIXES = {
+    "example": "examples",
     "forget_level3": "attacks",  # RWKU's
     "forget": "forget",
+    "unlearn": "forget",
     "retain": "retain",
+    "retention": "retain",
     "neighbor": "retain",
     "holdout": "holdout",
     "neighbours": "neighbours",
@@ -30,53 +41,135 @@ ATTACKS = (
 )  # fmt: skip
 
 
-def fact_of(number: int, row: Mapping, columns: Mapping[str, str]) -> tuple[str, Fact] | Problem:
+@dataclass(frozen=True)
+class Reading:
+    """How the rows of a file are read, and which were not read literally."""
+
+    counted_from: int | None = None
+    """Whether answers point to choices, and from where they count them: see
+    `answers.counted_from`."""
+    points: str = ""
+    """What 25.692 is: "thousands" for 25,692, "decimals" where it may be either and nothing tells;
+    "" for a decimal."""
+    comma: bool = False
+    """Whether a comma is the decimal mark of scores."""
+    rows: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """What was not read literally, by the kinds of `notes.SENTENCES` -> the numbers of its rows."""
+
+
+class _Unusable(Exception):
+    """Why a row is no fact: field, value to show, message, fix."""
+
+
+def fact_of(
+    number: int, row: Mapping, columns: Mapping[str, str], reading: Reading | None = None
+) -> tuple[str, Fact] | Problem:
     """The row's group and fact, or its problem. The group is "" where the row names none.
 
     number: the row number for problems. columns: our field -> the row's key.
     """
-    cells = {field: row.get(column) for field, column in columns.items()}
-    for field, cell in cells.items():
-        texts = items_of(cell) if field in LISTS else [cell]
-        if len(texts) > MAX_ITEMS:
-            message = f"has {len(texts):,} items; at most {MAX_ITEMS} are read"
-            return Problem(number, columns[field], "", message, "Shorten the list.")
-        for text in texts:
-            if fault := _fault(text):
-                return Problem(number, columns[field], *fault)
-    for field in ("question", "answer"):
-        if not _string(cells[field]):
-            return Problem(number, columns[field], "", "is empty", "Fill the cell or delete the row.")
-    score = _score(number, columns.get("score", ""), cells.get("score"))
-    if isinstance(score, Problem):
-        return score
-    group = _group(number, columns.get("group", ""), cells.get("group"))
-    if isinstance(group, Problem):
-        return group
-    kind = _string(row.get("type"))
-    if group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
-        group = "attacks"
-    if group == "attacks":  # its relation is the kind of attack
-        cells["relation"] = shown(kind) or cells.get("relation")
-    source = "" if score is None else _string(cells.get("score_source")) or f"column {columns['score']}"
-    return group, Fact(
-        id=id_of(number, row, columns),
-        question=_string(cells["question"]),
-        answer=_string(cells["answer"]),
-        **{field: _string(cells.get(field)) for field in TEXTS},
-        score=score,
-        score_source=source,
-        **{field: tuple(filter(None, map(_string, items_of(cells.get(field))))) for field in LISTS},
-    )
+    reading = reading or Reading()
+    try:
+        texts = _texts(number, row, columns, reading)
+        score = _score(row.get(columns.get("score")), reading, number)
+        group, kind = _group(number, row, columns, reading)
+        tier = _tier(row.get(columns.get("tier"))) if "tier" in columns else ""
+    except _Unusable as unusable:
+        name, *about = unusable.args
+        return Problem(number, columns.get(name, name), *about)
+    if group == "attacks" and kind:  # its relation is the kind of attack
+        texts["relation"] = shown(kind)
+    source = "" if score is None else texts.pop("score_source", "") or f"column {columns['score']}"
+    texts.pop("score_source", None)
+    named = id_of(number, row, columns)
+    return group, Fact(id=named, score=score, score_source=source, own_tier=tier, **texts)
 
 
 def id_of(number: int, row: Mapping, columns: Mapping[str, str]) -> str:
     """The row's own id, or its number as one. columns: our field -> the row's key."""
-    return _string(row.get(columns.get("id"))) or f"row-{number}"
+    own = _string(row.get(columns.get("id")))
+    return own if own and own not in UNKNOWN else f"row-{number}"
+
+
+def _texts(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> dict:
+    """The fact's fields that are text or lists of it, checked."""
+    cells = {name: row.get(column) for name, column in columns.items() if name != "choices"}
+    answers, wrong = _answers(number, row, columns, reading)
+    lists = {name: _items(number, cells[name], reading) for name in LISTS if name in cells}
+    if lists or answers != [cells["answer"]] or not _is_short_text(cells.values()):
+        for name, cell in {**cells, "answer": answers, **lists}.items():
+            for text in _few(name, cell) if name == "answer" or name in lists else (cell,):
+                if fault := _fault(text):
+                    raise _Unusable(name, *fault)
+    texts: dict = {name: _known(number, cells[name], reading) for name in (*TEXTS, "score_source") if name in cells}
+    texts["question"] = _string(cells["question"])
+    texts["answer"], *others = [text for text in map(_string, answers) if text] or [""]
+    for name in ("question", "answer"):
+        if not texts[name]:
+            raise _Unusable(name, "", "is empty", "Fill the cell or delete the row.")
+        if texts[name] in UNKNOWN:
+            reading.rows[f"unknown {name}"].append(number)
+    if texts["answer"][0] == "[" and texts["answer"][-1] == "]":
+        reading.rows["bracket"].append(number)
+    texts |= {name: tuple(filter(None, map(_string, items))) for name, items in lists.items()}
+    if others or texts.get("accepted"):
+        accepted = without_repeats((*others, *texts.get("accepted", ())), texts["answer"])
+        texts["accepted"] = tuple(_few("answer", accepted, MAX_ITEMS))
+        reading.rows["several"] += [number] * bool(accepted)
+    return texts if texts.get("alternates") else {**texts, "alternates": wrong}
+
+
+def _is_short_text(cells: Iterable[object]) -> bool:
+    """Whether all cells together are short text without control characters, as those of most rows
+    are: that is tested at once."""
+    try:
+        text = "".join(cells)
+    except TypeError:
+        return False
+    return len(text) <= MAX_CELL and text.isprintable()
+
+
+def _few(name: str, items: Sequence, most: int = 0) -> Sequence:
+    """The items, if they are not too many; aliases may be more until repeats are gone."""
+    if len(items) > (most or (MAX_ITEMS * 10 if name in OFTEN_LONG else MAX_ITEMS)):
+        message = f"has {len(items):,} items; at most {MAX_ITEMS} are read"
+        raise _Unusable(name, "", message, "Shorten the list.")
+    return items
+
+
+def _answers(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> tuple[list, tuple[str, ...]]:
+    """The right answers, the best first, and the wrong ones of choices that the row's answer points
+    to."""
+    cell = row.get(columns["answer"])
+    answers = answers_of(cell)
+    if isinstance(cell, str):
+        if len(answers) != 1 or answers[0] is not cell:
+            reading.rows["list answer"].append(number)
+        elif columns["answer"].strip().lower() in COLUMNS["accepted"]:
+            answers = cell.split("|")
+    if len(answers) > 1 and any(map(_is_empty, answers)):
+        reading.rows["empty item"].append(number)
+    if reading.counted_from is None or not (choices := choices_of(row.get(columns.get("choices")))):
+        return answers, ()
+    if reading.counted_from == UNCLEAR:
+        message, fix = "may be the number of a choice or a choice", "Write letters, or choices that are no numbers."
+        raise _Unusable("answer", shown(cell), message, fix)
+    texts, given = list(choices.values()), [answer for answer in answers if _string(answer)]
+    places = [place_of(answer, choices, reading.counted_from) for answer in given]
+    if reading.counted_from == MIXED and (None in places or all(str(answer).strip() in texts for answer in given)):
+        return answers, ()
+    if None in places:
+        message = f"points to none of its {len(choices)} choices"
+        raise _Unusable("answer", shown(cell), message, f"Use {', '.join(choices)}, or the choice itself.")
+    reading.rows["pointed"] += [number] * bool(places)
+    return [texts[place] for place in places], tuple(text for i, text in enumerate(texts) if i not in places)
 
 
 def _fault(cell: object) -> tuple[str, str, str] | None:
     """Why a cell is not usable as text: (value to show, message, fix); None if it is usable."""
+    fits = type(cell) is str and len(cell) <= MAX_CELL
+    if fits and (cell.isprintable() or not NOT_TEXT.search(cell)):
+        return None  # most are, and a file may have a million
     if kind := KINDS.get(type(cell)):
         return "", f"is {kind}, not text", "Write plain text."
     text = _string(cell)
@@ -91,53 +184,103 @@ def _fault(cell: object) -> tuple[str, str, str] | None:
     return None
 
 
-def _score(number: int, column: str, cell: object) -> float | Problem | None:
-    text = "" if cell is None else str(cell).strip()  # not `_string`: as a score NaN is wrong, not missing
+def _score(cell: object, reading: Reading, number: int) -> float | None:
+    text = "" if cell is None else str(cell).strip()
+    if text.casefold() in UNKNOWN_SCORES:
+        reading.rows["unknown score"].append(number)
+        return None
     if not text:
         return None
-    if GROUPED.fullmatch(text):
+    if reading.comma and COMMA.fullmatch(text):
+        reading.rows["comma"].append(number)
+        text = re.sub(r"[^\deE+,-]", "", text).replace(",", ".")
+    elif GROUPED.fullmatch(text):
         text = re.sub(r"[^\d.]", "", text)
+    elif "." in text and (reading.points or text.count(".") > 1) and POINTED.fullmatch(text):
+        kind = "thousands" if text.count(".") > 1 else reading.points
+        reading.rows[kind].append(number)
+        text = text.replace(".", "") if kind == "thousands" else text
     try:  # float() also accepts 2020_21 and digits of other scripts, which other programs do not
         score = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
-        return Problem(
-            number, column, shown(text), "is not a number", "Use digits and a decimal point, or leave it empty."
-        )
+        fix = "Use digits and a decimal point, or leave it empty."
+        raise _Unusable("score", shown(text), "is not a number", fix) from None
     if not math.isfinite(score) or score < 0:
-        return Problem(
-            number, column, shown(text), "is not a score", "Scores are finite and at least 0; leave unknown empty."
-        )
+        fix = "Scores are finite and at least 0; leave unknown empty."
+        raise _Unusable("score", shown(text), "is not a score", fix)
     return score
 
 
-def _group(number: int, column: str, cell: object) -> str | Problem:
-    text = _string(cell).lower()
-    for prefix, group in GROUP_PREFIXES.items():
-        if text.startswith(prefix):
-            return group
-    return Problem(number, column, shown(text), "is no group", "Use forget, retain or holdout.") if text else ""
+def _group(number: int, row: Mapping, columns: Mapping[str, str], reading: Reading) -> tuple[str, str]:
+    """The row's group, and what its `type` says. RWKU has attacks among the rows to forget."""
+    text = _string(row.get(columns.get("group")))
+    group = "" if text in UNKNOWN else group_of(text)
+    if group is None:
+        raise _Unusable("group", shown(text.lower()), "is no group", "Use forget, retain or holdout.")
+    kind = _string(row.get("type"))
+    if kind and group in ("", "forget") and kind.lower().partition("(")[0].strip() in ATTACKS:
+        if columns["question"].lower() == "query" or str(row.get("level")).strip() == "3":
+            return "attacks", kind
+        reading.rows["own type"].append(number)
+    return group, kind
+
+
+@lru_cache(maxsize=256)
+def group_of(text: str) -> str | None:
+    """The group that a text names, "" for no text; None if it names none."""
+    text = text.lower()
+    found = (group for prefix, group in GROUP_PREFIXES.items() if text.startswith(prefix))
+    return next(found, None if text else "")
+
+
+def _tier(cell: object) -> str:
+    text = _string(cell)
+    tier = NO_TIER if not text or text in UNKNOWN else text.lower()
+    if tier not in (*TIERS, NO_TIER):
+        raise _Unusable("tier", shown(tier), "is no tier", f"Write {', '.join(TIERS)}, or leave it empty.")
+    return tier
 
 
 def items_of(cell: object) -> list:
-    """The items of a list cell: a real list, a JSON list, or texts joined by `|`."""
+    """The items of a list cell: a real list, a list written as text, or texts joined by `|`."""
+    return _items(0, cell, Reading())
+
+
+def _items(number: int, cell: object, reading: Reading) -> list:
+    """As `items_of`, counted in `reading` where they are not literal."""
     if isinstance(cell, str):
-        try:
-            cell = json.loads(cell) if cell.lstrip().startswith("[") else cell.split("|")
-        except (ValueError, RecursionError):
-            cell = _python_list(cell) or cell.split("|")
-    return cell if isinstance(cell, list) else [cell]
+        text = cell.strip()
+        if text in UNKNOWN:
+            reading.rows["unknown"].append(number)
+            return []
+        if not MAYBE.match(text):
+            return text.split("|")
+        items = from_json(text)
+        if not isinstance(items, list):
+            items = from_repr(text)
+            reading.rows["list text"] += [number] * isinstance(items, list)
+        cell = items if isinstance(items, list) else cell.split("|")
+    elif not isinstance(cell, list):
+        return [cell]
+    reading.rows["empty item"] += [number] * any(map(_is_empty, cell))
+    return cell
 
 
-def _python_list(text: str) -> list | None:
-    """The items of ['one', "two"], as pandas writes a list to CSV; None of anything else."""
-    quoted = r"'[^'\\]*'|\"[^\"\\]*\""
-    whole = re.fullmatch(rf"\s*\[\s*(?:{quoted})(?:\s*,\s*(?:{quoted}))*\s*\]\s*", text)
-    return [item[1:-1] for item in re.findall(quoted, text)] if whole else None
+def _known(number: int, cell: object, reading: Reading) -> str:
+    """A cell as text, "" if it says that nothing is known."""
+    text = _string(cell)
+    if text in UNKNOWN:
+        reading.rows["unknown"].append(number)
+        return ""
+    return text
+
+
+def _is_empty(cell: object) -> bool:
+    return cell is None or cell != cell  # NaN, which tables write for an empty cell
 
 
 def _string(cell: object) -> str:
     """A cell as text; "" for None and for NaN, which tables write for an empty cell."""
     if isinstance(cell, str):  # most are, and a file may have a million
         return cell.strip()
-    empty = cell is None or (isinstance(cell, float) and math.isnan(cell))
-    return "" if empty else str(cell).strip()
+    return "" if _is_empty(cell) else str(cell).strip()

@@ -1,21 +1,26 @@
-"""The rows of a user's file: CSV, TSV, JSON, JSONL or Parquet, in UTF-8. `files` makes facts of them.
+"""The rows of a user's file: CSV, TSV, JSON, JSONL or Parquet, in UTF-8. `files` makes facts of
+them.
 
-A file that is no table is refused (`DataError`); a single row that cannot be read becomes a `Problem`. Within the
-limits below, the worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
+What a text file contains decides how it is read, not its suffix. A file that is no table is refused
+(`DataError`); a single row that cannot be read becomes a `Problem`. Within the limits below, the
+worst file takes seconds and a few hundred MB (measured in `tests/reliability/uploads.py`).
 """
 
+import codecs
 import csv
 import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TextIO
 
 from adapop.errors import DataError, shown
+from adapop.facts.dialects import Layout, cells_of, delimiter
 from adapop.facts.fact import Problem
+from adapop.facts.forms import guessed
+from adapop.facts.objects import BY_LINE, rows_of_json, rows_of_lines
 from adapop.facts.parquet import MAGIC, lines_of, unreadable
 from adapop.facts.rows import NOT_TEXT
 
@@ -23,17 +28,20 @@ MAX_BYTES = 16_000_000  # of the file, and of a Parquet file's unpacked rows
 MAX_LINES = 2**20  # the limit of a spreadsheet
 MAX_COLUMNS, MAX_NAME = 100, 200
 MAX_OBJECTS = 500_000
-FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+BOM = "\ufeff"  # without it, Excel reads a CSV in the machine's old code page: "MÃ¼nchen"
+FORMATS = (".csv", ".tsv", ".json", ".jsonl", ".parquet", ".ndjson", ".txt")
 
 
-def rows_of(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
+RULE = re.compile(r"[\s:]*-{3}[\s:-]*")  # below the header of a table in Markdown
+
+
+def rows_of(path: Path, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     """The file's rows with their spreadsheet row numbers; in place of a bad row, its problem.
 
-    header: an empty list, filled with the names of the columns as a CSV or Parquet has them.
+    layout: an empty one, which is filled.
 
     Raises:
-        DataError: the file is of an unknown kind, too large, not UTF-8, or not of the kind its suffix says.
+        DataError: the file is of an unknown kind, too large, not UTF-8, or no table.
     """
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
@@ -42,16 +50,27 @@ def rows_of(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Proble
         content = _content(path)
     except OSError as error:
         raise DataError(f"{shown(path.name)} cannot be read: {error.strerror}.", "Upload it again.") from None
-    if suffix == ".parquet":
+    if suffix == ".parquet" or (content[:4] == MAGIC == content[-4:]):
         if content[:4] != MAGIC or content[-4:] != MAGIC:  # spares starting a reader process
             raise unreadable(path)
-        yield from _parquet_rows(path, header)
-    elif suffix in (".csv", ".tsv"):
-        yield from _csv_rows(path, _text(path, content), header)
+        yield from _parquet_rows(path, layout.header)
+        return
+    text = _text(path, content, layout)
+    if _is_json(path, text):
+        yield from _with_few_keys(path, rows_of_json(path, text, layout.notes, MAX_OBJECTS))
     else:
-        text = _text(path, content)
-        rows = _json_rows(path, text) if suffix == ".json" else _jsonl_rows(text.split("\n"))
-        yield from _with_few_keys(path, rows)
+        yield from _csv_rows(path, text, layout)
+
+
+def _is_json(path: Path, text: str) -> bool:
+    """Whether a text is JSON rather than a table of cells, whatever its file is called."""
+    start, named = text.lstrip("\ufeff\x1e \t\r\n")[:200], path.suffix.lower() in (".json", *BY_LINE)
+    if named == (start[:1] in ("[", "{")):
+        return named
+    if named:
+        cells = next(csv.reader(io.StringIO(text[: MAX_COLUMNS * MAX_NAME]), delimiter=delimiter(start, ",")), [])
+        return not {"question", "answer"} <= guessed(cells).keys()
+    return bool(re.match(r'\{\s*"|\[\s*\{\s*"', start))
 
 
 def _content(path: Path) -> bytes:
@@ -65,9 +84,11 @@ def _content(path: Path) -> bytes:
     return content
 
 
-def _text(path: Path, content: bytes) -> str:
+def _text(path: Path, content: bytes, layout: Layout) -> str:
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and content[2:4] != b"\0\0"
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-16" if wide else "utf-8").lstrip(BOM)  # some programs write two
+        layout.notes += ["The file is in UTF-16, as its first bytes say, and was read so."] * wide
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
@@ -83,42 +104,28 @@ def _text(path: Path, content: bytes) -> str:
     return text
 
 
-def _csv_rows(path: Path, text: str, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
+def _csv_rows(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, dict] | Problem]:
     """The rows of a CSV or TSV file, without the apostrophes that `cell` puts in front of formulas."""
     csv.field_size_limit(MAX_BYTES)
-    number = 0
+    number, header, guarded = 0, layout.header, "'" in text
     try:
-        mark = _delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ",")
-        # without strict, an open quote would swallow the rows that follow
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
-        for number, cells in enumerate(reader, start=1):
-            if not any(cell.strip() for cell in cells):
+        for number, cells in cells_of(path, text, layout):
+            if not any(map(str.strip, cells)) or (layout.mark == "|" and RULE.fullmatch("".join(cells))):
                 continue
             if not header:
                 _check_header(path, cells)
                 header += cells
             elif any(beyond := cells[len(header) :]):
-                column, fix = f"column {len(header) + 1}", f"Put cells that contain {MARKS[mark]} in quotes."
-                yield Problem(number, column, shown(mark.join(beyond)), "has no name in the header", fix)
+                column, fix = f"column {len(header) + 1}", f"Put cells that contain {layout.marks} in quotes."
+                yield Problem(number, column, shown(layout.mark.join(beyond)), "has no name in the header", fix)
             else:
-                yield number, dict(zip_longest(header, map(plain, cells[: len(header)]), fillvalue=""))
+                cells = map(plain, cells[: len(header)]) if guarded else cells
+                yield number, dict(zip(header, chain(cells, repeat(""))))
     except csv.Error as error:
         raise DataError(
             f"{path.name}, row {number + 1}, is not CSV: {error}.",
             "Close every quote, or export the table again as CSV.",
         ) from None
-
-
-def _delimiter(text: str, usual: str) -> str:
-    """The delimiter: the usual one; if that gives a single column, the mark most frequent in the header.
-
-    Excel writes semicolons in much of Europe, and a table of commas may be called .tsv.
-    """
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=usual)
-    header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
-    if len(header) != 1:
-        return usual
-    return max(MARKS, key=header[0].count)
 
 
 def _check_header(path: Path, header: list[str]) -> None:
@@ -153,71 +160,11 @@ def _with_few_keys(path: Path, rows: Iterator[tuple[int, dict] | Problem]) -> It
         yield row
 
 
-class _Objects:
-    """Builds the objects of one JSON file, limits their number and refuses repeated names.
-
-    Of two values under one name, one would be lost silently; nested objects take the most memory per byte of file.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, pairs: list[tuple[str, object]]) -> dict:
-        self.count += 1
-        if self.count > MAX_OBJECTS:
-            raise ValueError(f"has more than {MAX_OBJECTS:,} objects")
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            raise ValueError("has two values under one name in one object")
-        return made
-
-
-def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict]]:
-    rows = _json(text, _Objects()) if text.strip() else []
-    if isinstance(rows, Problem):
-        where = f", line {rows.row}," if rows.row else ""
-        raise DataError(f"{path.name}{where} {rows.message}.", rows.fix)
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise DataError(f"{path.name} is not a list of objects.", 'Write [{"question": ..., "answer": ...}, ...].')
-    yield from enumerate(rows, start=1)
-
-
-def _jsonl_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict] | Problem]:
-    objects = _Objects()
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        row = _json(line, objects)
-        if isinstance(row, Problem):
-            yield replace(row, row=number, value=shown(line))
-        elif isinstance(row, dict):
-            yield number, row
-        else:
-            yield Problem(number, "", shown(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
-
-
-def _json(text: str, objects: _Objects) -> object:
-    """The value of a JSON text, with numbers as written there; or the `Problem` with it."""
-    try:
-        return json.loads(text, parse_int=str, parse_float=str, parse_constant=_constant, object_pairs_hook=objects)
-    except json.JSONDecodeError as error:
-        return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
-    except RecursionError:
-        return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
-    except ValueError as error:  # raised by `_Objects`
-        return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
-
-
-def _constant(name: str) -> str | float:
-    """NaN, which tables write for an empty cell, as a float; the infinities as text, as all numbers."""
-    return float("nan") if name == "NaN" else name
-
-
 def _parquet_rows(path: Path, header: list[str]) -> Iterator[tuple[int, dict] | Problem]:
     lines = lines_of(path, MAX_BYTES)
     header += json.loads(next(lines))
     _check_header(path, header)
-    yield from _jsonl_rows(lines)
+    yield from rows_of_lines(lines, MAX_OBJECTS)
 
 
 # as listed by OWASP under "CSV injection", with the full-width forms that some spreadsheets accept
@@ -229,7 +176,9 @@ INNER = re.compile(rf"([;|\t\r\n][ \"]*)('*)(?=[{SIGNS}])")
 
 
 def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
-    """Writes a header and the rows to a file opened with newline="". Columns that a row lacks stay empty."""
+    """Writes a header and the rows to a UTF-8 file opened with newline="", its byte order mark
+    first. Columns that a row lacks stay empty."""
+    file.write(BOM)
     writer = csv.DictWriter(file, columns)
     writer.writerow({name: cell(name) for name in columns})
     writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)

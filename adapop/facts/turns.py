@@ -1,29 +1,37 @@
 """Rows that are conversations, as chat models are trained on them: a question of the user and its answer."""
 
-import json
 from collections.abc import Mapping
 
 from adapop.facts.fact import Problem
+from adapop.facts.forms import CHATS
+from adapop.facts.lists import LONGEST, parsed
 
-MESSAGES, PROMPT, COMPLETION = "messages", "prompt", "completion"
-ASKING, ANSWERING = ("system", "user"), "assistant"
-LONGEST = 100_000  # characters of a cell that is parsed
+PROMPT, COMPLETION = "prompt", "completion"
+NAMES = frozenset((*CHATS, PROMPT))
+# ShareGPT's, Gemini's and OpenAI's
+ROLES = {"human": "user", "developer": "system", **dict.fromkeys(("gpt", "chatgpt", "model", "bot"), "assistant")}
+SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
 FIX = "Write a row for each question: one turn of the user, one of the assistant."
 
 
 def unfolded(number: int, row: Mapping[str, object]) -> Mapping[str, object] | Problem:
-    """The row with a question and an answer in place of its turns; a row without turns as it is, a problem for one
-    whose turns are no question with its answer.
+    """The row with a question and an answer in place of its turns; a row without turns as it is, a
+    problem for one whose turns are no question with its answer.
 
-    Turns are a list, or JSON of one, in `messages`, or in `prompt` and `completion`.
+    Turns are a list, or text of one, in one of the columns `CHATS`, or in `prompt` and
+    `completion`.
     """
-    for columns in ((MESSAGES,), (PROMPT, COMPLETION)):
+    if NAMES.isdisjoint(row):
+        return row  # as most are
+    for columns in (*((name,) for name in CHATS), (PROMPT, COMPLETION)):
+        if columns[0] not in row or {"question", "answer"} <= row.keys():
+            continue
         lists = [_turns(row.get(column)) for column in columns]
-        if lists[0] is None or {"question", "answer"} <= row.keys():
+        if lists[0] is None:
             continue
         turns = [turn for found in lists for turn in found or ()]
-        texts = [turn.get("content") for turn in turns if turn.get("role") != ASKING[0]]
-        if [turn.get("role") for turn in turns][-2:] != [ASKING[1], ANSWERING] or len(texts) != 2:
+        texts = [content for role, content in turns if role != SYSTEM]
+        if [role for role, _ in turns][-2:] != [USER, ASSISTANT] or len(texts) != 2:
             return Problem(number, columns[0], "", f"has {len(turns)} turns that are no question and answer", FIX)
         rest = {name: cell for name, cell in row.items() if name not in columns}
         return rest | {"question": texts[0], "answer": texts[1]}
@@ -32,16 +40,31 @@ def unfolded(number: int, row: Mapping[str, object]) -> Mapping[str, object] | P
 
 def has_system(row: Mapping[str, object]) -> bool:
     """Whether the row brings a system prompt of its own, which nobody reads."""
-    turns = _turns(row.get(MESSAGES)) or _turns(row.get(PROMPT)) or ()
-    return any(turn.get("role") == ASKING[0] for turn in turns)
+    if NAMES.isdisjoint(row):
+        return False
+    turns = next(filter(None, (_turns(row.get(name)) for name in (*CHATS, PROMPT) if name in row)), ())
+    return any(role == SYSTEM for role, _ in turns)
 
 
-def _turns(cell: object) -> list[dict] | None:
-    """The turns in a cell; None if it holds something else."""
-    if isinstance(cell, str) and cell.lstrip().startswith("[{") and len(cell) <= LONGEST:
-        try:
-            cell = json.loads(cell)
-        except (ValueError, RecursionError):
-            return None
-    turns = isinstance(cell, list) and cell and all(isinstance(turn, dict) and "role" in turn for turn in cell)
-    return cell if turns else None
+def _turns(cell: object) -> list[tuple[object, object]] | None:
+    """Role and content of the turns in a cell; None if it holds something else."""
+    if isinstance(cell, str):
+        is_list = "{" in cell[:40] and ("[" in cell[:40] or "(" in cell[:40])
+        cell = parsed(cell) if is_list and len(cell) <= LONGEST else None
+    turns = isinstance(cell, list) and cell and all(isinstance(turn, dict) for turn in cell)
+    if not turns or not all("role" in turn or "from" in turn for turn in cell):
+        return None
+    return [(_role(turn), _content(turn.get("content", turn.get("value", turn.get("parts"))))) for turn in cell]
+
+
+def _role(turn: Mapping[str, object]) -> object:
+    role = turn.get("role", turn.get("from"))
+    return ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
+
+
+def _content(content: object) -> object:
+    """The text of a turn; of one in parts, the texts of its parts. As it is where a part is no
+    text."""
+    parts = content if isinstance(content, list) else ()
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    return "\n".join(texts) if texts and all(isinstance(text, str) for text in texts) else content

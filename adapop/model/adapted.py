@@ -21,14 +21,15 @@ from transformers.utils import ModelOutput
 
 from adapop.errors import ModelError
 from adapop.model.adapter import blocks_of
-from adapop.model.chat import encode_prompt
+from adapop.model.asking import Prompted
 from adapop.model.footprint import row_bytes
 from adapop.model.generation import replies
 from adapop.model.head import NARROW, full_precision, widened
+from adapop.model.original import KeptReplies
 from adapop.model.out_of_memory import free_bytes, in_pieces
 from adapop.model.packing import dealt, packs, read_as
 from adapop.model.scored import FirstToken, JointPass, Scored, pooled
-from adapop.model.tokens import AnswerTokens, Row, collate, to_continue
+from adapop.model.tokens import AnswerTokens, Row, collate
 
 # peft reads an attribute of transformers by its old name; a user can do nothing about it
 warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated", category=FutureWarning)
@@ -41,14 +42,16 @@ Work = Callable[[Sequence[Any], int], Iterator[Any]]  # gives the results for ro
 Divided = Callable[[Sequence[Any], int, Work], Iterator[Any]]
 
 
-class AdaptedModel:
+class AdaptedModel(Prompted):
     """Base model and LoRA adapter: scores answer tokens, generates replies, and switches the adapter off."""
 
     def __init__(self, model: PeftModel, tokenizer: PreTrainedTokenizerBase, system: str = "") -> None:
-        self.network, self.tokenizer, self.system = model, tokenizer, system
+        super().__init__(tokenizer, system)
+        self.network = model
+        self.kept: KeptReplies | None = None  # what the original said before
+        self._adapter_off = False
         self.notes: tuple[str, ...] = ()  # what to know of it, in sentences for the user
-        self.device = next(model.parameters()).device
-        self.recomputes = False
+        self.device, self.recomputes = next(model.parameters()).device, False
         self.told: Callable[[int], None] = lambda rows: None  # called with the number of replies just written
         self.most_rows = sys.maxsize if self.device.type == "cuda" else MOST_ROWS
         # how the work on pieces of at most so many rows is divided among processes
@@ -96,15 +99,17 @@ class AdaptedModel:
     @contextmanager
     def original(self) -> Iterator[None]:
         """A context in which the adapter is off: the model before unlearning."""
-        with self.network.disable_adapter():
-            yield
+        before, self._adapter_off = self._adapter_off, True
+        try:
+            with self.network.disable_adapter():
+                yield
+        finally:
+            self._adapter_off = before
 
     @contextmanager
     def together(self, whole: AnswerTokens, *parts: AnswerTokens) -> Iterator[None]:
         """A context in which scoring the parts takes one forward pass. whole: the rows of all parts, in their order.
-
-        Passes without gradient, such as those of the original model, stay separate.
-        """
+        Passes without gradient, such as those of the original model, stay separate."""
         self._joint = JointPass(whole, parts)
         try:
             yield
@@ -172,10 +177,8 @@ class AdaptedModel:
 
     @torch.no_grad()
     def state_norm(self, batch: AnswerTokens, block: int) -> tuple[float, int]:
-        """(mean norm of a block's output over the batch's tokens, its width D). The batch is not packed.
-
-        The first token of each row is left out: in models like Llama its norm is far above all others.
-        """
+        """(mean norm of a block's output over the batch's tokens, its width D); the batch is not packed. The first
+        token of each row is left out: in models like Llama its norm is far above all others."""
         batch = batch.to(self.device)
         with self._read(block) as states:
             self.forward(batch)
@@ -218,21 +221,28 @@ class AdaptedModel:
         batch: rows at once, by default `at_once`; after memory has run out, no call takes more than then fitted.
         drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
         """
-        prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
-        rows = [Row(prompt, (), place) for place, prompt in enumerate(prompts)]
-        return [text for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
+        rows = self.prompts(questions)
+        return [text.strip() for text, *_ in self.replies(rows, max_new_tokens, batch, **drawn)]
 
     @torch.no_grad()
     def replies(self, rows: Sequence[Row], max_new_tokens: int, batch: int | None = None, **drawn) -> list[tuple]:
-        """Replies as of `generate`: (reply, *`FirstToken` of its answer) a row, (reply,) of rows without an answer."""
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i].prompt))
+        """Replies as of `generate`, with the space around them: (reply, *`FirstToken` of its
+        answer) a row, (reply,) of rows without an answer."""
+        kept = self.kept if self._adapter_off and not drawn else None
+        known = kept.of(self, rows, max_new_tokens) if kept else {}
+        self.told(len(known))
+        new = [i for i in range(len(rows)) if i not in known]
+        order = sorted(new, key=lambda i: len(rows[i].prompt))
         self.network.eval()
         write = partial(self._written, max_new_tokens=max_new_tokens, **drawn)
         written: list[tuple] = []
         for piece in self.in_pieces([rows[i] for i in order], batch or self.at_once(rows, max_new_tokens), write):
             self.told(len(piece))
             written += piece
-        return [found for _, found in sorted(zip(order, written))]
+        fresh = dict(zip(order, written))
+        if kept:
+            kept.keep(self, rows, max_new_tokens, fresh)
+        return [reply for _, reply in sorted((known | fresh).items())]
 
     def at_once(self, rows: Sequence[Row], new_tokens: int = 0) -> int:
         """How many of the rows to score at once, or with new_tokens to continue: on a GPU what its free memory has room
@@ -248,10 +258,8 @@ class AdaptedModel:
         return max(1, int(SHARE * free_bytes(self.device)) // needed)
 
     def in_pieces(self, rows: Sequence[Any], size: int, work: Callable[[Sequence[Any]], Any]) -> Iterator[Any]:
-        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`.
-
-        Pieces have no more rows than fitted when memory last ran out.
-        """
+        """Results of work that runs the model, piece by piece, see `out_of_memory.in_pieces`: of no more rows than
+        fitted when memory last ran out."""
 
         def of(rows: Sequence[Any], size: int) -> Iterator[Any]:
             return in_pieces(rows, min(size, self.most_rows), work, self._limit_rows)
@@ -262,10 +270,10 @@ class AdaptedModel:
         self.most_rows = rows
 
     def _written(self, rows: Sequence[Row], max_new_tokens: int, **drawn) -> list[tuple]:
-        read = to_continue([row.prompt for row in rows], self.tokenizer.pad_token_id, self.device)
         seen = [FirstToken([row.answer[0] for row in rows])] if rows[0].answer else []
-        written = replies(self.network, read, max_new_tokens, self.tokenizer.pad_token_id, seen, **drawn)
-        texts = [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
+        pad, prompts = self.tokenizer.pad_token_id, [row.prompt for row in rows]
+        written = replies(self.network, prompts, max_new_tokens, pad, seen, self.ends, **drawn)
+        texts = self.tokenizer.batch_decode(written, skip_special_tokens=True)
         return list(zip(texts, *(column for each in seen for column in each.found)))
 
     @property
@@ -274,7 +282,7 @@ class AdaptedModel:
         return range(torch.cuda.device_count() if self.device.type == "cuda" else 0)
 
     def sample(self, questions: Sequence[str], seed: int, max_new_tokens: int, **drawn: float) -> list[str]:
-        """Sampled replies, see `generate`; the same for the same seed. Does not change torch's global random state."""
+        """Sampled replies, see `generate`; the same for the same seed. Leaves torch's random state as it is."""
         with torch.random.fork_rng(devices=self.gpus):
             torch.manual_seed(seed)
             return self.generate(questions, max_new_tokens, **drawn)
@@ -288,5 +296,5 @@ class AdaptedModel:
         set_peft_model_state_dict(self.network, state)
 
     def save_adapter(self, folder: Path) -> None:
-        """Writes the adapter in peft's format: safetensors and its configuration."""
+        """Writes the adapter in peft's format."""
         self.network.save_pretrained(str(folder), save_embedding_layers=False)  # else peft queries the Hub about them

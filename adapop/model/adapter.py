@@ -5,12 +5,13 @@ Of a model that also sees or hears, the text decoder alone gets one: a text neve
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
-from peft import LoraConfig, PeftModel, get_peft_model
-from torch import nn
+from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from peft.tuners.lora import LoraLayer
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
@@ -60,6 +61,18 @@ def with_adapter(base: PreTrainedModel, config: RunConfig, adapter: Path | None 
         raise ModelError(f"peft puts no adapter there: {said}.", f"Use --targets {others} (lora_targets).") from error
     _check(network, config)
     return network
+
+
+@torch.no_grad()
+def merge_into_base(network: PeftModel, state: Mapping[str, Tensor]) -> None:
+    """Adds the weights of an adapter of the same shape to the base for good; the model's own adapter stays."""
+    own = {name: value.clone() for name, value in get_peft_model_state_dict(network).items()}
+    set_peft_model_state_dict(network, dict(state))
+    for layer in network.modules():
+        if isinstance(layer, LoraLayer):
+            weight = layer.get_base_layer().weight
+            weight += layer.get_delta_weight("default").to(weight.dtype)
+    set_peft_model_state_dict(network, own)
 
 
 def left_out(network: PeftModel, config: RunConfig) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
-"""Language models that can be picked by name, and what is known of each without loading it (`assets/models.json`).
+"""Language models that can be picked by name, and what is known of each without loading it
+(`assets/models.json`).
 
-Any other causal language model of the Hub, or a folder, can be used as well: see `loading`.
+Any other causal language model of the Hub, a folder or a GGUF file can be used as well: see
+`loading`.
 """
 
 import json
@@ -10,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
+from adapop.errors import ModelError
+from adapop.model.converted import folder_of, is_gguf
 from adapop.model.footprint import COMMON_NAMES, GPT2, INNER
 
 APACHE, LLAMA_31, LLAMA_32, GEMMA = "Apache 2.0", "Llama 3.1 Community", "Llama 3.2 Community", "Gemma Terms of Use"
@@ -24,7 +28,7 @@ class Preset:
     """One model that can be picked by name."""
 
     id: str
-    """Its id on the Hugging Face Hub."""
+    """Its id on the Hugging Face Hub, or its name in `paths.PACKAGED`."""
     billions: float
     """Number of parameters, in billions."""
     licence: str
@@ -37,6 +41,9 @@ class Preset:
     """The benchmark that it was fine-tuned on ("duet"), "" for an original model."""
     note: str = ""
     """What to know before using it, shown to the user."""
+    origin: str = ""
+    """Of a model from a Python package: the id on the Hub of the model that it was quantised
+    from."""
 
     def __post_init__(self) -> None:
         if not _has_sizes(self.shape):
@@ -45,18 +52,19 @@ class Preset:
     @property
     def gated(self) -> bool:
         """Whether its licence must be accepted, and a token given, before it can be downloaded."""
-        return self.licence in GATED
+        return self.licence in GATED and not self.origin
 
     @property
     def page(self) -> str:
         """Address of the page that describes it and where its licence is accepted."""
-        return f"https://huggingface.co/{self.id}"
+        return f"https://huggingface.co/{self.origin or self.id}"
 
     @property
     def title(self) -> str:
-        """Name and size, and whether it is gated, for a list of choices."""
+        """Name and size, and whether it is gated or from a package, for a list of choices."""
         size = f"{self.billions:g} B" if self.billions >= 1 else f"{1000 * self.billions:g} M"
-        return f"{self.id.rpartition('/')[2]} ({size}{', gated' if self.gated else ''})"
+        access = ", from pip" if self.origin else ", gated" if self.gated else ""
+        return f"{(self.origin or self.id).rpartition('/')[2]} ({size}{access})"
 
 
 def preset_of(model: str) -> Preset | None:
@@ -66,13 +74,14 @@ def preset_of(model: str) -> Preset | None:
 
 
 def shape_of(model: str) -> Mapping[str, Any] | None:
-    """The config.json of a preset or of a model folder, sizes by their common names; None where there is none, or where
-    no estimate covers it."""
+    """The config.json of a preset, of a model folder or of a GGUF file that was converted, sizes by
+    their common names; None where there is none, or where no estimate covers it."""
     if preset := preset_of(model):
         return preset.shape
     try:
-        content = json.loads((Path(model) / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        folder = folder_of(model) if is_gguf(model) else Path(model)
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (ModelError, OSError, ValueError, RecursionError):
         return None
     content = content.get("text_config") or content if isinstance(content, dict) else None
     if isinstance(content, dict) and content.get("model_type") == GPT2:

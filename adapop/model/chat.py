@@ -10,7 +10,7 @@ tokens. And it takes several times as long, so it gets only the texts that hold 
 import copy
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,11 +19,9 @@ from tokenizers import AddedToken, Encoding, Tokenizer
 from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError, ModelError, shown
+from adapop.model.template import ANSWER, manner
 
-DATE = "10 Apr 2025"  # the paper's; Llama 3's templates would write today's date, and every number would change daily
-FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
 PROMPTS = 8_192  # remembered: a run asks the same questions at each measurement
-ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
 # lone surrogates, noncharacters, and the two private characters that transformers takes out of a user's text
 UNREADABLE = re.compile("[\ud800-\udfff\ufdd0-\ufdef\U000f0000\U000f0001]")
 SIGN = re.compile(r"[^\w\s/]")  # control tokens have some; a slash stays, for templates that obey "/no_think"
@@ -31,8 +29,6 @@ NO_TEMPLATE = (
     "Pick an instruction-tuned model, or put a chat_template.jinja into a model's folder, for example: "
     "Question: {{ messages[0]['content'] }}\\nAnswer:"
 )
-# what an expression in a template may raise beside TemplateError
-FAULTS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 Turns = Sequence[Mapping[str, str]]
 
 
@@ -46,7 +42,72 @@ def encode_prompt(tokenizer: PreTrainedTokenizerBase, question: str, system: str
         DataError: the text has an invalid character, or cannot be read as plain text.
     """
     _check(tokenizer, question, system or "")
-    return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "")
+    return _prompt(tokenizer, tokenizer.get_chat_template(), question, system or "").ids
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question with an answer to it, as token ids."""
+
+    prompt: tuple[int, ...]
+    """All before the answer: the chat prompt, what the template writes next, and the lead."""
+    answer: tuple[int, ...]
+    """The tokens that overlap the answer."""
+    spans: tuple[tuple[int, int], ...]
+    """(start, end) of each answer token in the answer, in characters."""
+
+
+def encode_answer(
+    tokenizer: PreTrainedTokenizerBase,
+    question: str,
+    answer: str,
+    system: str | None = "",
+    lead: str = "",
+) -> Answered:
+    """A question and its answer tokenised in one piece, as the model's template writes them: the
+    answer's tokens are those that overlap it, so that the first is the one that the model would
+    say (" Paris" where a space precedes it).
+
+    Where a tokenizer would merge the prompt's end with the answer, which no reply does, both are
+    tokenised apart; so are texts with the letters of a control token. lead: the beginning of a
+    reply, up to the answer; without the space before it, if the tokenizer decodes it so.
+
+    Raises:
+        ModelError, DataError: as for `encode_prompt`.
+    """
+    _check(tokenizer, question, system or "", answer, lead)
+    template = tokenizer.get_chat_template()
+    asked, control = _prompt(tokenizer, template, question, system or ""), _control(tokenizer, template)
+    before = lead if lead[:1].isspace() else _joint(tokenizer, template) + lead
+    hostile = any(control.written.search(text) for text in (question, system or "", before + answer))
+    encoded = control.backend.encode(asked.chat + before + answer, add_special_tokens=False)
+    start, prompt = len(asked.chat) + len(before), ()
+    # what a model reads ends with the prompt: no token of an answer begins before
+    if hostile or tuple(encoded.ids[: len(asked.ids)]) != asked.ids:
+        encoded = control.letters.encode(before + answer, add_special_tokens=False)
+        start, prompt = len(before), asked.ids
+    control.check(encoded.ids, answer, () if prompt else asked.ids)
+    first = next((place for place, (_, end) in enumerate(encoded.offsets) if end > start), len(encoded.ids))
+    spans = tuple((max(0, begin - start), end - start) for begin, end in encoded.offsets[first:])
+    return Answered((*prompt, *encoded.ids[:first]), tuple(encoded.ids[first:]), spans)
+
+
+def control_free(tokenizer: PreTrainedTokenizerBase, text: str) -> bool:
+    """Whether a text has no letters of a control token, and so may become part of a template."""
+    return not UNREADABLE.search(text) and not _control(tokenizer, tokenizer.chat_template or "").written.search(text)
+
+
+@lru_cache(maxsize=64)
+def _joint(tokenizer: PreTrainedTokenizerBase, template: str) -> str:
+    """What the template writes between the prompt of a question and an answer, such as a space."""
+    question = {"role": "user", "content": "?"}
+    try:
+        prompt = _applied(tokenizer, [question])
+        whole = _applied(tokenizer, [question, {"role": "assistant", "content": ANSWER}], add_generation_prompt=False)
+    except TemplateError:  # a template for a single question has no place for an answer
+        return ""
+    before, answered, _ = whole.rpartition(ANSWER)
+    return before.removeprefix(prompt) if answered and before.startswith(prompt) else ""
 
 
 def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
@@ -60,6 +121,15 @@ def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> Encoding:
     encoded = control.letters.encode(text, add_special_tokens=False)
     control.check(encoded.ids, text)
     return encoded
+
+
+def check_template(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Checks that a model can be asked in chat.
+
+    Raises:
+        ModelError: its tokenizer has no chat template, or no tokenizer.json.
+    """
+    _check(tokenizer)
 
 
 def turn_end(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
@@ -93,20 +163,27 @@ class _Control:
     letters: Tokenizer
     """Reads them as plain text."""
 
-    def check(self, ids: Sequence[int], text: str, chat: str = "") -> None:
-        """Refuses a control token that a user's text became. chat: has those that may be among the ids.
+    def check(self, ids: Iterable[int], text: str, due: Iterable[int] = ()) -> None:
+        """Refuses a control token that a user's text became. due: those that may be among the ids.
 
         Raises:
             DataError: there is another one. Some tokenizers (Unigram, whole words) find it in plain text as well.
         """
-        due = self.backend.encode(chat, add_special_tokens=False).ids
         for token in Counter(filter(self.names.get, ids)) - Counter(due):
             raise _not_plain(text, self.names[token])
 
 
+@dataclass(frozen=True)
+class _Prompt:
+    """A question in the chat template: its text and its ids."""
+
+    chat: str
+    ids: tuple[int, ...]
+
+
 @lru_cache(maxsize=PROMPTS)
-def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str) -> tuple[int, ...]:
-    """The ids that `encode_prompt` returns. template: the tokenizer's, which may be set anew."""
+def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, system: str) -> _Prompt:
+    """What `encode_prompt` gives the ids of. template: the tokenizer's, which may be set anew."""
     turns = [{"role": "user", "content": question}]
     if system:
         told = [{"role": "system", "content": system}, *turns]
@@ -115,7 +192,7 @@ def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, sy
         except TemplateError:
             chat = ""
         if system.strip() in chat and question.strip() in chat:
-            return _ids(tokenizer, told, chat)
+            return _Prompt(chat, _ids(tokenizer, told, chat))
         turns = [{"role": "user", "content": f"{system}\n\n{question}"}]
     try:
         chat = _applied(tokenizer, turns)
@@ -123,7 +200,7 @@ def _prompt(tokenizer: PreTrainedTokenizerBase, template: str, question: str, sy
         raise ModelError(f"The model's chat template cannot show a question: {error}", NO_TEMPLATE) from error
     if question.strip() not in chat:
         raise ModelError("The model's chat template leaves the question out.", NO_TEMPLATE)
-    return _ids(tokenizer, turns, chat)
+    return _Prompt(chat, _ids(tokenizer, turns, chat))
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[int, ...]:
@@ -138,29 +215,14 @@ def _ids(tokenizer: PreTrainedTokenizerBase, turns: Turns, chat: str) -> tuple[i
     else:
         ids = control.backend.encode(chat, add_special_tokens=False).ids
     innocent = [{**turn, "content": SIGN.sub("x", turn["content"])} for turn in turns]
-    control.check(ids, text, _applied(tokenizer, innocent))
+    control.check(ids, text, control.backend.encode(_applied(tokenizer, innocent), add_special_tokens=False).ids)
     return tuple(ids)
 
 
 def _applied(tokenizer: PreTrainedTokenizerBase, turns: Turns, **options: bool) -> str | list[int]:
-    """What the chat template makes of the turns: text, unless told to tokenize.
-
-    Without thinking, where the template can leave it out (Qwen3): an answer is scored where it is given.
-
-    Raises:
-        TemplateError: the template refuses these turns, or fails.
-        ValueError: told to sanitize control tokens, the tokenizer cannot. The template has not failed on turns that it
-            took before.
-    """
-    template = tokenizer.get_chat_template()
-    template = FIXED_CLOCK + template if "strftime_now" in template else template
-    options = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False, **options}
-    try:
-        return tokenizer.apply_chat_template(list(turns), chat_template=template, date_string=DATE, **options)
-    except FAULTS as error:
-        if isinstance(error, ValueError) and "sanitize_control_tokens" in options:
-            raise
-        raise TemplateError(": ".join(filter(None, (type(error).__name__, str(error))))) from error
+    """The turns as `Manner.render` gives them in the tokenizer's chat template, and what it
+    raises."""
+    return manner(tokenizer, tokenizer.get_chat_template()).render(tokenizer, turns, **options)
 
 
 def _check(tokenizer: PreTrainedTokenizerBase, *texts: str) -> None:
@@ -178,7 +240,7 @@ def _not_plain(text: str, name: str) -> DataError:
     return DataError(message, "Remove it.")
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _control(tokenizer: PreTrainedTokenizerBase, template: str) -> _Control:
     names = {
         number: token.content

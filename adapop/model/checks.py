@@ -3,6 +3,7 @@ whether the weights are whole afterwards."""
 
 from collections.abc import Collection
 from inspect import signature
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -15,19 +16,32 @@ from transformers import (
 )
 
 from adapop.config.run import RunConfig
-from adapop.errors import ModelError
+from adapop.errors import ModelError, shown
 from adapop.model.chat import encode_prompt, turn_end
 from adapop.model.footprint import FOUR_BITS
 
+LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 KINDS = (AutoModelForCausalLM, AutoModelForImageTextToText)
+# sizes in a config.json, several times those of the largest models there are
+MOST = {
+    "num_hidden_layers": 1_000, "num_attention_heads": 2_048, "num_key_value_heads": 2_048, "head_dim": 16_384,
+    "hidden_size": 262_144, "intermediate_size": 2_097_152, "vocab_size": 8_388_608, "num_experts": 8_192,
+    "num_local_experts": 8_192, "n_routed_experts": 8_192,
+}  # fmt: skip
+LEAST_BYTES = 1 / 8  # that a weight takes on disk: one bit
 
 
 def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
     """(the class of transformers that loads models of this kind, one of this shape without weights).
 
     Raises:
+        ValueError: a size is beyond any model's: to lay out a million blocks takes all memory.
         ModelError: it is no language model, or cannot give the logits of chosen positions alone.
     """
+    text = shape.get_text_config()
+    for name, most in MOST.items():
+        if isinstance(size := getattr(text, name, None), int) and size > most:
+            raise ValueError(f"its config.json has {name} = {size:,}, and at most {most:,} can be laid out")
     for kind in KINDS:
         try:
             with torch.device("meta"):
@@ -43,6 +57,16 @@ def outline_of(shape: PretrainedConfig) -> tuple[type, PreTrainedModel]:
         raise ModelError(message, "Use a model of another kind: nearly all causal models of transformers know it.")
     message = f"A model of the kind {shape.model_type!r} does not write text from left to right."
     raise ModelError(message, "Use a causal language model.")
+
+
+def check_size(outline: PreTrainedModel, folder: Path) -> None:
+    """Raises:
+    ValueError: the weights of a model's folder take far less than its config.json describes.
+    """
+    there = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    count = sum(weight.numel() for weight in outline.parameters())
+    if there and count * LEAST_BYTES > there:
+        raise ValueError(f"its config.json describes {count:,} weights, too many for files of {there:,} bytes")
 
 
 def weight_bytes(outline: PreTrainedModel, config: RunConfig) -> float:
@@ -63,7 +87,9 @@ def check_vocabulary(outline: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
         ModelError: it has none for some. Special tokens that are never written (Gemma 3's image token) may lack one.
     """
     rows, added = outline.get_input_embeddings().weight.shape[0], tokenizer.added_tokens_decoder
-    written = {*encode_prompt(tokenizer, "?"), *turn_end(tokenizer), tokenizer.pad_token_id}
+    written = {tokenizer.pad_token_id}
+    if tokenizer.chat_template is not None:
+        written |= {*encode_prompt(tokenizer, "?"), *turn_end(tokenizer)}
     beyond = {number: token for token, number in tokenizer.get_vocab().items() if number >= rows}
     used = sorted(number for number in beyond if number in written or number not in added or not added[number].special)
     if used:
@@ -96,8 +122,43 @@ def check_weights(base: PreTrainedModel, missing: Collection[str]) -> None:
         )
 
 
+def lfs_pointers(folder: Path) -> list[str]:
+    """Names of a folder's files that hold a Git LFS pointer in place of their content."""
+    found = []
+    for path in sorted((*folder.glob("*.json"), *folder.glob("*.safetensors"))):
+        with path.open("rb") as file:
+            found += [path.name] if file.read(len(LFS)) == LFS else []
+    return found
+
+
 def _reached(base: PreTrainedModel) -> dict[str, nn.Parameter]:
     """The weights that a text passes through: the text decoder's and the output head's."""
     head = base.get_output_embeddings()
     parts = {id(weight) for part in (base.get_decoder(), head) if part is not None for weight in part.parameters()}
     return {name: weight for name, weight in base.named_parameters() if id(weight) in parts}
+
+
+def check_number(file: str, name: str, value: object) -> None:
+    """Checks that a setting of a model's folder is a number, or not set.
+
+    Raises:
+        ModelError: it is something else.
+    """
+    if not isinstance(value, int | float | None):
+        message = f"In the model's {file}, {name} is {shown(value)!r}, which is no number."
+        raise ModelError(message, "Correct it there, or download the model again.")
+
+
+def reply_ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
+    """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat template ends a turn.
+
+    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition penalty (Qwen).
+    """
+    own = base.generation_config.eos_token_id
+    own = own if isinstance(own, list) else [own]
+    for end in own:
+        check_number("generation_config.json or config.json", "eos_token_id", end)
+    ends = {tokenizer.eos_token_id, *own}
+    if tokenizer.chat_template is not None:
+        ends |= {*turn_end(tokenizer)[:1]} & {*tokenizer.added_tokens_decoder}
+    return sorted(ends - {None}) or None

@@ -9,7 +9,7 @@ from adapop.config.run import ALL_LINEAR, RunConfig
 from adapop.paths import SANDBOX_FOLDER
 
 SANDBOX_MODEL: dict[str, Any] = json.loads((SANDBOX_FOLDER / "config.json").read_text(encoding="utf-8"))
-WIDTH = {"bfloat16": 2, "float32": 4}  # bytes
+WIDTH = {"bfloat16": 2, "float32": 4, "auto": 2}  # bytes; at least
 FLOAT32 = 4
 FOUR_BITS = 0.516  # bytes per weight in NF4 with double quantisation: 4 bits and 0.127 bits of scales
 ADAPTER_COPIES = 4  # value, gradient and AdamW's two moments, all in float32

@@ -6,6 +6,7 @@ values of what it has read, a finished row can be taken out; the text is the sam
 
 from collections.abc import Sequence
 from inspect import signature
+from itertools import takewhile
 
 import torch
 from peft import PeftModel
@@ -13,6 +14,9 @@ from torch import Tensor
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.cache_utils import DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
+from adapop.model.tokens import common, to_continue
+
+SHARED_FROM = 16  # tokens: below that, reading them once saves less than it takes
 TAKEN_OUT = 1 / 4  # of the rows must be finished before they are: to take them out copies the rest
 
 
@@ -24,45 +28,69 @@ def can_drop_rows(base: PreTrainedModel) -> bool:
 
 
 def replies(
-    network: PeftModel, read: dict[str, Tensor], most: int, pad_id: int, seen: Sequence[LogitsProcessor], **drawn
+    network: PeftModel,
+    prompts: Sequence[Sequence[int]],
+    most: int,
+    pad_id: int,
+    seen: Sequence[LogitsProcessor] = (),
+    ends: frozenset[int] = frozenset(),
+    **drawn,
 ) -> Tensor | list[list[int]]:
     """The ids that a model writes after each prompt: greedy, or sampled if `drawn` is given.
 
-    read: as from `tokens.to_continue`. most: tokens a reply. seen: what looks at the logits of the first token, and
-    maybe of later ones. drawn: sampling arguments of transformers' `generate`, such as temperature and top_p.
+    most: tokens a reply. seen: what looks at the logits of the first token, and maybe of later
+    ones. ends: ids that end a reply beside the model's own. drawn: sampling arguments of
+    transformers' `generate`, such as temperature and top_p.
     """
     base = network.get_base_model()
     if not drawn and can_drop_rows(base):
-        return greedy(network, base, read, most, seen)
-    drawn = {"do_sample": bool(drawn), **drawn}
+        return greedy(network, base, prompts, most, pad_id, seen, ends)
+    read = to_continue(prompts, pad_id, base.device)
+    ends = _ends(base) | ends
+    drawn = {"do_sample": bool(drawn), "eos_token_id": sorted(ends) or None, **drawn}
     output = network.generate(
         **read, max_new_tokens=most, pad_token_id=pad_id, logits_processor=LogitsProcessorList(seen), **drawn
     )
-    return output[:, read["input_ids"].shape[1] :]
+    return [_until(ids, ends) for ids in output[:, read["input_ids"].shape[1] :].tolist()]
+
+
+def _ends(base: PreTrainedModel) -> frozenset[int]:
+    named = base.generation_config.eos_token_id
+    return frozenset({*(named if isinstance(named, list) else [named])} - {None})
+
+
+def _until(ids: Sequence[int], ends: frozenset[int]) -> list[int]:
+    return list(takewhile(lambda token: token not in ends, ids))
 
 
 @torch.no_grad()
 def greedy(
     network: torch.nn.Module,
     base: PreTrainedModel,
-    read: dict[str, Tensor],
+    prompts: Sequence[Sequence[int]],
     most: int,
+    pad_id: int,
     seen: Sequence[LogitsProcessor] = (),
+    ends: frozenset[int] = frozenset(),
 ) -> list[list[int]]:
-    """The ids that a model writes after each prompt, without the id that ended it.
+    """The ids that a model writes after each prompt, without the id that ended it. What all
+    prompts begin with is read once, where it is long.
 
     network: the base, or what wraps it. The others: as for `replies`.
     """
-    ids, mask, cache = read["input_ids"], read["attention_mask"], _cache(base)
-    named = base.generation_config.eos_token_id
-    ends = {*(named if isinstance(named, list) else [named])}
-    written: list[list[int]] = [[] for _ in ids]
-    rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
-    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
+    kept = {name: cache, "use_cache": True, "logits_to_keep": 1}
+    if begun:
+        network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **kept)
+        cache.batch_repeat_interleave(len(prompts))
+    read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
+    ids, mask = read["input_ids"], torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
+    written: list[list[int]] = [[] for _ in ids]
+    rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
+    positions = (mask.cumsum(1) - 1).clamp(min=0)[:, begun:]
     for step in range(most):
-        kept = {name: cache, "use_cache": True, "logits_to_keep": 1}
         output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **kept)
         logits = output.logits[:, -1].float()
         for look in seen if step == 0 else ():
@@ -83,6 +111,17 @@ def greedy(
             cache.batch_select_indices(staying)
             rows, open_ = [rows[place] for place in left], [True] * len(left)
     return written
+
+
+def _begun(base: PreTrainedModel, prompts: Sequence[Sequence[int]], most: int) -> int:
+    """How many tokens all prompts begin with, if reading them once pays; 0 if not. The padding
+    behind them stands in the middle of a row: a sliding window, which counts it, must be wider
+    than a row."""
+    ordered = sorted(prompts)
+    alike = min(common(ordered[0], ordered[-1]), min(map(len, prompts)) - 1)
+    window = getattr(base.config.get_text_config(), "sliding_window", None)
+    fits = window is None or max(map(len, prompts)) + most < window
+    return alike if alike >= SHARED_FROM and len(prompts) > 1 and fits else 0
 
 
 def _cache(base: PreTrainedModel) -> DynamicCache:

@@ -1,7 +1,6 @@
 """The model of a run's configuration: base weights and tokenizer from a folder or the Hub, and a LoRA adapter.
 
-Only safetensors are read, and no code that comes with a model is run. An error names its cause (a licence, a token, a
-connection, a disk ...) and what to do about it.
+Only safetensors are read, and no code that comes with a model is run. An error names cause and remedy.
 """
 
 import errno
@@ -14,13 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from huggingface_hub import (
-    constants,
-    get_hf_file_metadata,
-    hf_hub_url,
-    snapshot_download,
-    try_to_load_from_cache,
-)
+from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -44,28 +37,40 @@ from transformers.utils.logging import disable_progress_bar
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import ModelError
+from adapop.model import template
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import left_out, with_adapter
-from adapop.model.chat import turn_end
-from adapop.model.checks import check_vocabulary, check_weights, outline_of, weight_bytes
+from adapop.model.chat import check_template
+from adapop.model.checks import (
+    check_number,
+    check_size,
+    check_vocabulary,
+    check_weights,
+    lfs_pointers,
+    outline_of,
+    reply_ends,
+    weight_bytes,
+)
+from adapop.model.converted import converted, is_gguf, notes_of
+from adapop.model.cpu_speed import speed_note, with_precision
 from adapop.model.out_of_memory import is_out_of_memory
 from adapop.model.precision import emulated_bfloat16, set_products
+from adapop.model.trial import try_out
 from adapop.online.client import connection_hint
-from adapop.paths import SHIPPED
+from adapop.paths import ORACLE, SHIPPED
 
 HUB_PAGE = "https://huggingface.co/{}"
 # while transformers loads a model, it replaces torch's weight initialisation globally: a model made in another thread
 # would stay uninitialised, and two loads at once may never restore it
-READING = threading.Lock()
+READING = threading.RLock()
 SLOW_PLACES = {"cpu", "disk"}  # where accelerate puts what no GPU has room for
 FAILURES = (
-    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, SafetensorError,
-    StrictDataclassError,
+    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, ArithmeticError,
+    AssertionError, MemoryError, SafetensorError, StrictDataclassError,
 )  # fmt: skip
 FETCHED = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 PATIENCE = 5.0  # seconds for the Hub's first answer
 ROOMY = 0.6  # of a GPU's memory: with no more than that in weights, a run's passes fit beside them
-LFS = b"version https://git-lfs"  # how a file begins that stands for one that Git LFS has not fetched
 
 
 def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedModel:
@@ -74,31 +79,33 @@ def adapted_model(config: RunConfig, adapter: Path | None = None) -> AdaptedMode
     Raises:
         ModelError: no such model, no access, no memory or disk space, no safetensors, code of its own, no chat
             template or one that fails, no 4-bit support here, no `logits_to_keep`, a tokenizer of another model, no
-            layers that the adapter fits, or weights that are not whole. What can be known before the weights are
-            loaded is said before.
+            layers that the adapter fits, or weights that are not whole: all but memory and these before they are read.
     """
     tokenizer = load_tokenizer(config)
+    config = with_precision(config)
+    if config.asking not in ("auto", "text-examples"):
+        check_template(tokenizer)  # before gigabytes are loaded
     with READING:
         base = _base(config, tokenizer, fresh=adapter is None)
-        base.generation_config = GenerationConfig(eos_token_id=_ends(base, tokenizer))
+        base.generation_config = GenerationConfig(eos_token_id=reply_ends(base, tokenizer))
         steady_attention(base)
         set_products(config, base.device)
         network = with_adapter(base, config, adapter)
     model = AdaptedModel(network, tokenizer, config.system or "")
-    model.notes = (*left_out(network, config), *emulated_bfloat16(config))
+    notes = (*notes_of(config.model), *(template.notes(tokenizer) if tokenizer.chat_template else ()))
+    model.notes = (*notes, *left_out(network, config), *emulated_bfloat16(config), *speed_note(config))
     return model
 
 
 def fetch(config: RunConfig) -> None:
-    """Brings the files of a model on the Hub onto the disk: time that no lent GPU should wait for.
+    """Brings a model's files onto the disk: time that no lent GPU should wait for.
 
     Raises:
         ModelError: as `adapted_model`, for what the Hub says.
     """
-    if config.model in SHIPPED or Path(config.model).is_dir():
-        return
     try:
-        snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")
+        if not _is_local(config):
+            snapshot_download(config.model, revision=config.revision, allow_patterns=FETCHED, ignore_patterns="*/*")
     except FAILURES as error:
         raise _named(error, config) from error
 
@@ -107,7 +114,7 @@ def load_tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     """The configured model's tokenizer, which pads on the left.
 
     Raises:
-        ModelError: there is none, no access to it, or no chat template.
+        ModelError: there is none, or no access to it.
     """
     return _shipped_tokenizer(config.model) if config.model in SHIPPED else _tokenizer(config)
 
@@ -120,23 +127,25 @@ def _shipped_tokenizer(model: str) -> PreTrainedTokenizerBase:
 
 def _tokenizer(config: RunConfig) -> PreTrainedTokenizerBase:
     try:
-        _ask_once(config)
+        if not _is_local(config):
+            _ask_once(config)
+        try_out(source_of(config), config.revision)
         tokenizer = AutoTokenizer.from_pretrained(
-            _source(config), revision=config.revision, padding_side="left", trust_remote_code=False
+            source_of(config), revision=config.revision, padding_side="left", trust_remote_code=False
         )
+        try_out(source_of(config), config.revision)  # one of the Hub is there only now
     except FAILURES as error:
         raise _named(error, config) from error
+    check_number("tokenizer_config.json", "model_max_length", tokenizer.model_max_length)
+    if not isinstance(tokenizer.chat_template, str | dict):  # a base model
+        tokenizer.chat_template = None
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    turn_end(tokenizer)  # fails without a chat template, before gigabytes are loaded
     return tokenizer
 
 
 def _ask_once(config: RunConfig) -> None:
-    """Fails within seconds where a model was never downloaded and the Hub does not answer: transformers would ask again
-    and again, for more than a minute. What else is amiss, transformers says."""
-    if config.model in SHIPPED or Path(config.model).is_dir():
-        return
+    """Fails within seconds where a model was never downloaded and the Hub does not answer; transformers takes long."""
     asked = {"repo_id": config.model, "filename": "config.json", "revision": config.revision}
     try:
         if not isinstance(try_to_load_from_cache(**asked), str):
@@ -155,6 +164,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
     try:
         shape = _shape(config)
         kind, outline = outline_of(shape)
+        check_size(outline, Path(config.model))
     except FAILURES as error:
         raise _named(error, config) from error
     check_vocabulary(outline, tokenizer)
@@ -162,7 +172,7 @@ def _base(config: RunConfig, tokenizer: PreTrainedTokenizerBase, fresh: bool) ->
         with_adapter(outline, replace(config, lora_rank=1))
     try:
         base, read = kind.from_pretrained(
-            _source(config),
+            source_of(config),
             config=shape,
             revision=config.revision,
             dtype=getattr(torch, config.precision),
@@ -189,7 +199,7 @@ def steady_attention(base: PreTrainedModel) -> None:
 
 def _shape(config: RunConfig) -> PretrainedConfig:
     """The model's config.json, without dropout and jitter: a score must be the same whenever it is taken."""
-    shape = AutoConfig.from_pretrained(_source(config), revision=config.revision, trust_remote_code=False)
+    shape = AutoConfig.from_pretrained(source_of(config), revision=config.revision, trust_remote_code=False)
     for part in (shape, shape.get_text_config()):
         for name, value in vars(part).copy().items():
             if isinstance(value, float) and ("drop" in name or "jitter" in name):
@@ -200,9 +210,9 @@ def _shape(config: RunConfig) -> PretrainedConfig:
 def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, int] | None:
     """Where the weights go, as transformers' `device_map` names it: to this process's GPU; spread over all, where one
     process sees several and the weights leave no room on one; None without a GPU, for the CPU. What is shipped stays on
-    the CPU: it is as fast there, its numbers are the same everywhere, and on ZeroGPU it needs no GPU, though torch says
-    there that one is seen. outline: the model without its weights."""
-    if config.model in SHIPPED or not torch.cuda.is_available():
+    the CPU: it is as fast there, and its numbers are the same everywhere. outline: the model without its weights."""
+    oracles = [str(folder / ORACLE) for folder in SHIPPED.values()]
+    if config.model in (*SHIPPED, *oracles) or not torch.cuda.is_available():
         return None
     device, alone = torch.cuda.current_device(), not torch.distributed.is_initialized()
     if alone and torch.cuda.device_count() > 1:
@@ -211,8 +221,16 @@ def _placement(config: RunConfig, outline: PreTrainedModel) -> str | dict[str, i
     return {"": device}
 
 
-def _source(config: RunConfig) -> str:
+def source_of(config: RunConfig) -> str:
+    """The folder or Hub id that transformers loads; a GGUF file is converted first."""
+    if is_gguf(config.model):
+        with READING:
+            return str(converted(config.model))
     return str(SHIPPED.get(config.model, config.model))
+
+
+def _is_local(config: RunConfig) -> bool:
+    return source_of(config) != config.model or Path(config.model).is_dir()
 
 
 def _four_bits(config: RunConfig) -> dict:
@@ -228,17 +246,6 @@ def _four_bits(config: RunConfig) -> dict:
         bnb_4bit_compute_dtype=getattr(torch, config.precision),
     )
     return {"quantization_config": quantisation}
-
-
-def _ends(base: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int] | None:
-    """Ids that end a reply: the model's own, the tokenizer's, and the one with which the chat template ends a turn.
-
-    Nothing else of a model's generation settings is kept: greedy means argmax, without a repetition penalty (Qwen).
-    """
-    own = base.generation_config.eos_token_id
-    ends = {tokenizer.eos_token_id, *(own if isinstance(own, list) else [own])}
-    ends |= {*turn_end(tokenizer)[:1]} & {*tokenizer.added_tokens_decoder}
-    return sorted(ends - {None}) or None
 
 
 def _named(error: Exception, config: RunConfig) -> ModelError:
@@ -269,7 +276,7 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
         why, fix = "it comes with code of its own, which is never run here", "Use a model that needs none."
     elif "Repo id must" in said:
         why, fix = "no folder has this name, and no model of the Hub can have it", "Check the path."
-    elif pointers := _pointers(Path(config.model)):
+    elif pointers := lfs_pointers(Path(config.model)):
         why = f"{pointers[0]} only stands for a file that Git LFS has not fetched"
         fix = "Run `git lfs pull` in the folder, or download the model with `hf download`."
     elif "safetensors" in said and ("no file named" in said or "does not appear to have" in said):
@@ -282,15 +289,6 @@ def _named(error: Exception, config: RunConfig) -> ModelError:
     else:
         why, fix = said.splitlines()[0].rstrip(".:"), "Check the name, and that the folder or repository is complete."
     return ModelError(f"The model {config.model!r} cannot be loaded: {why}.", fix)
-
-
-def _pointers(folder: Path) -> list[str]:
-    """Names of a folder's files that hold a Git LFS pointer in place of their content."""
-    found = []
-    for path in sorted((*folder.glob("*.json"), *folder.glob("*.safetensors"))):
-        with path.open("rb") as file:
-            found += [path.name] if file.read(len(LFS)) == LFS else []
-    return found
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

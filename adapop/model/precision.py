@@ -17,7 +17,7 @@ def has_gpu() -> bool:
 
 def emulated_bfloat16(config: RunConfig) -> tuple[str, ...]:
     """What to know, as a sentence, where the run is in bf16 and a GPU here (a T4, say) has no arithmetic for it."""
-    if config.precision != "bfloat16" or not torch.cuda.is_available():
+    if config.precision == "float32" or not torch.cuda.is_available():
         return ()
     for device in range(torch.cuda.device_count()):
         if (found := torch.cuda.get_device_capability(device)) < AMPERE:

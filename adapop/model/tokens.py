@@ -1,15 +1,17 @@
 """Facts as batches of answer tokens, the unit in which every loss and metric is computed.
 
-Prompt and answer are tokenised separately and joined, so that no tokenizer can move the border between them. Rows that
-are scored are padded on the right: a causal model never sees what follows, so it needs no mask. Rows to be continued
-are padded on the left. Only the answer's content tokens count, unless `include_tail` adds the tokens that the chat
-template writes after it. No user's text becomes a control token (see `chat`).
+Question and answer are tokenised in one piece, as the chat template writes them (see `chat`), and
+the answer's tokens are where the model would say it: right behind the prompt, or after the lead
+of its own reply. Rows that are scored are padded on the right: a causal model never sees what
+follows, so it needs no mask. Rows to be continued are padded on the left. Only the answer's
+content tokens count, unless `include_tail` adds the tokens that the chat template writes after
+it. No user's text becomes a control token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import takewhile
 
 import torch
@@ -18,7 +20,7 @@ from transformers import PreTrainedTokenizerBase
 
 from adapop.errors import DataError
 from adapop.facts.fact import GROUPS, Fact, FactSet
-from adapop.model.chat import encode_prompt, plain, turn_end
+from adapop.model.chat import encode_answer, encode_prompt, plain, turn_end
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,17 @@ class Row:
     """One prompt with its gold answer, as token ids."""
 
     prompt: tuple[int, ...]
-    """Ids of the chat prompt, up to the assistant's turn."""
+    """Ids of all before the answer: the chat prompt, and the lead if there is one."""
     answer: tuple[int, ...]
     """Ids of the gold answer, with the template's tail if it is included."""
     fact: int
     """Index of the fact in its group."""
     tail: int = 0
     """How many of the answer's last tokens are the template's and not the answer's content."""
+    text: str = field(default="", compare=False)
+    """The answer, as it is scored."""
+    spans: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    """(start, end) of each content token in the text, in characters."""
 
     @property
     def length(self) -> int:
@@ -111,16 +117,31 @@ def on_device(tensor: Tensor | Tree, device: torch.device) -> Tensor | Tree:
     return tensor.pin_memory().to(device, non_blocking=True)
 
 
+@dataclass(frozen=True)
+class Spoken:
+    """A fact's answer as the original model says it in its own reply."""
+
+    gold: str
+    """The fact's answer, which this stands for."""
+    lead: str
+    """The reply up to there."""
+    answer: str
+    """The answer as it stands in the reply."""
+
+
 def encode_facts(
     tokenizer: PreTrainedTokenizerBase,
     facts: Sequence[Fact],
     system: str | None = "",
     questions: Sequence[str] | None = None,
     include_tail: bool = False,
+    spoken: Mapping[str, Spoken] | None = None,
 ) -> list[Row]:
     """One row per fact, with its own question or the given one.
 
     include_tail: whether the answer includes the tokens with which the template ends a turn.
+    spoken: by fact id, the model's own words; another answer to the fact's question stands behind
+    the same lead.
 
     Raises:
         DataError: an answer has no token, or what `chat.encode_prompt` raises.
@@ -130,16 +151,13 @@ def encode_facts(
     tail = turn_end(tokenizer) if include_tail else ()
     rows = []
     for index, (fact, question) in enumerate(zip(facts, asked, strict=True)):
-        answer = tuple(plain(tokenizer, fact.answer).ids)
-        if not answer:
+        own = (spoken or {}).get(fact.id)
+        text = own.answer if own and own.gold == fact.answer else fact.answer
+        encoded = encode_answer(tokenizer, question, text, system, own.lead if own else "")
+        if not encoded.answer:
             raise DataError(f"The answer of {fact.id!r} has no token in this model.", "Shorten or replace it.")
-        rows.append(Row(encode_prompt(tokenizer, question, system), answer + tail, index, len(tail)))
+        rows.append(Row(encoded.prompt, encoded.answer + tail, index, len(tail), text, encoded.spans))
     return rows
-
-
-def word_spans(tokenizer: PreTrainedTokenizerBase, answer: str) -> list[tuple[int, int]]:
-    """(start, end) of each of an answer's tokens, in characters."""
-    return plain(tokenizer, answer).offsets
 
 
 def common(first: Sequence[int], second: Sequence[int]) -> int:

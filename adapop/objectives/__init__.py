@@ -1,4 +1,4 @@
-"""The unlearning methods, by name: sixteen of the literature and one of ours.
+"""The unlearning methods, by name: nineteen of the literature and one of ours.
 
 A new method is an `Objective` in a file of its own or beside its relatives, a line here, an entry in
 `assets/methods.json`, and a test of its identity with a related one.
@@ -10,7 +10,7 @@ from typing import Any
 
 from adapop.errors import ConfigError
 from adapop.objectives.adapop import AdaPop
-from adapop.objectives.altpo import AlternatePreference
+from adapop.objectives.altpo import AlternatePreference, CounterfactualPreference
 from adapop.objectives.ceu import CrossEntropyUnlearning
 from adapop.objectives.flat import Flat
 from adapop.objectives.ga import GradientAscent, GradientDifference
@@ -19,6 +19,7 @@ from adapop.objectives.npo_sam import SharpnessAwarePreference
 from adapop.objectives.objective import REDUCE, USES, ForgetBatch, Loss, Objective
 from adapop.objectives.pdu import PrimalDualUnlearning
 from adapop.objectives.redirect import Redirect
+from adapop.objectives.refusal import RefusalPreference, RejectionTuning
 from adapop.objectives.rmu import AdaptiveRmu, Rmu
 from adapop.objectives.satimp import SaturationImportance
 from adapop.objectives.simnpo import SimpleNegativePreference
@@ -43,6 +44,9 @@ OBJECTIVES: tuple[type[Objective], ...] = (
     Flat,
     TargetedPreference,
     CrossEntropyUnlearning,
+    RefusalPreference,
+    CounterfactualPreference,
+    RejectionTuning,
     Redirect,
 )
 
@@ -63,7 +67,7 @@ def objective_class(name: str) -> type[Objective]:
         raise ConfigError(f"Unknown method {name!r}.", f"Use one of {', '.join(by_name)}, or package.module:Class.")
     try:
         found = getattr(import_module(module), own, None)
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, TypeError) as error:  # TypeError: of a name that begins with a dot
         raise ConfigError(
             f"The module of the method {name} cannot be imported ({error}).",
             "Start from the folder that holds it, or install it; a class of a script cannot be found again by another.",

@@ -7,7 +7,6 @@ own alternates only must not contain the right answer.
 
 import random
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,8 +15,8 @@ from adapop.config.run import SEED_LIMIT
 from adapop.errors import DataError
 from adapop.facts.fact import Fact
 from adapop.facts.pool import Pool
-from adapop.facts.text import folded, mentions
-from adapop.objectives.fact_words import STOP_WORDS
+from adapop.facts.text import folded, mentions, word_count, words
+from adapop.facts.weak import STOP_WORDS
 
 SOURCES = ("second", "model", "relation")
 NAMED = 5
@@ -70,15 +69,23 @@ def by_model(
 
 def usable(fact: Fact, alternate: str) -> bool:
     """Whether `alternate` is wrong, of about the same length, and no other spelling of the right answer."""
-    if not folded(alternate) or _says(alternate, fact.answer) or _says(fact.answer, alternate):
+    if not folded(alternate) or any(_same(alternate, answer) for answer in fact.answers):
         return False
-    return not _alike(alternate, fact.answer) and length_class(alternate) == length_class(fact.answer)
+    return length_class(alternate) == length_class(fact.answer)
+
+
+def _taught_right(fact: Fact) -> bool:
+    return any(_says(text, answer) for text in fact.alternates for answer in fact.answers)
+
+
+def _same(alternate: str, answer: str) -> bool:
+    return _says(alternate, answer) or _says(answer, alternate) or _alike(alternate, answer)
 
 
 def length_class(answer: str) -> str:
     """One of "name" (up to 3 words), "phrase" (up to 8) and "sentence"."""
-    words = len(answer.split())
-    return "name" if words <= SHORT else "phrase" if words <= MEDIUM else "sentence"
+    count = word_count(answer)
+    return "name" if count <= SHORT else "phrase" if count <= MEDIUM else "sentence"
 
 
 def check_alternates(facts: Sequence[Fact]) -> None:
@@ -87,7 +94,7 @@ def check_alternates(facts: Sequence[Fact]) -> None:
     Raises:
         DataError: a fact has no alternate, or one with the right answer.
     """
-    if right := [fact.id for fact in facts if any(_says(alternate, fact.answer) for alternate in fact.alternates)]:
+    if right := [fact.id for fact in facts if _taught_right(fact)]:
         named = ", ".join(map(repr, right[:NAMED])) + (" …" if len(right) > NAMED else "")
         raise DataError(
             f"{len(right)} of {len(facts)} facts have their right answer among the wrong ones: {named}.",
@@ -102,23 +109,18 @@ def check_alternates(facts: Sequence[Fact]) -> None:
 
 def _says(text: str, answer: str) -> bool:
     """Whether the text contains the answer, ignoring case, accents, spacing and punctuation: "1000" is in "1,000"."""
-    letters = "".join(_words(answer))
-    found = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(_words(text)))
+    letters = "".join(words(answer))
+    found = re.search(rf"(?<!\S){' ?'.join(letters)}(?!\S)", " ".join(words(text)))
     return mentions(text, answer) or bool(letters and found)
 
 
 def _alike(alternate: str, answer: str) -> bool:
     """Whether the alternate shares more than half of the answer's words, or half of them with the last: "St Petersburg"
     may be Saint Petersburg, the United Kingdom is not the United States. Initials and stop words do not count."""
-    words = [word for word in _words(answer) if len(word) > 1 and word not in STOP_WORDS]
-    shared = set(words) & set(_words(alternate))
-    half = len(set(words)) / 2
-    return len(shared) > half or (len(shared) == half > 0 and words[-1] in shared)
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text, of letters, digits and combining marks (vowels in Hindi or Thai)."""
-    return "".join(sign if unicodedata.category(sign)[0] in "LMN" else " " for sign in folded(text)).split()
+    own = [word for word in words(answer) if len(word) > 1 and word not in STOP_WORDS]
+    shared = set(own) & set(words(alternate))
+    half = len(set(own)) / 2
+    return len(shared) > half or (len(shared) == half > 0 and own[-1] in shared)
 
 
 def first_line(reply: str) -> str:

@@ -35,7 +35,34 @@ class AlternatePreference(Objective):
 
     def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
         """Per row, [B]; positive."""
-        gold, other = model.score(batch.tokens), model.score(batch.other)
-        log_ratio = gold.per_row(batch.reference_nll - gold.nll)
-        other_ratio = other.per_row(batch.other_reference_nll - other.nll)
-        return Loss(-(2 / self.beta) * logsigmoid(self.beta * (other_ratio - log_ratio)), gold.nll)
+        return preferred(model, batch, self.beta)
+
+
+@dataclass(frozen=True)
+class CounterfactualPreference(AlternatePreference):
+    """L_f = -mean_i log sigmoid(beta * [log (pi/pi_ref)(alternate_i) - log (pi/pi_ref)(y_i)]).
+
+    DPO (Rafailov et al., NeurIPS 2023, arXiv 2305.18290) as RWKU runs it (Jin et al., NeurIPS
+    2024, arXiv 2406.10890): a fabrication by the model preferred to the truth, no retain term
+    (alpha = 0). There both are passages about a person, here both are answers. Relations: AltPO's
+    loss times beta / 2.
+    """
+
+    beta: float = 0.1
+    name = "dpo"
+
+    def forget_loss(self, model: AdaptedModel, batch: ForgetBatch) -> Loss:
+        """Per row, [B]; positive."""
+        loss = preferred(model, batch, self.beta)
+        return Loss(self.beta / 2 * loss.loss, loss.nll)
+
+
+def preferred(model: AdaptedModel, batch: ForgetBatch, beta: float) -> Loss:
+    """-(2/beta) log sigmoid(beta * [log ratio of `batch.other` - log ratio of the answer]), [B].
+
+    Log ratios are of the model to the original, summed over a text's tokens, in nats.
+    """
+    gold, other = model.score(batch.tokens), model.score(batch.other)
+    log_ratio = gold.per_row(batch.reference_nll - gold.nll)
+    other_ratio = other.per_row(batch.other_reference_nll - other.nll)
+    return Loss(-(2 / beta) * logsigmoid(beta * (other_ratio - log_ratio)), gold.nll)

@@ -3,15 +3,9 @@
 import re
 from collections.abc import Sequence
 
-ARTICLES = ("a", "an", "the")
+from adapop.facts.weak import ARTICLES, STOP_WORDS
+
 WORD = re.compile(r"\w+(?:['’]\w+)*")
-STOP_WORDS = frozenset(
-    "a an the this that these those of in on at to by for from with without as than so if then into onto over under "
-    "about after before between during through since until and or but nor not no is am are was were be been being do "
-    "does did has have had having can could will would shall should may might must it its he she they his her their "
-    "him them we us our you your i me my mine who whom whose which what when where why how there here also only very "
-    "such each any some all both more most other own same too just".split()
-)
 
 
 def unwanted(text: str, spans: Sequence[tuple[int, int]]) -> tuple[bool, ...]:

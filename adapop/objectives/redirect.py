@@ -10,9 +10,6 @@ from adapop.model.tokens import AnswerTokens
 from adapop.objectives.alternates import SOURCES
 from adapop.objectives.objective import ForgetBatch, Loss, Objective
 
-TARGETS = ("relabel", "swap", "move", "level", "spread")
-LEVEL = slice(2, 6)  # the third to sixth of the wrong tokens
-
 
 @dataclass(frozen=True)
 class Redirect(Objective):
@@ -21,28 +18,19 @@ class Redirect(Objective):
     Ours, published nowhere; measured on sandboxes only. pi0 is the original, y a token of the right answer after the
     right tokens before it, a what shall be said there: the token of the alternate as long as both answers begin alike,
     afterwards pi0's likeliest token but y, so that who supplies the first word does not get the rest. Where both
-    answers have the same token, t = pi0. Else the target t is, see `target`:
+    answers have the same token, t = pi0. Else t is pi0 with y's probability given away: 1 - `share` of it to a, and
+    `share` evenly to the `over` tokens that pi0 likes best after y and a, so that the right answer is not even the
+    second guess. Four other targets did worse (assets/docs/findings.md).
 
-    - relabel: all on a.
-    - swap: pi0 with y and a exchanged.
-    - move: pi0 with y's probability given to a.
-    - spread: y's probability is given away: 1 - `share` of it to a, and `share` evenly to the `over` tokens that pi0
-      likes best after y and a, so that the right answer is not even the second guess.
-    - level: move, and `floor` * (log pi(y) - l)+ is added, l the mean log pi0 of the third to sixth wrong token.
-
-    w_i = beta_i^-kappa: a fact that is more popular weighs more. Relations: kappa = 0 ignores scores; relabel of
-    one-token answers is cross-entropy on the alternate; spread with share 0 is move, as is level with floor 0.
+    w_i = beta_i^-kappa: a fact that is more popular weighs more; kappa = 0 ignores scores.
     """
 
-    target: str = "spread"
     kappa: float = 0.0
     """How much popularity counts: weights go from 1 to about 20 ** kappa at the paper's exponents."""
-    floor: float = 0.1
-    """Of "level": how firmly the right answer is pushed below the next wrong ones."""
     share: float = 0.6
-    """Of "spread": what part of the right answer's probability goes to other wrong answers than the alternate."""
+    """What part of the right answer's probability goes to other wrong answers than the alternate."""
     over: int = 3
-    """Of "spread": to how many."""
+    """To how many."""
     source: str = "second"
     """Where facts without alternates get one: the "second" choice of the original model, a text that it writes when
     asked for a wrong answer ("model"), or the answer of another fact of the same "relation"."""
@@ -51,11 +39,10 @@ class Redirect(Objective):
     name = "redirect"
     uses = frozenset({"beta", "alternates"})
     reduce = "row"
-    not_negative = ("kappa", "floor")
+    not_negative = ("kappa",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check("target", self.target in TARGETS, " or ".join(TARGETS))
         self._check("share", 0 <= self.share <= 1, "between 0 and 1")
         self._check("over", self.over >= 1 and self.over == int(self.over), "a whole number above 0")
         self._check("source", self.source in SOURCES, " or ".join(SOURCES))
@@ -76,8 +63,6 @@ class Redirect(Objective):
         instead, further = _instead(gold, other, reference)
         wanted = self._wanted(reference, gold.target, instead)
         tokens = (torch.special.xlogy(wanted, wanted) - wanted * said).sum(dim=-1)
-        if self.target == "level":
-            tokens = tokens + self.floor * _above_others(reference, said, gold.target) * (instead != gold.target)
         each = _by_row(tokens, gold) + _by_row(alternate.nll * further, other)
         counts = _by_row(torch.ones_like(tokens), gold) + _by_row(further.to(tokens.dtype), other)
         return Loss(each / counts * self._weight(batch), scored.nll)
@@ -95,16 +80,10 @@ class Redirect(Objective):
         original = reference.exp()
         y, a = gold.unsqueeze(1), instead.unsqueeze(1)
         right, wrong = original.gather(1, y), original.gather(1, a)
-        if self.target == "relabel":
-            changed = torch.zeros_like(original).scatter(1, a, 1.0)
-        elif self.target == "swap":
-            changed = original.scatter(1, y, wrong).scatter(1, a, right)
-        else:
-            freed = right * self.share if self.target == "spread" else 0.0
-            changed = original.scatter(1, y, 0.0).scatter(1, a, right + wrong - freed)
-            if self.target == "spread":
-                others = original.scatter(1, y, -1.0).scatter(1, a, -1.0).topk(self.over, dim=-1).indices
-                changed = changed.scatter_add(1, others, (freed / self.over).expand(-1, self.over))
+        freed = right * self.share
+        others = original.scatter(1, y, -1.0).scatter(1, a, -1.0).topk(self.over, dim=-1).indices
+        changed = original.scatter(1, y, 0.0).scatter(1, a, right + wrong - freed)
+        changed = changed.scatter_add(1, others, (freed / self.over).expand(-1, self.over))
         return torch.where(y == a, original, changed)
 
 
@@ -126,13 +105,6 @@ def _after_another(tokens: AnswerTokens, which: Tensor) -> Tensor:
     """Whether one of `which` comes before a token in its own row, [N]."""
     earlier = (tokens.row.unsqueeze(1) == tokens.row) & (tokens.place.unsqueeze(1) > tokens.place)
     return (earlier & which).any(dim=1)
-
-
-def _above_others(reference: Tensor, said: Tensor, gold: Tensor) -> Tensor:
-    """How far the log probability of the gold token is above what the original gives its next wrong ones, [N]."""
-    wrong = reference.scatter(1, gold.unsqueeze(1), float("-inf"))
-    level = wrong.topk(LEVEL.stop, dim=-1).values[:, LEVEL].mean(dim=-1)
-    return (said.gather(1, gold.unsqueeze(1)).squeeze(1) - level).clamp(min=0)
 
 
 def _by_row(values: Tensor, tokens: AnswerTokens) -> Tensor:

@@ -1,5 +1,6 @@
 """Wrong answers that the original model itself would give next, without being asked for one."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,10 +11,11 @@ import torch
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.generation import replies
-from adapop.model.tokens import Row, encode_facts, to_continue
+from adapop.model.tokens import Row
 from adapop.objectives.alternates import first_line, usable
 
 TRIED = 8  # of the likeliest first tokens
+CLAUSE = re.compile(r"[,;:!?]|\.(?!\d)")
 LONGER = 8  # tokens more than the right answer has
 
 
@@ -27,7 +29,7 @@ def by_second_choice(
     Of `TRIED` tokens. Call it with the adapter off or untrained. stopped: asked before each round.
     """
     found = list(facts)
-    rows = encode_facts(model.tokenizer, facts, model.system)
+    rows = model.rows(facts)
     model.network.eval()
     firsts = list(chain.from_iterable(model.in_pieces(rows, model.at_once(rows), partial(_firsts, model))))
     most = LONGER + max(len(row.answer) for row in rows)
@@ -39,6 +41,8 @@ def by_second_choice(
         written = model.in_pieces(begun, model.at_once(begun, most), partial(_written, model, most=most))
         for i, text in zip(asked, chain.from_iterable(written), strict=True):
             alternate = first_line(text)
+            if facts[i].id in model.spoken:  # in the middle of a sentence
+                alternate = CLAUSE.split(alternate)[0].strip()
             if usable(found[i], alternate) and alternate not in found[i].alternates:
                 found[i] = replace(found[i], alternates=(*found[i].alternates, alternate))
     return found
@@ -55,8 +59,7 @@ def _firsts(model: AdaptedModel, rows: Sequence[Row]) -> list[list[int]]:
 
 def _written(model: AdaptedModel, rows: Sequence[Row], *, most: int) -> list[str]:
     """The last token of each prompt and what the model writes after it."""
-    pad = model.tokenizer.pad_token_id
-    read = to_continue([row.prompt for row in rows], pad, model.device)
-    written = replies(model.network, read, most, pad, [])
+    pad, prompts = model.tokenizer.pad_token_id, [row.prompt for row in rows]
+    written = replies(model.network, prompts, most, pad, ends=model.ends)
     whole = [[row.prompt[-1], *map(int, ids)] for row, ids in zip(rows, written)]
     return model.tokenizer.batch_decode(whole, skip_special_tokens=True)

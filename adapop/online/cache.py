@@ -6,16 +6,18 @@ One SQLite file, safe against crashes and for several processes. It may contain 
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from adapop.errors import ConfigError
+from adapop.limits import is_public
 
 WAIT_SECONDS = 30
 FILE = "known.sqlite"
+AT_ONCE = 500  # keys in a query: SQLite takes 999 at least
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Cache:
             return None
         with self._usable():
             found = self._rows.execute("SELECT value, date FROM known WHERE key = ?", (name,)).fetchone()
-        return None if found is None else Cached(json.loads(found[0]), found[1])
+            return None if found is None else Cached(json.loads(found[0]), found[1])
 
     def put(self, value: object, *key: str) -> Cached:
         """Stores a JSON value under a key, with today's date, and returns it."""
@@ -65,19 +67,42 @@ class Cache:
             self._fresh.add(name)
         return Cached(value, today)
 
+    def get_all(self, names: Sequence[str]) -> dict[str, object]:
+        """The values of those keys, of one name each, that there are."""
+        keys = {json.dumps((name,)): name for name in names}
+        found, some = {}, list(keys)
+        with self._usable():
+            for start in range(0, len(some), AT_ONCE):
+                piece = some[start : start + AT_ONCE]
+                marks = ",".join("?" * len(piece))
+                rows = self._rows.execute(f"SELECT key, value FROM known WHERE key IN ({marks})", piece)
+                found |= {keys[key]: json.loads(value) for key, value in rows}
+        return found
+
+    def put_all(self, values: Mapping[str, object]) -> None:
+        """Stores JSON values under keys of one name each, all or none."""
+        today = date.today().isoformat()
+        rows = [(json.dumps((name,)), json.dumps(value), today) for name, value in values.items()]
+        with self._usable(), self._rows:
+            self._rows.executemany("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", rows)
+
     @contextmanager
     def _usable(self) -> Iterator[None]:
         """A context that turns errors of the file into a ConfigError with the folder and what to do."""
         try:
             yield
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, ValueError) as error:  # the last of a value that is no JSON
+            if is_public():  # strangers are not told where it lies
+                why = error.strerror if isinstance(error, OSError) else type(error).__name__
+                raise ConfigError(f"The app's cache cannot be used ({why}).", "Try again later.") from None
             raise ConfigError(
                 f"The cache folder {self._folder} cannot be used ({error}).", _fix(error, self._folder / FILE)
             ) from None
 
 
 def _fix(error: Exception, file: Path) -> str:
-    if type(error) is sqlite3.DatabaseError:  # its subclasses are other problems
+    # subclasses of the first are other problems
+    if type(error) is sqlite3.DatabaseError or isinstance(error, ValueError):
         return f"Its file is damaged: delete {file}. What it kept is asked for again."
     if "is locked" in str(error):
         return "Another program holds it: wait for that to end, or set ADAPOP_CACHE to another folder."

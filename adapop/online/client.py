@@ -42,6 +42,10 @@ _turns: dict[str, Lock] = {}  # scheme and host -> lock
 logging.getLogger("urllib3").setLevel(logging.INFO)
 
 
+class NotThere(NetworkError):
+    """The host has nothing at this address (404)."""
+
+
 class _Later(Exception):
     """The request should be repeated. seconds: the wait that the host asked for, None if it did not say."""
 
@@ -103,7 +107,8 @@ class Web:
         """The reply to a request, which is repeated up to `tries` times.
 
         Raises:
-            NetworkError: the host refuses, redirects, or does not give a JSON value after all tries.
+            NetworkError: the host refuses, redirects, or does not give a JSON value after all
+                tries. `NotThere`: it has nothing at this address.
             Stopped: somebody asked to stop.
         """
         for attempt in range(1, self._tries + 1):
@@ -178,7 +183,8 @@ class Web:
             )
             raise NetworkError(f"{self.name} refuses access ({status}).", fix)
         if status >= 400:
-            raise NetworkError(f"{self.name} refuses the question ({status}).", "Check its settings.")
+            kind = NotThere if status == 404 else NetworkError
+            raise kind(f"{self.name} refuses the question ({status}).", "Check its settings.")
 
 
 def connection_hint(base: str) -> str:

@@ -1,4 +1,5 @@
-"""Files of public data sets, as Parquet, from the branch that the Hugging Face Hub converts each of them to.
+"""Files of public data sets of the Hugging Face Hub: as Parquet, from the branch that it converts each of them to, and
+as they were uploaded.
 
 There a split is `{config}/{split}/0000.parquet` and on; one that is too big to be converted whole is
 `{config}/partial-{split}/`: https://huggingface.co/docs/dataset-viewer/parquet. huggingface_hub downloads and keeps
@@ -27,10 +28,15 @@ from adapop.online.cache import Cache
 from adapop.online.client import connection_hint
 from adapop.progress import Progress
 
-BRANCH = "refs/convert/parquet"
+BRANCH, MAIN = "refs/convert/parquet", "main"
 FILE = re.compile(r"([^/]+)/([^/]+)/\d+\.parquet")
 LIST_SECONDS = 10.0
 AGAIN = "Try again later; what was found is kept."
+
+
+def _key(dataset: str, branch: str) -> tuple[str, ...]:
+    """Of a data set's files in the cache."""
+    return ("hub files", dataset) if branch == BRANCH else ("hub files", dataset, branch)
 
 
 class Hub:
@@ -58,6 +64,21 @@ class Hub:
                 paths.append(Path(hf_hub_download(dataset, name, **place)))
         return paths
 
+    def file(self, dataset: str, name: str) -> Path:
+        """A file of a data set as its authors uploaded it.
+
+        Raises:
+            NetworkError, Stopped: as `files`.
+        """
+        known = self._cache.get(*_key(dataset, MAIN))
+        commit, names = (known and known.value) or self._asked(dataset, MAIN)
+        if name not in names:
+            raise NetworkError(f"{dataset} has no file {name}.", "Was it renamed on the Hub?")
+        self._progress.say(f"{dataset}: {name}")
+        with self._in_words(dataset, commit):
+            place = {"repo_type": "dataset", "revision": commit, "endpoint": self._endpoint}
+            return Path(hf_hub_download(dataset, name, **place))
+
     def config_of(self, dataset: str, split: str) -> str:
         """The name of the configuration that holds a split, asked once.
 
@@ -69,7 +90,7 @@ class Hub:
 
     def _listed(self, dataset: str, config: str | None, split: str) -> tuple[str, list[str]]:
         """(commit, names of the files) of a split; of the first configuration that has it, if none is asked for."""
-        known = self._cache.get("hub files", dataset)
+        known = self._cache.get(*_key(dataset, BRANCH))
         for listing in (known.value, None) if known and known.value else (None,):
             commit, names = listing or self._asked(dataset)
             for name in names:
@@ -84,15 +105,15 @@ class Hub:
         there = ", ".join(sorted(map(shown, found))) or "none"
         raise NetworkError(f"{dataset} has no split {split} (its splits: {there}).", "Was it renamed on the Hub?")
 
-    def _asked(self, dataset: str) -> tuple[str, list[str]]:
-        """(commit, names of all files) of the converted data set, which are then known."""
+    def _asked(self, dataset: str, branch: str = BRANCH) -> tuple[str, list[str]]:
+        """(commit, names of all files) of the data set, converted or as uploaded, which are then known."""
         self._progress.say(f"{dataset}: asking {self._endpoint} for its files")
         with self._in_words(dataset):
-            info = HfApi(endpoint=self._endpoint).dataset_info(dataset, revision=BRANCH, timeout=LIST_SECONDS)
+            info = HfApi(endpoint=self._endpoint).dataset_info(dataset, revision=branch, timeout=LIST_SECONDS)
             listing = info.sha, [sibling.rfilename for sibling in info.siblings or ()]
             if not isinstance(info.sha, str):
                 raise ValueError("no commit")
-        self._cache.put(listing, "hub files", dataset)
+        self._cache.put(listing, *_key(dataset, branch))
         return listing
 
     @contextmanager
@@ -111,7 +132,8 @@ class Hub:
         ) as error:
             gone = isinstance(error, (RevisionNotFoundError, EntryNotFoundError))
             if commit and gone and not isinstance(error, LocalEntryNotFoundError):
-                self._cache.put(None, "hub files", dataset)  # the next try starts anew
+                for branch in (BRANCH, MAIN):
+                    self._cache.put(None, *_key(dataset, branch))  # the next try starts anew
                 raise NetworkError(f"{dataset} has changed while it was read.", "Start the download again.") from error
             raise NetworkError(*self._said(error, dataset)) from error
 

@@ -15,6 +15,7 @@ import pandas as pd
 from adapop.errors import ConfigError, DataError, shown
 from adapop.facts.fact import Fact
 from adapop.facts.text import asked
+from adapop.facts.tiers import POPULAR_FROM
 from adapop.popularity.beta import BetaMap
 
 FEWEST = 3
@@ -40,6 +41,10 @@ class Agreement:
     discordant: tuple[str, ...]
     beta_shift: float
     own_beta_shift: float | None
+    same_tier: float | None = None
+    """Share of the facts that both call popular (a score of 1,000 or more) or both rare, [0, 1]: the paper's label
+    agreement, on the scales of Wikidata and of its judge, on both of which popular begins there. None where a proxy
+    calls all of them the same."""
 
 
 def agreement(first: Mapping[str, float | None], second: Mapping[str, float | None], beta: BetaMap) -> Agreement:
@@ -57,6 +62,7 @@ def agreement(first: Mapping[str, float | None], second: Mapping[str, float | No
     table = pd.DataFrame({"first": [first[fact] for fact in both], "second": [second[fact] for fact in both]}, both)
     ranks = table.rank()
     popular = table > table.median()
+    labels = table >= POPULAR_FROM
     differs = popular["first"] != popular["second"]
     apart = (ranks["first"] - ranks["second"]).abs()[differs].sort_values(ascending=False, kind="stable")
     return Agreement(
@@ -68,6 +74,7 @@ def agreement(first: Mapping[str, float | None], second: Mapping[str, float | No
         discordant=tuple(apart.index),
         beta_shift=_shift(table, beta, beta),
         own_beta_shift=_own_shift(table),
+        same_tier=float((labels["first"] == labels["second"]).mean()) if (labels.nunique() > 1).all() else None,
     )
 
 
@@ -101,7 +108,13 @@ def in_words(found: Agreement, first: str, second: str) -> list[str]:
         f"{first} and {second} have both scored {found.facts:,} facts"
         + (f"; {found.unknown:,} more are known to one of them only." if found.unknown else "."),
         f"Spearman {_shown(found.spearman)}, Pearson in log space {_shown(found.pearson_log)}; "
-        f"{found.same_label:.0%} of the facts are on the same side of both medians.",
+        f"{found.same_label:.0%} of the facts are on the same side of both medians."
+        + (
+            ""
+            if found.same_tier is None
+            else f" Where popular begins at {POPULAR_FROM:,.0f}, as on Wikidata's scale and the judge's, both say "
+            f"rare or both popular of {found.same_tier:.0%}."
+        ),
         f"Under one map β differs by {found.beta_shift:.2f} on average"
         + (
             "; their own quantiles give no anchors."

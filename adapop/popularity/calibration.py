@@ -4,12 +4,16 @@ The anchors are two points (score, beta); a and b follow in closed form (`BetaMa
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from adapop.errors import ConfigError, shown
+from adapop.facts.fact import FactSet
+from adapop.facts.scale import on_wikidata_scale
+from adapop.facts.tiers import number
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
 
-PAPER, QUANTILES = "paper", "quantiles"
+AUTO, PAPER, QUANTILES = "auto", "paper", "quantiles"
 SPAN_WANTED = 10.0  # a usable proxy spans an order of magnitude between the anchors
 ANCHOR_RATIO_WANTED = 3.0
 SCALE_APART = 10.0
@@ -20,16 +24,65 @@ FEW = 3  # facts
 ANCHORS = re.compile(r"\s*([^:,]+):([^:,]+),([^:,]+):([^:,]+)\s*")
 
 
-def calibrated(anchors: str, scores: Iterable[float]) -> BetaMap:
-    """The map for the given anchors: "paper", "quantiles" of the scores, or "100:1.5,3000:0.1" (score:beta).
+@dataclass(frozen=True)
+class ChosenAnchors:
+    """The anchors that suit a set, and why."""
+
+    chosen: str
+    """PAPER or QUANTILES."""
+    reason: str
+    """"scale": the scores are on Wikidata's; "own-scale": on another; "no-spread": they give no
+    anchors."""
+    rare: tuple[float, float]
+    """Score and β of the rare anchor."""
+    popular: tuple[float, float]
+    """Score and β of the popular anchor."""
+
+    @property
+    def beta(self) -> BetaMap:
+        """The map through both."""
+        return anchored(self.rare, self.popular)
+
+    @property
+    def text(self) -> str:
+        """What was chosen and why, in a sentence."""
+        whose = "the paper's" if self.chosen == PAPER else "the 5 % and 95 % quantiles of this set's scores"
+        why = {
+            "scale": "its scores are on Wikidata's scale",
+            "own-scale": "its scores are on a scale of their own",
+            "no-spread": "its scores do not spread enough for anchors of their own",
+        }[self.reason]
+        points = " and ".join(f"{number(score)} (β {beta:g})" for score, beta in (self.rare, self.popular))
+        return f"Anchors, chosen for this set: {whose}, {points}, for {why}."
+
+
+def auto_anchors(facts: FactSet) -> ChosenAnchors:
+    """The paper's anchors for scores on Wikidata's scale, and for those that do not spread; else
+    quantiles of the forget scores."""
+    scores = [fact.score for fact in facts.forget if fact.score is not None]
+    if on_wikidata_scale(facts):
+        return ChosenAnchors(PAPER, "scale", RARE_ANCHOR, POPULAR_ANCHOR)
+    try:
+        rare, popular = quantile_scores(scores)
+        BetaMap.from_anchors((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+    except ConfigError:
+        return ChosenAnchors(PAPER, "no-spread", RARE_ANCHOR, POPULAR_ANCHOR)
+    return ChosenAnchors(QUANTILES, "own-scale", (rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+
+
+def calibrated(anchors: str, facts: FactSet) -> BetaMap:
+    """The map for the given anchors: "auto" (see `auto_anchors`), "paper", "quantiles" of the
+    forget scores, or "100:1.5,3000:0.1" (score:beta).
 
     Raises:
         ConfigError: none of these, or anchors that determine no curve.
     """
+    if anchors == AUTO:
+        return auto_anchors(facts).beta
     if anchors == PAPER:
         return BetaMap()
     if anchors == QUANTILES:
-        return BetaMap.from_quantiles(scores)
+        return BetaMap.from_quantiles(fact.score for fact in facts.forget if fact.score is not None)
     parts = ANCHORS.fullmatch(anchors)
     try:
         values = [float(part) for part in parts.groups()] if parts else None
@@ -37,7 +90,8 @@ def calibrated(anchors: str, scores: Iterable[float]) -> BetaMap:
         values = None
     if values is None:
         raise ConfigError(
-            f"Anchors {shown(anchors)!r} cannot be read.", "Use paper, quantiles, or for example 100:1.5,3000:0.1."
+            f"Anchors {shown(anchors)!r} cannot be read.",
+            "Use auto, paper, quantiles, or for example 100:1.5,3000:0.1.",
         )
     return anchored((values[0], values[1]), (values[2], values[3]))
 
@@ -60,7 +114,7 @@ def warnings_of(scores: Sequence[float], beta: BetaMap) -> list[str]:
         low, high = quantile_scores(positive)
         if high < SPAN_WANTED * low and len(scores) >= FEW:
             said.append(
-                f"Nine in ten scores lie between {_number(low)} and {_number(high)}, less than a factor of ten: "
+                f"Nine in ten scores lie between {number(low)} and {number(high)}, less than a factor of ten: "
                 f"β runs only from {beta(high):.2f} to {beta(low):.2f} between them."
             )
         said += _scale_warning(low, high, beta)
@@ -90,8 +144,8 @@ def _scale_warning(low: float, high: float, beta: BetaMap) -> list[str]:
     said = []
     if max(low / rare, rare / low, high / popular, popular / high) > SCALE_APART:
         said.append(
-            f"These scores are on another scale than the anchors: theirs run from {_number(low)} to {_number(high)}, "
-            f"the anchors from {_number(rare)} to {_number(popular)}. Anchor at this set's own quantiles."
+            f"These scores are on another scale than the anchors: theirs run from {number(low)} to {number(high)}, "
+            f"the anchors from {number(rare)} to {number(popular)}. Anchor at this set's own quantiles."
         )
     if popular < ANCHOR_RATIO_WANTED * rare:
         said.append("The two anchors are less than a factor of three apart: small errors in a score turn β over.")
@@ -119,7 +173,3 @@ def in_words(rare: float, popular: float, every: Sequence[float] = ()) -> str:
         f"At {100 * FADED:.0f} % confidence, the {stronger} fact (β = {small:.2f}) is still pushed "
         f"{FADED ** (small - large):,.0f} times as hard as the {weaker} (β = {large:.2f})."
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

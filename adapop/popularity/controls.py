@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Mapping
 
 from adapop.errors import ConfigError
 
@@ -32,6 +33,31 @@ def noisy(scores: dict[str, float], seed: int, sigma: float = 1.0) -> dict[str, 
     return {fact: score * math.exp(sigma * rng.gauss(0, 1)) for fact, score in scores.items()}
 
 
+def between_tiers(
+    scores: dict[str, float], tiers: Mapping[str, str | None], seed: int, share: float
+) -> dict[str, float]:
+    """The scores, with a share of the rare facts trading theirs with popular ones at random: the paper's swapped
+    labels.
+
+    tiers: of each fact by its id; the middle tier keeps its scores. share: of as many pairs as there are, in [0, 1].
+    At 1 every rare fact counts as popular, where there are as many of these, while the order within a tier is random;
+    `inverted` mirrors the whole ranking instead.
+
+    Raises:
+        ConfigError: share is not from 0 to 1.
+    """
+    _check_share(share)
+    rng = random.Random(seed)
+    rare, popular = (sorted(fact for fact in scores if tiers[fact] == tier) for tier in ("rare", "popular"))
+    rng.shuffle(rare)
+    rng.shuffle(popular)
+    pairs = list(zip(rare, popular))
+    changed = dict(scores)
+    for low, high in pairs[: round(share * len(pairs))]:
+        changed[low], changed[high] = scores[high], scores[low]
+    return changed
+
+
 def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str, float]:
     """The scores, with a share of the pairs mirrored in the ranking swapped: rarest with most popular and so on.
 
@@ -40,11 +66,15 @@ def swapped(scores: dict[str, float], seed: int, share: float = 0.5) -> dict[str
     Raises:
         ConfigError: share is not from 0 to 1.
     """
-    if not 0 <= share <= 1:
-        raise ConfigError(f"The share that trades scores is {share:g}.", "Choose one from 0 to 1.")
+    _check_share(share)
     ranked = sorted(scores, key=lambda fact: (scores[fact], fact))
     pairs = list(zip(ranked, ranked[::-1]))[: len(ranked) // 2]
     changed = dict(scores)
     for low, high in random.Random(seed).sample(pairs, round(share * len(pairs))):
         changed[low], changed[high] = scores[high], scores[low]
     return changed
+
+
+def _check_share(share: float) -> None:
+    if not 0 <= share <= 1:
+        raise ConfigError(f"The share that trades scores is {share:g}.", "Choose one from 0 to 1.")

@@ -2,8 +2,9 @@
 
 A line is a document. It mentions a name if it contains the name's words and signs in order, as whole words and in the
 same case: "Turkey" is not "turkey", as in infini-gram. A name inside a longer known name is not mentioned: "Last Tango
-in Paris" does not mention Paris. Known are the names of all facts passed in, so pass the whole set. Word borders are
-wrong in scripts without spaces (Chinese) and with vowel signs that Python does not count as letters (Hindi).
+in Paris" does not mention Paris. Known are the names of all facts passed in, so pass the whole set.
+In scripts without spaces, and in Korean, a name is found wherever its characters stand in a row; in
+Arabic and Hebrew also behind a prefix.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from unicodedata import normalize
 
 from adapop.errors import ConfigError, DataError
 from adapop.facts.fact import Fact
+from adapop.facts.text import pieces, without_prefix
 from adapop.popularity.base import Score, check_not_all_zero
 from adapop.progress import Progress
 
@@ -32,7 +34,6 @@ COMBINE = {
 }
 MENTIONED = {"subject": "the subject", "object": "the object", "both": "subject and object together"}
 CHUNK = 1 << 20
-TOKEN = re.compile(r"\w+|[^\w\s]|[\r\n]")
 LINE_ENDS = frozenset("\r\n")
 ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+")
 LONGEST_ESCAPE = 6
@@ -64,6 +65,8 @@ class CorpusCounts:
     else is text, field names included. others: facts that are not scored, but whose names are known as well.
     """
 
+    pace = 0.0  # no request: it reads files
+
     def __init__(
         self, progress: Progress, path: Path, combine: str = "subject+object", others: Sequence[Fact] = ()
     ) -> None:
@@ -73,6 +76,10 @@ class CorpusCounts:
         self._others = [_names(fact) for fact in others]
         name = path.name or str(path)
         self.source = f"lines of {name} with {' + '.join(MENTIONED[part] for part in self._parts)}"
+
+    def requests(self, facts: Sequence[Fact]) -> int:
+        """None: the text is on this machine."""
+        return 0
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact, after the whole text has been read.
@@ -144,6 +151,8 @@ class Tally:
         """Counts names that begin before the last `keep` tokens. Returns the tokens not yet processed."""
         trie, i, end = self._trie, 0, len(tokens) - keep
         while i < end:
+            if not tokens[i].isascii() and tokens[i] not in trie:
+                tokens[i] = next(filter(trie.__contains__, without_prefix(tokens[i])), tokens[i])
             if tokens[i] in trie and (name := self._name_at(tokens, i)):
                 self._seen.add(name)
                 i += len(name)
@@ -185,7 +194,7 @@ def _names(fact: Fact) -> tuple[Name, Name]:
 
 
 def _name(label: str) -> Name:
-    return tuple(TOKEN.findall(normalize("NFC", label)))
+    return tuple(pieces(normalize("NFC", label)))
 
 
 def _files(path: Path) -> list[Path]:
@@ -206,11 +215,11 @@ def _tokens(file: Path, longest_word: int) -> Iterator[tuple[list[str], int]]:
     for text, size in _texts(file):
         # NFC, so that both encodings of é are equal
         text = normalize("NFC", half + text)
-        tokens = TOKEN.findall(text)
+        found = pieces(text)
         # the last word may continue in the next piece; of one longer than any word sought, the beginning is enough
-        half = tokens.pop()[: longest_word + 1] if tokens and not text[-1].isspace() else ""
-        yield tokens, size
-    yield [*TOKEN.findall(half), "\n"], 0
+        half = found.pop()[: longest_word + 1] if found and not text[-1].isspace() else ""
+        yield found, size
+    yield [*pieces(half), "\n"], 0
 
 
 def _texts(file: Path) -> Iterator[tuple[str, int]]:

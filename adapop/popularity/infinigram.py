@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from adapop.errors import ConfigError, NetworkError
 from adapop.facts.fact import Fact
+from adapop.facts.text import has_no_spaces
 from adapop.online.cache import Cache
 from adapop.online.client import Web
-from adapop.popularity.base import Score, check_not_all_zero
+from adapop.popularity.base import WEB_PACE, Score, check_not_all_zero
 from adapop.popularity.corpus import COMBINE, MENTIONED, labels_of, parts_of
 from adapop.progress import Progress
 
@@ -59,6 +60,8 @@ class InfiniGram:
     an estimate from a sample: then it is unknown.
     """
 
+    pace = WEB_PACE
+
     def __init__(
         self,
         progress: Progress,
@@ -78,6 +81,12 @@ class InfiniGram:
         self._refused: dict[str, Count] = {}
         counted = " + ".join(MENTIONED[part] for part in self._parts)
         self.source = f"occurrences of {counted} in {INDEXES[index].partition(',')[0]} (infini-gram {index})"
+
+    def requests(self, facts: Sequence[Fact]) -> int:
+        """How many requests `scores` would make at most: for each new name, and for both of a fact together."""
+        pairs = (labels_of(fact) for fact in facts)
+        queries = {query for pair in pairs for query in (*pair, " AND ".join(pair)) if all(pair)}
+        return sum(self._cache.get("infini-gram", self._index, query) is None for query in queries)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact, in order; the first ones once a count is above 0.
@@ -131,6 +140,9 @@ def _unasked(what: str, label: str) -> Count | None:
     """The result for a name that cannot be counted, with the reason; None if it can."""
     if not label:
         return Count(None, reason=f"The fact has no {what} to look for.")
+    if has_no_spaces(label):
+        reason = f"The {what} is in a script without spaces, and infini-gram looks for a name behind a space."
+        return Count(None, reason=reason)
     if OPERATORS & set(label.split()):
         return Count(None, reason=f"The {what} has the word AND or OR in it, which infini-gram takes for an operator.")
     return None

@@ -13,6 +13,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache as once
+from math import ceil
 from statistics import fmean
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import LATER, THIS_MACHINE, Web
 from adapop.paths import ASSETS
-from adapop.popularity.base import Score
+from adapop.popularity.base import JUDGE_PACE, Score
 from adapop.progress import Progress
 
 Ask = Callable[[str, str, int], str]  # (system, user, seed) -> the model's reply, "" if it is empty
@@ -42,16 +43,25 @@ class Judge:
     """A `Proxy` that asks a language model.
 
     name: the model and where it runs, for users and the cache. ask: sends one question to the model. tries: how often
-    the same batch is sent, each time with another seed.
+    the same batch is sent, each time with another seed. system: its instructions, which may be set to others, such as
+    the paper's word for word; numbers are cached for each.
     """
+
+    pace = JUDGE_PACE
 
     def __init__(self, name: str, ask: Ask, progress: Progress, cache: Cache, tries: int = 2) -> None:
         self.name = name
         self.ask = ask
+        self.system = SYSTEM
         self._tries = tries
         self._progress = progress
         self._cache = cache
         self.source = f"LLM judge {name}, mean of {len(SEEDS)} passes, 0 to {HIGHEST:,}"
+
+    def requests(self, facts: Sequence[Fact]) -> int:
+        """How many requests `scores` would make if each batch is answered at once."""
+        new = ({_line(fact) for fact in facts if self._cache.get(*self._key(fact, seed)) is None} for seed in SEEDS)
+        return sum(ceil(len(lines) / BATCH) for lines in new)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact as soon as it is known: in the last pass, or in the one in which it gets no number.
@@ -117,11 +127,11 @@ class Judge:
     def _reply(self, user: str, seed: int) -> Cached:
         """The model's reply. It is cached for the record only: later look-ups use the cached numbers."""
         self._progress.wait(0)
-        return self._cache.put(self.ask(SYSTEM, user, seed), "judge", self.name, SYSTEM, user, str(seed))
+        return self._cache.put(self.ask(self.system, user, seed), "judge", self.name, self.system, user, str(seed))
 
     def _key(self, fact: Fact, seed: int) -> tuple[str, ...]:
         """The cache key of a fact's number, which does not depend on the rest of its batch."""
-        return "judge", self.name, SYSTEM, "number", _line(fact), str(seed)
+        return "judge", self.name, self.system, "number", _line(fact), str(seed)
 
 
 def prompt(facts: Sequence[Fact]) -> str:

@@ -18,8 +18,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from adapop.facts.fact import Fact
+
 # disambiguation page, category, template, list: wiki pages that have a thing's name but are not the thing
 PAGES = frozenset({"Q4167410", "Q4167836", "Q11266439", "Q13406463"})
+LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for one is refused
 QID = re.compile(r"Q[1-9]\d*")
 
 STATED = "statement found"
@@ -37,6 +40,7 @@ class Entity:
     qid: its id, such as "Q90". sitelinks: number of wiki pages about it. statements: their number, identifiers
     included, as in `wikibase:statements`. identifiers: number of statements that are external identifiers. links:
     property -> ids of the items in its statements, without deprecated ones. names: label and aliases, casefolded.
+    article: title of its page in the Wikipedia of the look-up's language, "" without one.
     """
 
     qid: str
@@ -47,6 +51,7 @@ class Entity:
     identifiers: int
     links: Mapping[str, Sequence[str]]
     names: Sequence[str]
+    article: str = ""
 
     @property
     def types(self) -> frozenset[str]:
@@ -63,16 +68,18 @@ class Entity:
         groups = mapping(row["claims"])
         statements = [statement for group in groups.values() for statement in group]
         label = mapping(row["labels"]).get(language, {}).get("value", "")
+        sites = mapping(row["sitelinks"])
         aliases = [alias["value"] for alias in mapping(row["aliases"]).get(language, [])]
         return cls(
             qid=QID.fullmatch(row["id"]).group(),
             label=label,
             description=mapping(row["descriptions"]).get(language, {}).get("value", ""),
-            sitelinks=len(mapping(row["sitelinks"])),
+            sitelinks=len(sites),
             statements=len(statements),
             identifiers=sum(statement["mainsnak"].get("datatype") == "external-id" for statement in statements),
             links={pid: items for pid, group in groups.items() if (items := _items(group))},
             names=[plain(name).casefold() for name in (label, *aliases)],
+            article=str(sites.get(f"{language.replace('-', '_')}wiki", {}).get("title", "")),
         )
 
 
@@ -139,6 +146,23 @@ class Types:
 def plain(label: str) -> str:
     """A label as Wikidata stores it: in NFC, with single spaces between words only."""
     return " ".join(unicodedata.normalize("NFC", label).split())
+
+
+def can_be_a_name(label: str) -> bool:
+    """Whether a label can be an item's name: not empty, not too long, without control characters or surrogates.
+
+    Wikidata refuses to search for some of the others.
+    """
+    return 0 < len(label) <= LONGEST_LABEL and not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in label)
+
+
+def labels(fact: Fact) -> tuple[tuple[str, str], ...]:
+    """(kind, label) pairs to search for: subject, object, relation."""
+    return (
+        ("item", plain(fact.subject)),
+        ("item", plain(fact.object) or plain(fact.answer)),
+        ("property", plain(fact.relation)),
+    )
 
 
 def is_called(hit: object, form: re.Pattern[str], label: str) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from adapop.errors import DataError
-from adapop.facts.fact import FACT_GROUPS, FactSet
+from adapop.facts.fact import CHAIN, FACT_GROUPS, FactSet
 from adapop.facts.tables import write_csv
+from adapop.facts.tiers import COLUMN
 from adapop.popularity.base import Score
 
 FORMATS = (".csv", ".jsonl")
@@ -77,4 +78,8 @@ def _rows(facts: FactSet, scores: Mapping[str, Score]) -> Iterator[dict[str, obj
                 "score_raw": dict(score.raw),
                 "paraphrases": list(fact.paraphrases),
                 "alternates": list(fact.alternates),
+                "accepted": list(fact.accepted),
+                **({"subject_aliases": list(fact.subject_aliases)} if fact.subject_aliases else {}),
+                **{name: text for name in CHAIN if (text := getattr(fact, name))},
+                **({"tier": fact.own_tier} if facts.tiers.source == COLUMN else {}),
             }

@@ -6,16 +6,29 @@ lag, as Wikimedia asks. Only labels are sent.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator, KeysView, Sequence
 from dataclasses import asdict, dataclass
+from math import ceil
 
-from adapop.errors import ConfigError, NetworkError
+from adapop.errors import ConfigError, NetworkError, shown
 from adapop.facts.fact import Fact
+from adapop.facts.scale import WIKIDATA
 from adapop.online.cache import Cache, Cached
 from adapop.online.client import Web
-from adapop.popularity.base import Score
-from adapop.popularity.linking import QID, Entity, Link, Types, candidates, is_called, link, mapping, plain
+from adapop.popularity.base import WEB_PACE, Score
+from adapop.popularity.linking import (
+    QID,
+    Entity,
+    Link,
+    Types,
+    can_be_a_name,
+    candidates,
+    is_called,
+    labels,
+    link,
+    mapping,
+    plain,
+)  # fmt: skip
 from adapop.progress import Progress
 
 # the released DUET scores are sitelinks + statements; the first version of its builder counted sitelinks alone
@@ -23,13 +36,16 @@ FORMULAS = {
     "sitelinks+statements": lambda entity: entity.sitelinks + entity.statements,
     "sitelinks": lambda entity: entity.sitelinks,
 }
+ENTITY = "entity with article"  # in the cache, where older versions kept entities without
 NEAR = 5  # search hits whose other names are checked as well
 BATCH = 50  # the limit for ids per request and hits per search, except for bots
-LONGEST_LABEL = 250  # characters; no item has a longer name, and a search for one is refused
 LAG_SECONDS = 5  # the server refuses requests above this replication lag; Wikimedia's recommended value
 ID = {"item": QID, "property": re.compile(r"P[1-9]\d*")}
 NAMELESS = "The fact has no subject to look for."
-CODE = re.compile(r"[\w-]{1,60}")
+CODE = re.compile(r"[\w\\-]{1,120}")
+# what MediaWiki answers, with status 200, while it has no time for a question
+BUSY = re.compile(r"maxlag|readonly|internal_api_error.*|.*(ratelimit|too-busy|timeout|backend-error).*")
+LANGUAGE = re.compile(r"[a-z]{2,12}(-[a-z0-9]{1,12})*")
 
 
 @dataclass(frozen=True)
@@ -57,12 +73,14 @@ class _Sought:
 class Wikidata:
     """A `Proxy` that asks Wikidata. A fact's score is the sum over its subject and its object.
 
-    formula: the score of one entity, a key of `FORMULAS`. language: of the facts' labels, and of the labels and
-    descriptions that are kept.
+    formula: the score of one entity, a key of `FORMULAS`. language: of the facts' labels, and of
+    the labels, descriptions and articles that are kept.
 
     Raises:
-        ConfigError: there is no such formula.
+        ConfigError: there is no such formula, or the language is no code such as "en".
     """
+
+    pace = WEB_PACE
 
     def __init__(
         self,
@@ -74,7 +92,9 @@ class Wikidata:
     ) -> None:
         if formula not in FORMULAS:
             raise ConfigError(f"There is no Wikidata formula {formula!r}.", f"Choose one of {', '.join(FORMULAS)}.")
-        self.source = f"Wikidata {formula.replace('+', ' + ')}, subject + object"
+        if not LANGUAGE.fullmatch(language):
+            raise ConfigError(f"{shown(language)!r} is no code of a language.", "Use one such as en, de or zh.")
+        self.source = f"{WIKIDATA} {formula.replace('+', ' + ')}, subject + object"
         self._popularity = FORMULAS[formula]
         self._web = Web(base, "Wikidata", progress)
         self._progress = progress
@@ -82,6 +102,12 @@ class Wikidata:
         self._language = language
         self._searched: set[tuple[str, str]] = set()
         self._labels = self._fetched = 0
+
+    def requests(self, facts: Sequence[Fact]) -> int:
+        """About how many requests `scores` would make: a search for each new label, and the items it may find."""
+        pairs = {pair for fact in facts if plain(fact.subject) for pair in labels(fact)}
+        new = [pair for pair in pairs if can_be_a_name(pair[1]) and self._cache.get(*self._place(*pair)) is None]
+        return len(new) + ceil(NEAR * sum(kind == "item" for kind, _ in new) / BATCH)
 
     def scores(self, facts: Sequence[Fact]) -> Iterator[Score]:
         """One score per fact: first those decided by a statement, as they are found; the others at the end, by type.
@@ -106,7 +132,7 @@ class Wikidata:
 
         Entities are requested in full batches, and the rest at the end: n new ones take ceil(n / 50) requests.
         """
-        self._labels = len({label for fact in facts for label in _labels(fact) if _can_be_a_name(label[1])})
+        self._labels = len({label for fact in facts for label in labels(fact) if can_be_a_name(label[1])})
         self._searched, self._fetched = set(), 0
         waiting: list[_Sought] = []
         pending: list[str] = []
@@ -130,7 +156,7 @@ class Wikidata:
         yield from waiting
 
     def _sought(self, fact: Fact) -> _Sought:
-        found = [self._search(kind, label) for kind, label in _labels(fact)]
+        found = [self._search(kind, label) for kind, label in labels(fact)]
         dates = tuple(known.date for known in found if known.date)
         exact = tuple(frozenset(known.value["exact"]) for known in found[:2])
         ids = [tuple(dict.fromkeys((*known.value["exact"], *known.value["near"]))) for known in found]
@@ -142,10 +168,10 @@ class Wikidata:
         "exact": hits that match by the label. "near": the first hits for an item, which may have it as another name: a
         hit reports one match only, and Washington, D.C. is found by its label, not by its alias Washington.
         """
-        if not _can_be_a_name(label):
+        if not can_be_a_name(label):
             return Cached({"exact": [], "near": []}, "")
         self._searched.add((kind, label))
-        key = ("wikidata", "search", self._language, kind, label)
+        key = self._place(kind, label)
         if known := self._cache.get(*key):
             return known
         language = {"language": self._language, "uselang": self._language}
@@ -159,12 +185,16 @@ class Wikidata:
         self._say()
         return known
 
+    def _place(self, kind: str, label: str) -> tuple[str, ...]:
+        """The cache key of a search."""
+        return "wikidata", "search", self._language, kind, label
+
     def _known(self, qid: str) -> Cached | None:
         """The cached fields of an `Entity`, with None as value if it was deleted; None if it is not cached."""
-        return self._cache.get("wikidata", "entity", self._language, qid)
+        return self._cache.get("wikidata", ENTITY, self._language, qid)
 
     def _keep(self, qid: str, record: dict | None) -> None:
-        self._cache.put(record, "wikidata", "entity", self._language, qid)
+        self._cache.put(record, "wikidata", ENTITY, self._language, qid)
         self._fetched += 1
 
     def _fetch(self, qids: Sequence[str]) -> None:
@@ -190,9 +220,12 @@ class Wikidata:
 
     def _ask(self, action: str, **params: object) -> dict:
         params |= {"action": action, "format": "json", "maxlag": LAG_SECONDS}
-        reply = self._web.get("/w/api.php", busy=lambda reply: _error_code(reply) == "maxlag", **params)
+        reply = self._web.get("/w/api.php", busy=_is_busy, **params)
         if code := _error_code(reply):
-            raise NetworkError(f"Wikidata refuses a question ({code}).", "Try again later; what was found is kept.")
+            fix = "Try again later; what was found is kept."
+            if code in ("badvalue", "unknown_language"):
+                fix = f"Is {self._language} a language of Wikidata?"
+            raise NetworkError(f"Wikidata refuses a question ({code}).", fix)
         return reply if isinstance(reply, dict) else {}
 
     def _say(self) -> None:
@@ -207,7 +240,7 @@ class Wikidata:
                 for qid, row in side.items()
                 if row.value and (qid in exact or label.casefold() in row.value["names"])
             )
-            for side, exact, (_, label) in zip(known, sought.exact, _labels(fact))
+            for side, exact, (_, label) in zip(known, sought.exact, labels(fact))
         )
         linked = link(subjects, objects, sought.properties, plain(fact.relation), types)
         counted = [self._popularity(choice.entity) for choice in linked.sides.values() if choice.entity]
@@ -223,29 +256,16 @@ class Wikidata:
         return linked, score
 
 
-def _can_be_a_name(label: str) -> bool:
-    """Whether a label can be an item's name: not empty, not too long, without control characters or surrogates.
-
-    Wikidata refuses to search for some of the others.
-    """
-    return 0 < len(label) <= LONGEST_LABEL and not any(unicodedata.category(sign) in ("Cc", "Cs") for sign in label)
-
-
-def _labels(fact: Fact) -> tuple[tuple[str, str], ...]:
-    """(kind, label) pairs to search for: subject, object, relation."""
-    return (
-        ("item", plain(fact.subject)),
-        ("item", plain(fact.object) or plain(fact.answer)),
-        ("property", plain(fact.relation)),
-    )
-
-
 def _error_code(reply: object) -> str:
     """The code of an error in a reply with status 200, "" without one. Never its text, which may quote the label."""
     if not isinstance(reply, dict) or "error" not in reply:
         return ""
     code = reply["error"].get("code") if isinstance(reply["error"], dict) else None
     return code if isinstance(code, str) and CODE.fullmatch(code) else "no code"
+
+
+def _is_busy(reply: object) -> bool:
+    return BUSY.fullmatch(_error_code(reply)) is not None
 
 
 def _record(row: dict, language: str) -> dict | None:
@@ -259,7 +279,7 @@ def _record(row: dict, language: str) -> dict | None:
 def _raw(linked: Link, found: dict[str, Sequence[Entity]]) -> dict[str, object]:
     """`Score.raw`: counts and how each side was decided, the properties between the sides, and all candidates."""
     raw: dict[str, object] = {
-        side: {**_part(choice.entity, "qid label sitelinks statements identifiers"), "linked": choice.how}
+        side: {**_part(choice.entity, "qid label article sitelinks statements identifiers"), "linked": choice.how}
         for side, choice in linked.sides.items()
         if choice.entity
     }

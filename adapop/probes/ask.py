@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import torch
 
 from adapop.errors import DataError, shown
-from adapop.facts.fact import Fact
+from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.facts.text import mentions
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
-from adapop.model.tokens import encode_facts
-from adapop.probes.metrics import gold_rank, rouge_l_recall
+from adapop.probes.metrics import gold_rank
+from adapop.probes.recall import best_recall
 
 TOP = 5
 WHOLE = 128  # tokens: a reply that is read is not cut short, as the measured ones are
@@ -48,15 +49,29 @@ class Asked:
     """The original model's answer."""
     unlearned: Answer
     """The unlearned model's."""
+    accepted: tuple[str, ...] = ()
+    """Other right answers."""
+    lead: str = ""
+    """What of the original's own reply precedes the answer where its rank and probability are read;
+    "" where that is right behind the question."""
 
 
-def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int) -> list[Asked]:
+def ask(
+    model: AdaptedModel,
+    prompts: Sequence[str],
+    golds: Sequence[str],
+    max_new_tokens: int,
+    facts: FactSet | None = None,
+) -> list[Asked]:
     """Both models' answers to every prompt, in their order, decoded greedily.
 
-    golds: the right answer of each prompt, "" where none is known. max_new_tokens: budget of an answer, at least 1.
+    golds: the right answer of each prompt, "" where none is known. max_new_tokens: budget of an
+    answer, at least 1. facts: of the run; a prompt about one of them, with its answer as gold,
+    accepts its other right answers too.
 
     Raises:
-        DataError: a prompt with its answer exceeds the model's context, or contains invalid characters.
+        DataError: a prompt with its answer exceeds the model's context, or contains invalid
+        characters.
     """
     read = [encode_prompt(model.tokenizer, prompt, model.system) for prompt in prompts]
     limit = model.context
@@ -67,11 +82,38 @@ def ask(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_n
                 f"{max_new_tokens:,}.",
                 "Shorten it.",
             )
-    unlearned = _answers(model, prompts, golds, max_new_tokens)
+    members = [fact for group in GROUPS for fact in getattr(facts, group, ()) if fact.accepted]
+    accepted = [_accepted(prompt, gold, members) for prompt, gold in zip(prompts, golds)]
+    right = [(gold, *others) for gold, others in zip(golds, accepted)]
+    about = [_fact(prompt, gold, facts) for prompt, gold in zip(prompts, golds)]
+    unlearned = _answers(model, about, right, max_new_tokens)
     with model.original():
-        original = _answers(model, prompts, golds, max_new_tokens)
+        original = _answers(model, about, right, max_new_tokens)
     sent = [model.tokenizer.decode(ids) for ids in read]
-    return [Asked(*row) for row in zip(prompts, golds, sent, original, unlearned)]
+    leads = [model.spoken[fact.id].lead if fact.id in model.spoken else "" for fact in about]
+    return [Asked(*row) for row in zip(prompts, golds, sent, original, unlearned, accepted, leads)]
+
+
+def _fact(prompt: str, gold: str, facts: FactSet | None) -> Fact:
+    """A prompt with its right answer as a fact. The own question of one to forget or held out keeps
+    its id, by which the model's own words are found; of one to retain those are a whole reply and
+    not its answer."""
+    own = [fact for group in ("forget", "holdout") for fact in getattr(facts, group, ())]
+    names = (fact.id for fact in own if (fact.question, fact.answer) == (prompt, gold))
+    # without a gold answer any text will do: only the prediction of its first token is used
+    return Fact(next(names, ""), prompt, gold or "?")
+
+
+def _accepted(prompt: str, gold: str, facts: Sequence[Fact]) -> tuple[str, ...]:
+    """Other right answers of the first of the facts that has this answer and is what the prompt
+    asks about."""
+    alike = (fact for fact in facts if fact.answer == gold)
+    about = (
+        fact.accepted
+        for fact in alike
+        if any(text in prompt for text in (fact.question, *fact.paraphrases)) or mentions(prompt, fact.subject)
+    )
+    return next(about, ())
 
 
 def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
@@ -82,12 +124,15 @@ def whole_reply(model: AdaptedModel, prompts: Sequence[str], least: int) -> int:
 
 
 @torch.no_grad()
-def _answers(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], max_new_tokens: int) -> list[Answer]:
+def _answers(
+    model: AdaptedModel, about: Sequence[Fact], right: Sequence[tuple[str, ...]], max_new_tokens: int
+) -> list[Answer]:
+    """about: the prompts as facts. right: of each its gold answer, "" where none is known, and the
+    others that are accepted."""
     answers = []
-    for prompt, gold, text in zip(prompts, golds, model.generate(prompts, max_new_tokens)):
-        # without a gold answer any text will do: only the prediction of its first token is used
-        fact = Fact("asked", prompt, gold or "?")
-        batch = model.batch(encode_facts(model.tokenizer, [fact], model.system))
+    replies = model.generate([fact.question for fact in about], max_new_tokens)
+    for fact, (gold, *others), text in zip(about, right, replies):
+        batch = model.batch(model.rows([fact]))
         scored = model.score(batch, logits=True)
         likely = scored.logits[0].softmax(-1).topk(TOP)
         top = tuple(
@@ -99,7 +144,7 @@ def _answers(model: AdaptedModel, prompts: Sequence[str], golds: Sequence[str], 
             ranks = tuple(gold_rank(scored, batch.target.to(model.device)).tolist())
             answer = replace(
                 answer,
-                recall=rouge_l_recall(gold, text),
+                recall=best_recall((gold, *others), text),
                 gold_rank=ranks[0],
                 gold_logprob=-float(scored.nll.sum()),
                 gold_ranks=ranks,

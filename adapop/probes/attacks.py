@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice
 
+from adapop.facts.blank import blanked, subject_of
 from adapop.facts.fact import SANDBOX, Fact, FactSet
-from adapop.facts.gap import gapped, subject_of
 from adapop.facts.pool import Pool
-from adapop.facts.text import folded, mentions
+from adapop.facts.text import folded
+from adapop.facts.weak import gives_away
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact
 from adapop.probes.prompts import CHOICE, NotApplicable, Prompt, checked, world_fact
@@ -82,7 +83,7 @@ def _around(kind: str, forms: Sequence[str], fact: Fact, pool: Pool, rng: random
 
 def _multiple_choice(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """The question with its answer among three other answers of the relation."""
-    if mentions(fact.question, fact.answer):
+    if gives_away(fact.question, fact):
         return "the question contains the answer"
     wrong = list(islice(pool.distractors(fact, rng), DISTRACTORS))
     if len(wrong) < DISTRACTORS:
@@ -99,13 +100,13 @@ def _choice(fact_id: str, text: str, gold: str, options: Sequence[str]) -> Promp
 
 
 def _reverse_query(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
-    """A question for the subject, given relation and answer; without a relation in words, the question with a gap."""
+    """A question for the subject, given relation and answer; without a relation in words, the question with a blank."""
     if reason := pool.not_reversible(fact):
         return reason
     if spoken(fact.relation) and fact.subject:
         text = reversed_question(fact, rng)
-    elif gap := gapped(fact):
-        text = WORDING.gap.format(o=fact.answer, q=gap)
+    elif blanked_question := blanked(fact):
+        text = WORDING.blank.format(o=fact.answer, q=blanked_question)
     else:
         return "the relation is not in words, and the question does not name the subject once"
     return Prompt(fact.id, "reverse query", text, subject_of(fact))
@@ -122,7 +123,7 @@ def _synonym_manipulation(fact: Fact, pool: Pool, rng: random.Random) -> Prompt 
 def _background_hint(fact: Fact, pool: Pool, rng: random.Random) -> Prompt | str:
     """Up to two other facts of the pool about the same subject, as sentences or with their question, then this one."""
     told = [stated(o) if spoken(o.relation) and o.subject else f"{o.question} {o.answer}." for o in pool.about(fact)]
-    hints = [sentence for sentence in told if not mentions(sentence, fact.answer)]
+    hints = [sentence for sentence in told if not gives_away(sentence, fact)]
     if not hints:
         return "the set knows nothing else about this subject that does not name the answer"
     chosen = rng.sample(hints, min(HINTS, len(hints)))
@@ -137,7 +138,7 @@ def _in_context_learning(fact: Fact, pool: Pool, rng: random.Random) -> Prompt |
     """
     about = pool.about(fact)
     for example in chain(rng.sample(about, len(about)), pool.beside(fact, rng)):
-        if not mentions(f"{example.question} {example.answer}", fact.answer):
+        if not gives_away(f"{example.question} {example.answer}", fact):
             text = WORDING.worked.format(asked=example.question, answer=example.answer, q=fact.question)
             return Prompt(fact.id, "in-context learning", text, fact.answer)
     return "the set has no other question on this subject or relation whose answer differs"

@@ -9,20 +9,22 @@ Each chunk is run once with the adapter and once without. A single pass for both
 same texts and bit-equal logits on the sandbox, but takes 1.0 to 1.5 times as long, because it copies rows.
 """
 
-import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
 
 import torch
 from torch import Tensor
 
 from adapop.errors import ModelError
 from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel, Scored
-from adapop.model.tokens import AnswerTokens, encode_facts
-from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
-from adapop.probes.plan import Plan, Question, questions
-from adapop.probes.prompts import CHOICE, NotApplicable, ProbeRow, Prompt, Reply
+from adapop.model.tokens import AnswerTokens
+from adapop.probes.measure import other_ways
+from adapop.probes.metrics import cosines, delta_rank, gold_rank, hidden_cosine, kl
+from adapop.probes.plan import Plan, Question, asked_otherwise, questions
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import CHOICE, NotApplicable, ProbeRow, Reply
+from adapop.probes.recall import recall, repetition
 from adapop.probes.second_guess import Rivals, guess, rivals
 from adapop.progress import Progress
 
@@ -40,13 +42,19 @@ def battery(model: AdaptedModel, facts: FactSet, plan: Plan, progress: Progress)
         DataError: an answer has no token in this model.
     """
     progress.say("Probing: writing the prompts")
-    known = rivals(model, chain.from_iterable(getattr(facts, group) for group in GROUPS))
-    for kind, found in questions(facts, plan).items():
-        yield from (result for result in found if isinstance(result, NotApplicable))
-        asked = [result for result in found if isinstance(result, Question)]
-        for start in range(0, len(asked), CHUNK):
-            progress.say(f"Probing: {kind}, {start:,} of {len(asked):,} prompts")
-            yield from _asked(model, asked[start : start + CHUNK], plan, known)
+    own, every = model.way, [fact for group in GROUPS for fact in getattr(facts, group)]
+    for way in (own, *other_ways(model)):
+        kinds = questions(facts, plan) if way == own else asked_otherwise(facts, plan, FORM_OF_WAY[way])
+        with model.asked(way):  # what precedes an answer decides its first token
+            known = rivals(model, every) if kinds else {}
+        for kind, found in kinds.items():
+            yield from (result for result in found if isinstance(result, NotApplicable))
+            asked = [result for result in found if isinstance(result, Question)]
+            for start in range(0, len(asked), CHUNK):
+                progress.say(f"Probing: {kind}, {start:,} of {len(asked):,} prompts")
+                with model.asked(way):
+                    rows = _asked(model, asked[start : start + CHUNK], plan, known)
+                yield from rows
 
 
 @torch.no_grad()
@@ -54,8 +62,7 @@ def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan, known: Ri
     """The rows of one chunk, from both models."""
     prompts = [question.prompt for question in asked]
     texts = [prompt.text for prompt in prompts]
-    golds = [Fact(prompt.fact_id, prompt.text, prompt.gold) for prompt in prompts]
-    batch = model.batch(encode_facts(model.tokenizer, golds, model.system))
+    batch = model.batch(model.rows([_asked_for(question) for question in asked]))
     said = model.generate(texts, plan.max_new_tokens, CHUNK)
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
@@ -66,6 +73,14 @@ def _asked(model: AdaptedModel, asked: Sequence[Question], plan: Plan, known: Ri
     unlearned = _replies(asked, said, after, batch, plan.cosine, known)
     original = _replies(asked, said_before, before, batch, plan.cosine, known)
     return [_row(*parts) for parts in zip(asked, original, unlearned, *(change.tolist() for change in changes))]
+
+
+def _asked_for(question: Question) -> Fact:
+    """What a prompt asks for, as a fact. The model's own words are those to the fact's own
+    answer."""
+    prompt = question.prompt
+    own = prompt.gold == question.fact.answer
+    return Fact(prompt.fact_id if own else "", prompt.text, prompt.gold)
 
 
 def _row(
@@ -79,6 +94,7 @@ def _row(
         kind=prompt.kind,
         prompt=prompt.text,
         gold=prompt.gold,
+        accepted=() if prompt.kind == CHOICE else prompt.accepted,
         original=original,
         unlearned=unlearned,
         score=fact.score,
@@ -112,7 +128,7 @@ def _replies(
             strict=recall(prompt, text, fold=False),
             gold_rank=ranks[i],
             gold_logprob=logprobs[i],
-            words=len(text.split()),
+            words=word_count(text),
             repetition=repetition(text),
             cosine=alike[i],
             **_guessed(question, golds[i], logits[i], known),
@@ -129,27 +145,6 @@ def _guessed(question: Question, gold: int, logits: Tensor, known: Rivals) -> di
     others = known.get(question.fact.relation)
     near, rank = guess(gold, others, logits)
     return {"near": near, "relation_rank": rank if others else None}
-
-
-def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
-    """Best ROUGE-L recall over the accepted answers, [0, 1].
-
-    The letter of the right option counts if the reply begins with it as a word, but not as an article ("A novel by").
-    """
-    if prompt.kind == CHOICE:
-        letters, answers = prompt.accepted, (prompt.gold,)
-        if any(re.match(rf"\W*{letter}\b(?! [a-z])", text) for letter in letters):
-            return 1.0
-    else:
-        answers = (prompt.gold, *prompt.accepted)
-    return max(rouge_l_recall(answer, text, fold) for answer in answers)
-
-
-def repetition(text: str) -> float:
-    """Share of the text's pairs of adjacent words that occurred before in it, [0, 1); 0 without a pair."""
-    words = text.casefold().split()
-    pairs = list(pairwise(words))
-    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
 
 
 def _finite(*values: Tensor) -> None:

@@ -10,8 +10,8 @@ from statistics import fmean
 
 from adapop.facts.fact import GROUPS, TIERS
 from adapop.probes.intervals import Interval, of_facts
-from adapop.probes.prompts import KINDS, NotApplicable, ProbeRow, Reply
-from adapop.probes.verdict import KNOWN_FROM
+from adapop.probes.prompts import EVERY_KIND, NotApplicable, ProbeRow, Reply
+from adapop.probes.verdict import KNOWN_FROM, answered
 
 MEASURABLE = 0.8  # the same threshold as in `sandbox.card`
 FEWEST = 3  # facts that the original answers, where a cell is about those alone
@@ -49,7 +49,7 @@ class Cell:
     tier: str
     """A tier of scores, "unknown" for facts without one, or "all" for the whole group."""
     kind: str
-    """One of `prompts.KINDS`."""
+    """One of `prompts.EVERY_KIND`."""
     facts: int
     """Number of facts that the numbers are of, at least 1."""
     asked: int
@@ -97,7 +97,7 @@ class NotAsked:
     """Facts that could not be asked in one form for one reason."""
 
     kind: str
-    """The form, one of `prompts.KINDS` or a name that the set's own attacks bring."""
+    """The form, one of `prompts.EVERY_KIND` or a name that the set's own attacks bring."""
     reason: str
     """Why not, without a full stop."""
     facts: int
@@ -142,13 +142,13 @@ def leak_matrix(found: Iterable[ProbeRow | NotApplicable], seed: int = 0) -> Lea
     cells = [
         _cell(group, tier, kind, facts, seed)
         for group in GROUPS
-        for kind in KINDS
+        for kind in EVERY_KIND
         for tier in ("all", *TIERS, "unknown")
         if (facts := [rows for rows in asked[group, kind].values() if tier in ("all", rows[0].tier)])
     ]
     return LeakMatrix(
         tuple(cells),
-        tuple(row for group in GROUPS for row in _fact_rows({kind: asked[group, kind] for kind in KINDS})),
+        tuple(row for group in GROUPS for row in _fact_rows({kind: asked[group, kind] for kind in EVERY_KIND})),
         tuple(NotAsked(*key, facts) for key, facts in counts.most_common()),
     )
 
@@ -159,7 +159,7 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
 
     asked, chance, reason = len(facts), mean(lambda row: row.chance), ""
     if (recall := mean(lambda row: row.original.recall)) < MEASURABLE:
-        known = [rows for rows in facts if fmean(row.original.recall for row in rows) >= KNOWN_FROM]
+        known = [rows for rows in facts if fmean(map(_known, rows)) >= KNOWN_FROM]
         if len(known) >= FEWEST and not chance:  # of what was guessed right, a second guess is right less often
             facts = known
         else:
@@ -181,6 +181,10 @@ def _cell(group: str, tier: str, kind: str, facts: Sequence[Sequence[ProbeRow]],
         hidden_cosine=mean(lambda row: row.hidden_cosine),
         kl=mean(lambda row: row.kl),
     )
+
+
+def _known(row: ProbeRow) -> float:
+    return row.original.recall if answered(row, row.original) else 0.0
 
 
 def _answers(facts: Sequence[Sequence[ProbeRow]], of: Callable[[ProbeRow], Reply], chance: float, seed: int) -> Answers:

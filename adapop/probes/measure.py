@@ -1,28 +1,32 @@
 """Measurements during and after a run: recall and other metrics by group, tier and form of the question.
 
 `quick` is for every epoch: recall of generated answers to forget facts. `full` adds retain, holdout and utility, every
-rewording, and the teacher-forced metrics against the original model. Replies end at `budget` tokens.
+rewording, and the teacher-forced metrics against the original model.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate, chain, count
 from statistics import fmean
 
 import torch
 
-from adapop.facts.fact import GROUPS, TIERS, Fact, FactSet
+from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS, Fact, FactSet
+from adapop.facts.text import word_count
 from adapop.model.adapted import AdaptedModel
-from adapop.model.chat import plain
-from adapop.model.tokens import Row, encode_facts
-from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl, rouge_l_recall
+from adapop.model.tokens import Row
+from adapop.probes.distance import ATTACKS, auc, closer_to_1
+from adapop.probes.memorisation import memorised, truth_ratios, wrong_answers
+from adapop.probes.metrics import cosines, delta_logprob, delta_rank, hidden_cosine, kl
 from adapop.probes.plan import evenly
-from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import DIRECT, REWORDED, Prompt, direct
+from adapop.probes.recall import best_recall, recall
 from adapop.progress import Progress
 
 EVAL_BATCH = 256
-TIMES, SPARE = 2, 8  # a reply may have so many times the longest answer's tokens, and so many more
+OTHERWISE_PER_TIER = 4  # facts of a group that are asked in each other way
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Measurement:
     tier: str
     """A tier of scores, or "all" for the whole group."""
     form: str
-    """`DIRECT` or `REWORDED`."""
+    """`DIRECT`, `REWORDED`, or another way to ask a real model, see `prompting.FORM_OF_WAY`."""
     facts: int
     """Their number, at least 1."""
     recall: float
@@ -42,7 +46,7 @@ class Measurement:
     words: float
     """Length of a reply in words."""
     strict: float | None = None
-    """The recall without folding accents and letters that are not Latin, see `rouge_l_recall`."""
+    """The recall as `rouge_score` alone computes it, see `rouge_l_recall`."""
     cosine: float | None = None
     """MiniLM cosine with the gold answer, [-1, 1]."""
     nll: float | None = None
@@ -55,6 +59,23 @@ class Measurement:
     """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float | None = None
     """KL(original || unlearned), nats per token."""
+    probability: float | None = None
+    """Of the gold answer, the geometric mean over its tokens, [0, 1]; this and what follows as in
+    `memorisation.memorised`."""
+    exact_memorization: float | None = None
+    """Share of the gold answer's tokens that are likeliest, [0, 1]."""
+    extraction_strength: float | None = None
+    """1 - k/n: its last n - k tokens are likeliest once the first k stand, [1/n, 1]."""
+    truth_ratio: float | None = None
+    """Of facts to forget that have wrong answers, [0, 1]: see `distance.closer_to_1`."""
+    mia_loss: float | None = None
+    """AUC of an attack on facts to forget against all held out, [0, 1], as the three that follow."""
+    mia_min_k: float | None = None
+    """By the least likely tokens."""
+    mia_min_k_plus_plus: float | None = None
+    """By these, against the whole distribution."""
+    mia_zlib: float | None = None
+    """By the loss per compressed byte."""
 
 
 @dataclass(frozen=True)
@@ -69,79 +90,126 @@ class Quick:
     where the replies' logits are not in float32."""
 
 
+@dataclass(frozen=True)
+class Full:
+    """What is measured at the end of a run. rows: by group, tier and form. by_fact: recall of each
+    fact to forget, the mean over its held-out rewordings, in the set's order; empty where one has
+    none."""
+
+    rows: list[Measurement]
+    by_fact: list[float]
+
+
 def thinned(facts: FactSet, per_tier: int) -> FactSet:
-    """The set with at most so many facts of each group and tier, spread evenly over their scores; 0 for all."""
+    """The set with at most so many facts of each group and tier, spread evenly over their scores;
+    0 for all. Those to forget keep all rewordings, the others one each, all of them equally
+    often."""
     if not per_tier:
         return facts
-    return replace(facts, **{group: tuple(evenly(getattr(facts, group), per_tier)) for group in GROUPS})
+    few = {group: evenly(getattr(facts, group), per_tier) for group in GROUPS}
+    kept = {group: map(_with_one_rewording, members, count()) for group, members in few.items() if group != "forget"}
+    return replace(facts, forget=tuple(few["forget"]), **{group: tuple(members) for group, members in kept.items()})
 
 
-def questions_of(facts: FactSet, whole: bool) -> int:
-    """How many questions `full` asks, or if not whole `quick`."""
+def _with_one_rewording(fact: Fact, place: int) -> Fact:
+    at = place % max(1, len(fact.paraphrases))
+    return replace(fact, paraphrases=fact.paraphrases[at : at + 1])
+
+
+def questions_of(facts: FactSet, whole: bool, ways: int = 1) -> int:
+    """How many questions `full` asks, or if not whole `quick`. ways: in which the model can be
+    asked."""
     if not whole:
         return sum(1 + bool(fact.paraphrases) for fact in facts.forget)
-    return sum(1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group))
+    otherwise = (ways - 1) * sum(map(len, _asked_otherwise(facts).values()))
+    return otherwise + sum(1 + len(fact.paraphrases) for group in GROUPS for fact in getattr(facts, group))
 
 
-def budget(model: AdaptedModel, facts: Iterable[Fact], most: int) -> int:
-    """Tokens that a reply to these facts' questions may have: what the longest of their answers can need, with room for
-    words around it, but not more than `most`. A model that no longer knows an answer may otherwise ramble on."""
-    if most <= SPARE:
-        return most
-    longest = max((len(plain(model.tokenizer, answer)) for answer in {fact.answer for fact in facts}), default=0)
-    return min(most, TIMES * longest + SPARE)
+def other_ways(model: AdaptedModel) -> tuple[str, ...]:
+    """The ways in which a model can be asked beside that in which it is."""
+    return tuple(way for way in model.ways if way != model.way)
 
 
-def _every(facts: FactSet) -> Iterable[Fact]:
-    return chain.from_iterable(getattr(facts, group) for group in GROUPS)
+def _asked_otherwise(facts: FactSet) -> dict[str, list[Fact]]:
+    """The facts of each group that are asked in other ways too."""
+    return {group: evenly(getattr(facts, group), OTHERWISE_PER_TIER) for group in FACT_GROUPS}
 
 
-def quick(model: AdaptedModel, facts: FactSet, max_new_tokens: int) -> Quick:
-    """Recall of the forget facts by tier: the trained question, and each fact's first rewording."""
+def quick(model: AdaptedModel, facts: FactSet, tokens: int) -> Quick:
+    """Recall of the forget facts by tier: the trained question, and each fact's first rewording.
+
+    tokens: most of a reply.
+    """
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
     measured, answers, seen = [], {}, {}
-    tokens = budget(model, _every(facts), max_new_tokens)
     for form, members in ((DIRECT, facts.forget), (REWORDED, reworded)):
-        rows = encode_facts(model.tokenizer, members, model.system)
-        replies = model.replies(rows, tokens)
-        answers[form] = [text for text, *_ in replies]
+        rows, prompts = model.rows(members), model.prompts([fact.question for fact in members])
+        # else the answer stands further on in the model's own words, or behind a space of the template's
+        at_once = all(row.prompt == prompt.prompt for row, prompt in zip(rows, prompts))
+        replies = model.replies(rows if at_once else prompts, tokens)
+        answers[form] = [text.strip() for text, *_ in replies]
         seen[form] = [
-            (p, rank) if len(row.answer) == 1 and not model.narrow else None for row, (_, p, rank) in zip(rows, replies)
+            tuple(first) if first and len(row.answer) == 1 and not model.narrow else None
+            for row, (_, *first) in zip(rows, replies)
         ]
-        judged = _judged([fact.answer for fact in members], answers[form])
+        judged = _judged(members, answers[form])
         measured += _by_tier("forget", form, members, judged)
     return Quick(measured, answers[DIRECT], seen)
 
 
-def full(model: AdaptedModel, facts: FactSet, max_new_tokens: int, cosine: bool = False) -> list[Measurement]:
-    """All measurements on every group. The teacher-forced metrics are in the direct rows."""
-    rows, tokens = [], budget(model, _every(facts), max_new_tokens)
+def full(model: AdaptedModel, facts: FactSet, tokens: int, cosine: bool = False) -> Full:
+    """All measurements on every group. The teacher-forced metrics are in the direct rows. tokens:
+    most of a reply."""
+    rows, by_fact = [], []
+    for way in other_ways(model):
+        with model.asked(way):
+            for group, members in _asked_otherwise(facts).items():
+                answered = _answered(model, members, _question, tokens, cosine)
+                rows += _by_tier(group, FORM_OF_WAY[way], members, answered)
+    inside = {group: _internals(model, getattr(facts, group)) for group in GROUPS}
+    scores = {group: {name: columns.pop(name, []) for name in ATTACKS} for group, columns in inside.items()}
+    if facts.forget:
+        if facts.holdout:
+            inside["forget"] |= {name: auc(scores["forget"][name], scores["holdout"][name]) for name in ATTACKS}
+        inside["forget"] |= _truth_ratio(model, facts)
     for group in GROUPS:
         members = getattr(facts, group)
-        direct = _answered(model, members, _question, tokens, cosine) | _internals(model, members)
+        direct = _answered(model, members, _question, tokens, cosine) | inside[group]
         rows += _by_tier(group, DIRECT, members, direct)
         reworded = [fact for fact in members if fact.paraphrases]
         answered = _answered(model, reworded, lambda fact: fact.paraphrases, tokens, cosine)
         rows += _by_tier(group, REWORDED, reworded, answered)
-    return rows
+        if group == "forget" and len(reworded) == len(members):
+            by_fact = answered["recall"]
+    return Full(rows, by_fact)
+
+
+def _truth_ratio(model: AdaptedModel, facts: FactSet) -> dict[str, list[float | None]]:
+    ratios = truth_ratios(model, facts.forget, wrong_answers(facts.forget, (*facts.retain, *facts.holdout)))
+    return {"truth_ratio": [None if ratio is None else closer_to_1(ratio) for ratio in ratios]}
 
 
 def recall_by_fact(
-    model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    max_new_tokens: int,
+    progress: Progress,
+    judge: Callable[[Prompt, str], float] = recall,
 ) -> dict[str, float]:
     """Fact id -> recall of its trained question, by the model in its current state.
+
+    judge: `known_recall` where the question is whether a fact is known.
 
     Raises:
         Stopped: somebody asked to stop.
     """
-    recall: dict[str, float] = {}
-    tokens = budget(model, facts, max_new_tokens)
+    values: dict[str, float] = {}
     for start in range(0, len(facts), EVAL_BATCH):
         progress.say(f"Asked {start:,} of {len(facts):,} questions.")
         members = facts[start : start + EVAL_BATCH]
-        answered = _answered(model, members, _question, tokens)["recall"]
-        recall |= {fact.id: value for fact, value in zip(members, answered)}
-    return recall
+        for fact, text in zip(members, model.generate([fact.question for fact in members], max_new_tokens)):
+            values[fact.id] = judge(replace(direct(fact), accepted=fact.accepted), text)
+    return values
 
 
 @torch.no_grad()
@@ -172,33 +240,32 @@ def _answered(
     """Metrics of the generated answers, one value per fact: the mean over its questions."""
     asked = [(fact, question) for fact in facts for question in asks(fact)]
     answers = model.generate([question for _, question in asked], max_new_tokens)
-    golds = [fact.answer for fact, _ in asked]
-    values = _judged(golds, answers)
+    values = _judged([fact for fact, _ in asked], answers)
     if cosine and asked:
-        values["cosine"] = cosines(golds, answers)
+        values["cosine"] = cosines([fact.answer for fact, _ in asked], answers)
     ends = list(accumulate(len(asks(fact)) for fact in facts))
     spans = list(zip([0, *ends], ends))
     return {name: [fmean(column[start:end]) for start, end in spans] for name, column in values.items()}
 
 
-def _judged(golds: Sequence[str], answers: Sequence[str]) -> dict[str, list[float]]:
-    """Metrics of each generated answer."""
-    pairs = list(zip(golds, answers))
-    recall = [rouge_l_recall(gold, answer) for gold, answer in pairs]
-    strict = [
-        same if gold.isascii() and answer.isascii() else rouge_l_recall(gold, answer, fold=False)
-        for same, (gold, answer) in zip(recall, pairs)
-    ]
-    return {"recall": recall, "strict": strict, "words": [len(answer.split()) for answer in answers]}
+def _judged(facts: Sequence[Fact], replies: Sequence[str]) -> dict[str, list[float]]:
+    """Metrics of each generated reply, over all right answers of its fact."""
+    pairs = list(zip(facts, replies))
+    return {
+        "recall": [best_recall(fact.answers, reply) for fact, reply in pairs],
+        "strict": [best_recall(fact.answers, reply, fold=False) for fact, reply in pairs],
+        "words": [word_count(reply) for reply in replies],
+    }
 
 
-def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, list[float]]) -> list[Measurement]:
+def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, list]) -> list[Measurement]:
     """A row for all facts and one for each tier with facts; facts without a score are in no tier."""
     rows = []
     for tier in ("all", *TIERS):
         chosen = [i for i, fact in enumerate(facts) if tier in ("all", fact.tier)]
         if chosen:
-            means = {name: fmean(column[i] for i in chosen) for name, column in values.items()}
+            measured = {name: [column[i] for i in chosen if column[i] is not None] for name, column in values.items()}
+            means = {name: fmean(column) for name, column in measured.items() if column}
             rows.append(Measurement(group, tier, form, len(chosen), **means))
     return rows
 
@@ -206,15 +273,16 @@ def _by_tier(group: str, form: str, facts: Sequence[Fact], values: dict[str, lis
 @torch.no_grad()
 def _internals(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, list[float]]:
     """The teacher-forced metrics of each fact's own question, unlearned against original."""
-    rows = encode_facts(model.tokenizer, facts, model.system)
+    rows = model.rows(facts)
     model.network.eval()
-    pieces = list(model.in_pieces(rows, model.at_once(rows), partial(_compared, model)))
+    pairs = [(row, fact.answer) for row, fact in zip(rows, facts)]
+    pieces = list(model.in_pieces(pairs, model.at_once(rows), partial(_compared, model)))
     return {name: [value for piece in pieces for value in piece[name]] for name in (pieces[0] if pieces else ())}
 
 
-def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, list[float]]:
-    """The metrics of each row."""
-    batch = model.batch(rows)
+def _compared(model: AdaptedModel, pairs: Sequence[tuple[Row, str]]) -> dict[str, list[float]]:
+    """The metrics of each row. pairs: rows with their answers' texts."""
+    batch = model.batch([row for row, _ in pairs])
     after = model.score(batch, logits=True, hidden=True)
     with model.original():
         before = model.score(batch, logits=True, hidden=True)
@@ -225,4 +293,5 @@ def _compared(model: AdaptedModel, rows: Sequence[Row]) -> dict[str, list[float]
         "hidden_cosine": hidden_cosine(before, after),
         "kl": kl(before, after),
     }
-    return {name: values.tolist() for name, values in found.items()}
+    memory = memorised(after, batch, [answer for _, answer in pairs])
+    return {name: values.tolist() for name, values in found.items()} | memory

@@ -11,32 +11,18 @@
 """
 
 import os
-import unicodedata
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 import torch
-from rouge_score import rouge_scorer
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, log_softmax
 
 from adapop.errors import ModelError
-from adapop.facts.text import folded
 from adapop.model.adapted import Scored
+from adapop.probes.recall import rouge_l_recall as rouge_l_recall
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
-
-
-@lru_cache(maxsize=2**16)  # a run gives few distinct answers
-def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
-    """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
-
-    fold=True first removes accents and case and falls back to Unicode words where nothing Latin is left; fold=False
-    is the strict original, which splits words at accents and scores non-Latin gold answers 0.
-    """
-    if fold:
-        gold, generation = _spelled(gold), _spelled(generation)
-    return _scorer().score(gold, generation)["rougeL"].recall
 
 
 def cosines(gold: Sequence[str], generations: Sequence[str]) -> list[float]:
@@ -80,11 +66,6 @@ def kl(original: Scored, unlearned: Scored) -> Tensor:
 
 
 @cache
-def _scorer() -> rouge_scorer.RougeScorer:
-    return rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
-
-
-@cache
 def _embedder(name: str):
     try:
         from sentence_transformers import SentenceTransformer
@@ -98,9 +79,3 @@ def _embedder(name: str):
             f"The embedding model {name!r} cannot be loaded ({str(error).splitlines()[0]}).",
             "Install sentence-transformers and let it download once, or set ADAPOP_EMBEDDER to a folder.",
         ) from error
-
-
-def _spelled(text: str) -> str:
-    # rouge_score reads [a-z0-9] only; other letters are replaced by their code points, so that a word stays one word
-    known = folded(text)
-    return "".join(f"u{ord(c):x}" if not c.isascii() and unicodedata.category(c)[0] in "LMN" else c for c in known)

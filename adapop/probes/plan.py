@@ -2,14 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapop.errors import ConfigError
 from adapop.facts.fact import GROUPS, Fact, FactSet
 from adapop.facts.pool import Pool
 from adapop.probes.attacks import attack_prompts, own_attacks
-from adapop.probes.prompts import DIRECT, KINDS, REWORDED, NotApplicable, Prompt, direct
-from adapop.probes.rewordings import reworded
+from adapop.probes.prompts import (
+    ALIAS,
+    CHOICE,
+    DIRECT,
+    EVERY_KIND,
+    KINDS,
+    REWORDED,
+    NotApplicable,
+    Prompt,
+    checked,
+    direct,
+)
+from adapop.probes.rewordings import aliased, reworded
 
 
 @dataclass(frozen=True)
@@ -20,8 +31,8 @@ class Plan:
         ConfigError: an unknown kind or group, or a number below 1.
     """
 
-    kinds: tuple[str, ...] = KINDS
-    """Forms of the question, from `prompts.KINDS`."""
+    kinds: tuple[str, ...] = EVERY_KIND
+    """Forms of the question, from `prompts.EVERY_KIND`."""
     groups: tuple[str, ...] = GROUPS
     """Groups of facts, from `facts.fact.GROUPS`; utility questions are asked directly only."""
     per_tier: int | None = None
@@ -34,7 +45,7 @@ class Plan:
     """Budget of a reply in tokens, at least 1; the same for both models."""
 
     def __post_init__(self) -> None:
-        for name, known in (("kinds", KINDS), ("groups", GROUPS)):
+        for name, known in (("kinds", EVERY_KIND), ("groups", GROUPS)):
             if unknown := [value for value in getattr(self, name) if value not in known]:
                 raise ConfigError(f"{unknown[0]!r} is none of the {name} of probes.", f"Known: {', '.join(known)}.")
         for name in ("per_tier", "max_new_tokens"):
@@ -60,11 +71,15 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
     """
     found: dict[str, list[Question | NotApplicable]] = {kind: [] for kind in KINDS if kind in plan.kinds}
     attacked = bool(found.keys() - {DIRECT, REWORDED})
-    pool = Pool((*facts.forget, *facts.retain, *facts.holdout))
+    every = (*facts.forget, *facts.retain, *facts.holdout)
+    pool = Pool(every)
+    if ALIAS in plan.kinds and any(fact.subject_aliases for fact in every):
+        found[ALIAS] = []
     for group in plan.groups:
         for fact in evenly(getattr(facts, group), plan.per_tier):
             forms = [direct(fact)]
             if group != "utility":
+                forms += aliased(fact) if ALIAS in found else ()
                 forms += [*reworded(fact), *(attack_prompts(fact, pool, plan.seed) if attacked else ())]
             for form in forms:
                 if form.kind in found:
@@ -74,6 +89,21 @@ def questions(facts: FactSet, plan: Plan) -> dict[str, list[Question | NotApplic
             if kind in found or kind not in KINDS:
                 found.setdefault(kind, []).extend(brought)
     return found
+
+
+def asked_otherwise(facts: FactSet, plan: Plan, kind: str) -> dict[str, list[Question]]:
+    """The facts' own questions in one of `prompts.OTHERWISE`, by that kind; empty if the plan does
+    not ask so. The model has to be asked in that way."""
+    if kind not in plan.kinds:
+        return {}
+    members = [
+        (group, fact)
+        for group in plan.groups
+        if group != "utility"
+        for fact in evenly(getattr(facts, group), plan.per_tier)
+    ]
+    asked = [_question(group, fact, replace(direct(fact), kind=kind)) for group, fact in members]
+    return {kind: asked}
 
 
 def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
@@ -95,6 +125,11 @@ def evenly(facts: Sequence[Fact], per_tier: int | None) -> list[Fact]:
 
 
 def _question(group: str, fact: Fact, form: Prompt | NotApplicable) -> Question | NotApplicable:
+    """The form with the fact's other right answers, if it asks for its answer; it must not contain
+    one either."""
+    if isinstance(form, Prompt) and fact.accepted and form.kind != CHOICE and form.gold == fact.answer:
+        form = replace(form, accepted=(*form.accepted, *fact.accepted))
+        form = form if form.text == fact.question else checked(form)  # its own may
     return form if isinstance(form, NotApplicable) else Question(group, fact, form)
 
 

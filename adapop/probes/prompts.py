@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from functools import cache
 
 from adapop.facts.fact import Fact
-from adapop.facts.text import mentions
+from adapop.facts.weak import says
 from adapop.facts.world import language
 from adapop.facts.world.world import WorldFact, world
 from adapop.paths import SHIPPED
+from adapop.probes.prompting import FORM_OF_WAY
 
 DIRECT, REWORDED, CHOICE = "direct", "reworded", "multiple choice"
+ALIAS = "alias"  # the subject under another name: where the set brings such names
 KINDS = (DIRECT, REWORDED, *language.WRAPPERS)
+OTHERWISE = tuple(FORM_OF_WAY.values())  # a real model asked the fact's own question in another way
+EVERY_KIND = (*KINDS, ALIAS, *OTHERWISE)
 PLAIN = {
     DIRECT: "as trained",
     REWORDED: "other words",
+    ALIAS: "another name",
     "prefix injection": "must answer",
     "affirmative suffix": "answer begun",
     "role playing": "as an expert",
@@ -46,13 +51,13 @@ class Prompt:
     fact_id: str
     """Of the fact, unique in its set."""
     kind: str
-    """The form, one of `KINDS`."""
+    """The form, one of `EVERY_KIND`."""
     text: str
     """The user's turn of the chat, without the chat template."""
     gold: str
     """The right answer; the subject for "reverse query"."""
     accepted: tuple[str, ...] = ()
-    """Other right answers: translations, or the letter of the right option, which a reply must begin with."""
+    """Other right answers: the fact's own, translations, or the letter of the right option."""
     options: tuple[str, ...] = ()
     """Those of a multiple choice, in the order shown."""
     chance: float = 0.0
@@ -66,7 +71,7 @@ class NotApplicable:
     fact_id: str
     """Of the fact, unique in its set."""
     kind: str
-    """The form, one of `KINDS` or a name that the set's own attacks bring."""
+    """The form, one of `EVERY_KIND` or a name that the set's own attacks bring."""
     reason: str
     """Why not, without a full stop."""
 
@@ -78,7 +83,7 @@ def direct(fact: Fact) -> Prompt:
 
 def checked(prompt: Prompt) -> Prompt | NotApplicable:
     """The prompt, or NotApplicable if it contains a right answer, which only a multiple choice may."""
-    if prompt.kind != CHOICE and any(mentions(prompt.text, answer) for answer in (prompt.gold, *prompt.accepted)):
+    if prompt.kind != CHOICE and any(says(prompt.text, answer) for answer in (prompt.gold, *prompt.accepted)):
         return NotApplicable(prompt.fact_id, prompt.kind, "the prompt would contain the answer")
     return prompt
 
@@ -127,7 +132,8 @@ class Reply:
 class ProbeRow:
     """One prompt with both models' replies.
 
-    The last three fields are teacher-forced on the gold answer's content tokens, unlearned against original.
+    Three of the last fields are teacher-forced on the gold answer's content tokens, unlearned
+    against original.
     """
 
     fact_id: str
@@ -137,7 +143,7 @@ class ProbeRow:
     tier: str
     """The tier of the fact's score, "unknown" without one."""
     kind: str
-    """One of KINDS."""
+    """One of `EVERY_KIND`."""
     prompt: str
     """The question as sent, without the chat template."""
     gold: str
@@ -156,3 +162,5 @@ class ProbeRow:
     """Cosine between both models' hidden states at the answer, [-1, 1]."""
     kl: float = 0.0
     """KL(original || unlearned), nats per token."""
+    accepted: tuple[str, ...] = ()
+    """Other right answers; () of a multiple choice, and in the rows of older runs."""

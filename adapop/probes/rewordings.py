@@ -1,19 +1,23 @@
-"""Rewordings of a fact's question: the set's own, made from templates, or written by a language model.
+"""Rewordings of a fact's question: the set's own, made from templates, or written by a language model; and the
+question with another name of its subject.
 
 None of them contains the answer or repeats the question.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from adapop.facts.blank import BLANK, blanked
 from adapop.facts.fact import Fact
-from adapop.facts.text import folded, mentions
+from adapop.facts.text import mentions, words
+from adapop.facts.weak import gives_away
 from adapop.facts.world import language
 from adapop.online.cache import Cache
 from adapop.popularity.judge import Ask, array_in
 from adapop.probes import wording
-from adapop.probes.prompts import REWORDED, NotApplicable, Prompt, world_fact
+from adapop.probes.prompts import ALIAS, REWORDED, NotApplicable, Prompt, world_fact
 
 WANTED = 2
+NAMES = 2  # of a subject, the first that the set brings
 SEEDS = (1, 2)  # one per attempt: the same seed would give the same reply
 SYSTEM = f"""\
 You reword questions. The user sends one question. Write {WANTED} other ways to ask it. Each asks for exactly the same
@@ -33,6 +37,21 @@ def reworded(fact: Fact) -> list[Prompt | NotApplicable]:
     else:
         reason = "the set brings no rewording, and none can be made without a subject and a relation in words"
     return [NotApplicable(fact.id, REWORDED, reason)]
+
+
+def aliased(fact: Fact) -> list[Prompt | NotApplicable]:
+    """The question with each of the first `NAMES` other names of its subject, or the reason why there is none."""
+    others = [name for name in fact.subject_aliases if not mentions(name, fact.subject)]
+    blank = blanked(fact)
+    if not others:
+        reason = "the set brings no other name of its subject"
+    elif BLANK not in blank:
+        reason = "the question does not name the subject once"
+    elif texts := _usable(fact, (blank.replace(BLANK, name, 1) for name in others))[:NAMES]:
+        return [Prompt(fact.id, ALIAS, text, fact.answer) for text in texts]
+    else:
+        reason = "every other name of its subject gives the answer away"
+    return [NotApplicable(fact.id, ALIAS, reason)]
 
 
 def templated(fact: Fact) -> tuple[str, ...]:
@@ -72,22 +91,17 @@ def _prompts(fact: Fact, texts: Sequence[str]) -> list[Prompt | NotApplicable]:
 
 def _usable(fact: Fact, texts: Iterable[str]) -> tuple[str, ...]:
     """The distinct texts that neither contain the answer nor repeat the question."""
-    new: dict[str, str] = {}
+    new: dict[tuple[str, ...], str] = {}
     for text in texts:
-        if not mentions(text, fact.answer):
-            new.setdefault(_words(text), text)
-    new.pop(_words(fact.question), None)
-    new.pop("", None)
+        if not gives_away(text, fact):
+            new.setdefault(words(text), text)
+    new.pop(words(fact.question), None)
+    new.pop((), None)
     return tuple(new.values())
 
 
 def _keeps_subject(fact: Fact, text: str) -> bool:
     return mentions(text, fact.subject) or not mentions(fact.question, fact.subject)
-
-
-def _words(text: str) -> str:
-    """A text in the form in which rewordings are compared: without case, accents and punctuation."""
-    return " ".join("".join(c if c.isalnum() else " " for c in folded(text)).split())
 
 
 def _reply(question: str, ask: Ask, name: str, seed: int, cache: Cache) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row, encode_facts
+from adapop.model.tokens import Row
 
 FEWEST = 3
 Guesses = dict[tuple[str, str], float]
@@ -23,7 +23,7 @@ def rivals(model: AdaptedModel, facts: Iterable[Fact]) -> Rivals:
     """The first tokens of the answers of each relation that has enough of them."""
     found: dict[str, set[int]] = {}
     named = [fact for fact in facts if fact.relation]
-    for fact, row in zip(named, encode_facts(model.tokenizer, named, model.system)):
+    for fact, row in zip(named, model.rows(named)):
         found.setdefault(fact.relation, set()).add(row.answer[0])
     return {relation: frozenset(tokens) for relation, tokens in found.items() if len(tokens) >= FEWEST}
 
@@ -51,7 +51,7 @@ def second_guesses(model: AdaptedModel, facts: Sequence[Fact]) -> dict[str, Gues
     """
     model.network.eval()
     pairs = [(fact, question) for fact in facts for question in fact.paraphrases]
-    rows = encode_facts(model.tokenizer, [fact for fact, _ in pairs], model.system, [asked for _, asked in pairs])
+    rows = model.rows([fact for fact, _ in pairs], [asked for _, asked in pairs])
     known = rivals(model, facts)
 
     def guessed(some: Sequence[Row]) -> list[tuple[bool, int]]:

@@ -25,8 +25,8 @@ class Wording:
     prefixes: instructions before the question ("prefix injection"). suffixes: beginnings of a compliant reply after it
     ("affirmative suffix"). roles: questions addressed to a persona ("role playing"). personas: persona -> words of a
     relation by which it is chosen; the first match counts. expert: the persona where none does. options: a question
-    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). gap: one
-    made of the question with a gap. worked: an example with question `{asked}` and answer `{answer}`, then the question
+    with `{options}`, one a line ("multiple choice"). reversed: questions for the subject ("reverse query"). blank: one
+    with a blank for it. worked: an example with question `{asked}` and answer `{answer}`, then the question
     ("in-context learning"). stated: the fact as a sentence. rewordings: questions made of subject and relation alone.
     synonyms: word -> another word for it, all in lower case ("synonym manipulation").
     """
@@ -39,7 +39,7 @@ class Wording:
     options: str
     reversed: tuple[str, ...]
     reversed_predicate: tuple[str, ...]
-    gap: str
+    blank: str
     worked: str
     stated: str
     stated_predicate: str

@@ -1,4 +1,4 @@
-"""A run as a zip: the report, its tables as CSV, its frames, what makes the run again, and the adapter."""
+"""A run as a zip: report, tables as CSV, frames, config and facts, adapter."""
 
 import io
 import os
@@ -23,11 +23,12 @@ WEIGHTS = "adapter_model.safetensors"
 
 
 def write_archive(run: Run, out: Path, title: str = "") -> Path:
-    """Writes the zip, in place of what was there, whole or not at all. A run without an epoch has no adapter in it.
-    title: of the report, see `write_report`. No file in it says a place on this machine: a model's folder and a set's
-    file are called by their names.
+    """Writes the zip atomically, replacing what was there. Without a finished epoch it has no
+    adapter. title: of the report, see `write_report`. Files name models and sets, never paths of
+    this machine.
 
-    Text in the CSV files that a spreadsheet would run as a formula has an apostrophe in front; JSON files are exact.
+    Text in the CSV files that a spreadsheet would run as a formula has an apostrophe in front; JSON
+    files are exact.
 
     Raises:
         RunError: no run, of another version, or the file cannot be written.
@@ -72,7 +73,8 @@ def _facts(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _epochs(record: Record) -> Iterator[dict[str, object]]:
-    """The controller's rows, without the run's id: who has it may stop the run, and archives are passed on."""
+    """The controller's rows, without the run's id: archives are passed on, and the id gives control
+    of the run."""
     for event in record.said(EpochDone):
         yield {
             "epoch": event.epoch,
@@ -89,7 +91,7 @@ def _measured(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _probes(record: Record) -> Iterator[dict[str, object]]:
-    """A row a prompt, both replies side by side; then what was not asked, with the reason."""
+    """A row per prompt with both replies; then what was not asked, with the reason."""
     for row in record.rows:
         content = asdict(row)
         sides = {side: content.pop(side) for side in ("original", "unlearned")}
@@ -100,7 +102,7 @@ def _probes(record: Record) -> Iterator[dict[str, object]]:
 
 
 def _csv(rows: Iterable[Mapping[str, object]]) -> str:
-    """The rows as CSV. The columns are those of all rows, in the order in which they first come."""
+    """The rows as CSV, with the columns of all rows in order of first appearance."""
     rows = list(rows)
     file = io.StringIO(newline="")
     write_csv(file, list(dict.fromkeys(name for row in rows for name in row)), rows)
@@ -108,7 +110,7 @@ def _csv(rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def _requirements(versions: Mapping[str, str]) -> str:
-    """The libraries as pip reads them."""
+    """Library versions in pip's format."""
     own = {"python": "Python", "adapop": "AdaPop Explorer"}
     lines = [f"# {title} {versions[name]}" for name, title in own.items() if name in versions]
     return "\n".join([*lines, *(f"{name}=={version}" for name, version in versions.items() if name not in own)]) + "\n"

@@ -1,12 +1,13 @@
-"""A finished run beside the numbers that the paper printed for its model, facts and method, and what differs."""
+"""Compares a finished run with the paper's printed numbers for its model, facts and method."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.facts.benchmarks import benchmark_of
 from adapop.facts.fact import FactSet
 from adapop.model.catalogue import MODELS, preset_of
+from adapop.popularity.beta import BetaMap
 from adapop.report import published
 from adapop.report.settings import spoken
 from adapop.report.table import Table, deviating
@@ -15,8 +16,10 @@ from adapop.training.events import Measured
 
 ITS_OWN = (  # of a run: what it is, how it is computed and what is recorded of it; said below in words, or not at all
     "model", "revision", "facts", "method", "preset", "seed", "micro_batch", "frames", "measure", "measure_per_tier",
-    "cosine", "system", "last_step", "normalise", "include_tail", "retain_signal", "alpha_max",
+    "cosine", "system", "last_step", "normalise", "include_tail", "retain_signal", "alpha_max", "start",
+    "start_epochs", "start_rate",
 )  # fmt: skip
+PAPER_ASKS = {"asking": "chat", "answers": "as-given", "unknown": "keep"}
 PAPER_FACTS = {"duet": (964, 500), "rwku": (2879, None)}  # METHODS 4: to forget, to retain
 # METHODS 1.6: where the code that made the paper's numbers departs from its text
 OF_THE_CODE = (
@@ -27,14 +30,16 @@ OF_THE_CONTROLLER = "; its controller watches single recent retain rows and stop
 
 
 def beside(run: Run) -> tuple[Table, tuple[str, ...]] | None:
-    """A finished run beside what the paper printed for its model, facts and method, as ROUGE-L recall, [0, 1]; and in
-    sentences what differs. None where it printed nothing."""
+    """A finished run beside what the paper printed for its model, facts and method, as ROUGE-L
+    recall, [0, 1]; and in sentences what differs. None where it printed nothing."""
     config, facts = run.config, run.facts
     setting = setting_of(config, facts)
     before, after = run.measured(before=True), run.measured()
     if setting is None or before is None or after is None:
         return None
     theirs = {row.our_name: row for row in published.recalls(setting) if row.method != published.UNTOUCHED}
+    if config.method not in theirs:
+        return None
     start, end = published.recalls(setting)[0], theirs[config.method]
     rows = [
         ("forget, before", _recall(start.forget), _ours(before, "forget")),
@@ -52,7 +57,7 @@ def beside(run: Run) -> tuple[Table, tuple[str, ...]] | None:
 
 
 def setting_of(config: RunConfig, facts: FactSet) -> str | None:
-    """Which of the paper's six settings a run is one of: by the facts' ids and the model's name."""
+    """The paper's setting (one of six) that a run matches, by fact ids and model name."""
     model, benchmark = preset_of(config.model), benchmark_of(facts)
     return f"{model.paper} {benchmark.upper()}" if model and model.paper and benchmark else None
 
@@ -63,16 +68,18 @@ def model_of(setting: str) -> str:
 
 
 def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
-    """What differs between a run and the paper's, as far as a configuration and its facts tell."""
+    """Sentences on how a run's configuration and facts differ from the paper's."""
     said = []
     benchmark, model = benchmark_of(facts), preset_of(config.model)
     if config.model not in MODELS:
         said.append(f"The weights come from {config.model}: nothing checks that they are those of {model.id}.")
     if benchmark == "duet":
-        start = "this one was fine-tuned on it by LoRA" if model.tuned_on == benchmark else "this one was not"
+        tuned = model.tuned_on == benchmark or config.start == "sft"
+        start = "this one was fine-tuned on it by LoRA" if tuned else "this one was not"
         said.append(f"The paper's DUET runs start from a model fine-tuned on DUET for 3 epochs; {start}.")
     if benchmark == "rwku":
         said.append("The paper's RWKU scores were never published: those of this run are others.")
+        said += ["This run was fine-tuned first."] * (config.start == "sft")
     said += [f"{name}: {ours} here, {theirs} in the paper." for name, ours, theirs in departures(config, model.id)]
     forget, retain = PAPER_FACTS[benchmark]
     if len(facts.forget) != forget:
@@ -88,15 +95,18 @@ def differences(config: RunConfig, facts: FactSet) -> tuple[str, ...]:
 
 
 def departures(config: RunConfig, model: str) -> list[tuple[str, str, str]]:
-    """The settings of a run that are not what the paper states for its method on a model: name, ours, theirs."""
-    paper = make_config(config.method, "paper", model=model)
+    """The settings of a run that are not what the paper states for its method on a model: name,
+    ours, theirs."""
+    paper = make_config(config.method, "paper", model=model, **PAPER_ASKS, beta=BetaMap(), precision="bfloat16")
+    config = replace(config, beta=config.beta or BetaMap())
     names = [item.name for item in fields(config) if item.name not in ITS_OWN]
     pairs = [(name.replace("_", " "), getattr(config, name), getattr(paper, name)) for name in names]
-    return [(name, spoken(ours), spoken(theirs)) for name, ours, theirs in pairs if ours != theirs]
+    # of a benchmark's facts, "auto" is what the paper does
+    return [(name, spoken(ours), spoken(theirs)) for name, ours, theirs in pairs if ours not in (theirs, "auto")]
 
 
 def _ours(measured: Measured, *place: str) -> str:
-    """Recall as the paper computes it; behind it, where that differs, as everywhere else in this app."""
+    """Recall as the paper computes it, followed by ours where that differs."""
     folded, strict = measured.recall(*place), measured.recall(*place, name="strict")
     if strict is None or f"{strict:.3f}" == f"{folded:.3f}":
         return _recall(folded)

@@ -1,23 +1,26 @@
-"""What goes with weights that leave this machine: how to load them, whose they are, and a model card. No torch."""
+"""Model card and loading instructions of exported weights. No torch."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.config.run import RunConfig
+from adapop.model.converted import is_gguf
 from adapop.paths import ASSETS, SHIPPED
 from adapop.report import story, tables
 from adapop.report.record import Record, described
 from adapop.report.settings import is_folder_s_name
+from adapop.runs.files import read_json
 
 ADAPTER_NAME = "adapter_config.json"
 
 
 def loading(record: Record, folder: str, merged: bool = False) -> str:
-    """The lines of Python that load the adapter in a folder, or the merged model in it, without this project."""
+    """Python lines that load the adapter or merged model in a folder without this project."""
     config, weights = record.config, record.weights
     dtype = f"dtype={config.precision!r}"
     if merged:
@@ -29,6 +32,8 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
         head = ["from peft import PeftModel"]
         if config.model in SHIPPED:  # comes with this package alone
             head, base = [*head, "from adapop.paths import SHIPPED"], f"SHIPPED[{config.model!r}]"
+        elif is_gguf(config.model):
+            head, base = [*head, "from adapop.model.converted import converted"], f"converted({config.model!r})"
         base = f"AutoModelForCausalLM.from_pretrained({base}{revision}, {dtype})"
         tail = f"model = PeftModel.from_pretrained({base}, {folder!r})"
         if is_folder_s_name(config.model) and not (weights and weights.commit):
@@ -37,9 +42,9 @@ def loading(record: Record, folder: str, merged: bool = False) -> str:
 
 
 def adapter_config(path: Path, record: Record) -> str:
-    """peft's description of an adapter, with the model by its name: peft notes where it lies on this machine."""
+    """peft's adapter config, with the model's name in place of its path."""
     commit = record.weights.commit if record.weights else ""
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = read_json(path, dict[str, Any])
     whose = {"base_model_name_or_path": record.config.model, "revision": commit or record.config.revision}
     return json.dumps(content | whose, indent=2)
 
@@ -51,16 +56,18 @@ def origin(record: Record) -> list[tuple[str, str]]:
     return [
         ("AdaPop Explorer", versions.get("adapop", "not recorded")),
         ("model", config.model),
-        ("its revision", commit or config.revision or "none: a folder"),
+        ("its revision", commit or config.revision or f"none: a {'GGUF file' if is_gguf(config.model) else 'folder'}"),
         ("SHA-256 of its weights", weights.sha256 if weights else "not recorded"),
         ("SHA-256 of the facts", record.facts.sha256),
     ]
 
 
 def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str] = (), pushed: str = "") -> str:
-    """The README.md of an exported folder. The facts are not in it: their texts are what is to be forgotten.
+    """The README.md of an exported folder. The facts are not in it: their texts are what is to be
+    forgotten.
 
-    remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not from the folder.
+    remarks: what was found out on the way, a sentence each. pushed: where it is loaded from, if not
+    from the folder.
     """
     shared = Environment(
         loader=FileSystemLoader(ASSETS / "report"), autoescape=True, undefined=StrictUndefined,
@@ -84,7 +91,7 @@ def model_card(record: Record, folder: str, merged: bool, remarks: Sequence[str]
 
 
 def gguf(config: RunConfig, folder: str, merged: bool) -> str:
-    """The command of llama.cpp that makes a GGUF file of the folder."""
+    """llama.cpp's command that converts the folder to GGUF."""
     if merged:
         return f"python convert_hf_to_gguf.py {folder} --outfile {Path(folder).name}.gguf"
     return f"python convert_lora_to_gguf.py {folder} --base {config.model} --outfile {Path(folder).name}.gguf"

@@ -1,4 +1,4 @@
-"""Several runs side by side: the settings in which they differ, every metric, and what may be concluded."""
+"""Compares several runs: differing settings, every metric, findings and warnings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,11 +8,13 @@ from pathlib import Path
 from adapop.errors import RunError
 from adapop.facts.fact import TIERS
 from adapop.facts.tables import write_csv
+from adapop.probes.distance import STATES
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of, recall_of
+from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import ATTACKED, PANELS
+from adapop.report.figures.outcomes import ATTACKED, PANELS
 from adapop.report.findings import findings_of, in_range, warnings_of
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.recorded import Recorded
@@ -22,7 +24,7 @@ from adapop.report.tables import DOWN, LEVEL, METRICS, UP
 
 GUESSED = "of how many facts the right answer is the model's first or second guess, which its reply does not show"
 INTERNAL = ("delta_logprob", "delta_rank", "hidden_cosine", "kl")
-RECALL, GAP, TOP2 = "recall", "popular − rare", "first or second guess"
+RECALL, GAP, LEAD, TOP2 = "recall", "gap", "popular − rare", "first or second guess"
 KEPT = {
     "retain": "trained to be kept (retained)",
     "holdout": "never trained on (held out)",
@@ -30,14 +32,14 @@ KEPT = {
     "utility": "no facts at all, such as sums (utility)",
 }
 BETTER = {DOWN: "lower", UP: "higher", LEVEL: "nearer to 0"}
-MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED}
+MEANING = {metric.title: metric.meaning for metric in METRICS} | {TOP2: GUESSED} | MEANING_OF_STATES
 FORGET, KEEP, INSIDE = "To forget: lower is better", "To keep: higher is better", "Inside the models"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One number of every contestant. arrow: which way is better. cells: None where it was not measured; notes: a word
-    on each. counted: its range may be over facts."""
+    """One metric of every contestant. arrow: which way is better. cells: None where not measured;
+    notes: a word on each. counted: its range may be over facts."""
 
     arrow: str
     group: str
@@ -51,29 +53,33 @@ class Line:
     @property
     def section(self) -> str:
         """The table it belongs to."""
-        if self.metric in (RECALL, GAP):
+        if self.metric in (RECALL, GAP, LEAD):
             return FORGET if self.group == "forget" else KEEP
         return INSIDE
 
     @property
     def title(self) -> str:
-        """The number's name in plain words. Which way is better it says where its table does not."""
+        """The number's name in plain words. Which way is better it says where its table does
+        not."""
         asked = PANELS[self.form]
         if self.metric == RECALL:
             return f"{'still answered' if self.group == 'forget' else KEPT[self.group]}, {asked}" + (
                 f": {self.tier}" if self.group == "forget" else ""
             )
-        if self.metric == GAP:
-            return f"popular minus rare, {asked} (nearer to 0 is better)"
-        where = f"{asked}: {self.tier}" if self.metric == TOP2 else GROUP_NAMES[self.group]
+        if self.metric in (GAP, LEAD):
+            named = "the gap, popular minus rare" if self.metric == GAP else "popular minus rare"
+            return f"{named}, {asked} (nearer to 0 is better)"
+        where = f"{asked}: {self.tier}" if self.metric in (TOP2, *STATES) else GROUP_NAMES[self.group]
         return f"{self.metric}, {where} ({BETTER[self.arrow]} is better)"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """contestants: runs that differ in more than their seed. settings: in what they differ. lines: every metric.
-    intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings: what came of it, in
-    sentences. outcomes: what is drawn, the original first. asked: in which form what is forgotten is counted."""
+    """contestants: runs that differ in more than their seed. settings: in what they differ. lines:
+    every metric.
+    intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings:
+    what came of it, in sentences. outcomes: what is drawn, the original first. asked: in which form
+    what is forgotten is counted."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
@@ -85,7 +91,8 @@ class Comparison:
     asked: str
 
     def heading(self, record: Record) -> str:
-        """The heading of one run: its contestant's number, its title, and its seed where there are several."""
+        """The heading of one run: its contestant's number, its title, and its seed where there are
+        several."""
         one = next(one for one in self.contestants if any(record is run for run in one.records))
         seed = f", seed {record.config.seed}" if len(one.records) > 1 else ""
         return f"{one.mark} {record.title}{seed}"
@@ -118,8 +125,8 @@ def comparison(records: Sequence[Record]) -> Comparison:
 
 
 def results_tables(lines: Sequence[Line], names: Sequence[str]) -> tuple[Table, ...]:
-    """Metrics, a column a name: what is to be forgotten, what is to be kept, and what was read from inside the model,
-    with a sentence on each of its metrics."""
+    """Tables of metrics, a column per contestant: facts to forget, facts to keep, and metrics from
+    inside the model with an explanation of each."""
     rows = {section: [line for line in lines if line.section == section] for section in (FORGET, KEEP, INSIDE)}
     shown = dict.fromkeys(line.metric for line in rows[INSIDE])
     notes = {INSIDE: "\n".join(f"{name.capitalize() if name == TOP2 else name}: {MEANING[name]}." for name in shown)}
@@ -141,7 +148,7 @@ def settings_of(found: Sequence[Contestant]) -> Table:
 
 
 def write_table(told: Comparison, out: Path) -> Path:
-    """Writes every number as CSV, a row per contestant and metric.
+    """Saves every number as CSV, a row per contestant and metric.
 
     Raises:
         RunError: the file cannot be written.
@@ -156,7 +163,7 @@ def write_table(told: Comparison, out: Path) -> Path:
 
 
 def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
-    """Every number of a comparison, a row per contestant and metric, for a spreadsheet."""
+    """Rows of that CSV."""
     for line in told.lines:
         for one, cell in zip(told.contestants, line.cells):
             if cell is not None:
@@ -179,7 +186,7 @@ def table_rows(told: Comparison) -> Iterator[dict[str, object]]:
 
 
 def lines_of(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
-    """Every metric that anybody measured."""
+    """Every metric that at least one contestant has."""
     for line in _all_lines(found):
         if any(line.cells):
             yield line
@@ -199,13 +206,17 @@ def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
         for tier in (*TIERS, "all") if group == "forget" else ("all",):
             yield Line(arrow, group, form, tier, RECALL, tuple(one.recall(group, form, tier) for one in found))
         if group == "forget":
-            yield Line(LEVEL, group, form, "", GAP, tuple(one.gap(form) for one in found))
+            metric = GAP if form == REWORDED else LEAD
+            yield Line(LEVEL, group, form, "", metric, tuple(one.lead(form) for one in found))
     for tier in (*TIERS, "all"):
         worst = [one.worst_attack(tier) for one in found]
         cells = tuple(one and one.recall for one in worst)
         yield Line(DOWN, "forget", ATTACKED, tier, RECALL, cells, tuple(one.kind if one else "" for one in worst))
     for tier in (*TIERS, "all"):
         yield Line(DOWN, "forget", REWORDED, tier, TOP2, tuple(one.second_guess(tier) for one in found))
+    for state, arrow in zip(STATES, (DOWN, UP, DOWN)):
+        for tier in ("all", *TIERS):
+            yield Line(arrow, "forget", REWORDED, tier, state, tuple(one.standing(state, tier) for one in found))
     for metric in METRICS:
         if metric.field in INTERNAL:
             for group, arrow in (("forget", metric.forget), ("holdout", metric.others)):
@@ -214,7 +225,7 @@ def _all_lines(found: Sequence[Contestant | Recorded]) -> Iterator[Line]:
 
 
 def _cells(line: Line) -> list[str]:
-    signed = "+" if line.metric == GAP else ""
+    signed = "+" if line.metric in (GAP, LEAD) else ""
     cells = []
     for cell, note in zip(line.cells, line.notes or ("",) * len(line.cells)):
         parts = []

@@ -1,5 +1,5 @@
-"""The contestants of a comparison: runs that differ in nothing but their seed are one. Its numbers come with a range,
-over facts or over seeds."""
+"""Contestants of a comparison: runs that differ only by seed count as one, with ranges over facts
+or seeds."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from adapop.facts.fact import TIERS, FactSet
 from adapop.probes.intervals import Interval, difference, wilson
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import ATTACKED
+from adapop.report.figures.outcomes import ATTACKED
 from adapop.report.record import Attack, Record
 from adapop.report.tables import row_of
 from adapop.runs.run import Run
@@ -45,7 +45,7 @@ class Contestant:
 
     @property
     def name(self) -> str:
-        """Its label, and how many seeds came to their end where there are several."""
+        """Its label, and the number of finished seeds if several."""
         seeds = len(self.records)
         finished = f"{seeds} seeds" if len(self.measured) == seeds else f"{len(self.measured)} of {seeds} seeds"
         return self.label if seeds == 1 else f"{self.label}, {finished}"
@@ -57,12 +57,12 @@ class Contestant:
 
     @property
     def over(self) -> str:
-        """What its ranges are over: seeds where several were measured, else facts; empty without a measurement."""
+        """What its ranges are over: seeds if several, else facts; empty without a measurement."""
         return ("", "facts", "seeds")[min(2, len(self.measured))]
 
     @property
     def collapsed(self) -> str:
-        """Why it is left out of findings, "" if it is not: it no longer answers what it was to keep."""
+        """Why it is left out of findings (it no longer answers what it should keep), else ""."""
         retained, utility = self.recall("retain", DIRECT, "all"), self.recall("utility", DIRECT, "all")
         if retained is not None and retained.mean < NOTHING_RETAINED * self._known("retain"):
             return f"of the retained facts only {retained.mean:.0%} are left"
@@ -71,70 +71,87 @@ class Contestant:
         return ""
 
     def _known(self, group: str) -> float:
-        """Recall of a group by the original, [0, 1]; 1 where nobody measured it."""
+        """The original's recall of a group, [0, 1]; 1 where not measured."""
         known = recall_of([record.before for record in self.records if record.before], group, DIRECT, "all")
         return 1.0 if known is None else known.mean
 
     def recall(self, group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
-        """Final recall of a group and tier, with its range over facts or over seeds; None where nobody measured it.
+        """Final recall of a group and tier, with its range over facts or over seeds; None where
+        nobody measured it.
         name: see `Measured.recall`."""
         return recall_of(self.measured, group, form, tier, name)
 
-    def gap(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts to forget, in one form; None without both tiers."""
-        return gap_of(self.measured, form)
+    @property
+    def gap(self) -> Interval | None:
+        """`Measured.gap`, of several seeds their mean with the range from the lowest to the
+        highest."""
+        found = [gap for one in self.measured if (gap := one.gap)]
+        return _spread(found) if found else None
 
-    def gap_over_facts(self, form: str) -> Interval | None:
-        """The same with its range over facts, also where several seeds were measured; None without both tiers."""
-        gap = self.gap(form)
-        if gap is None:
+    def lead(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts to forget in one form; None without both
+        tiers. Asked in other words that is the gap."""
+        return self.gap if form == REWORDED else lead_of(self.measured, form)
+
+    def lead_over_facts(self, form: str) -> Interval | None:
+        """The same with its range over facts, also where several seeds were measured; None without
+        both tiers."""
+        if self.lead(form) is None:
             return None
         tiers = [[row_of(one, "forget", form, tier) for one in self.measured] for tier in ("popular", "rare")]
         popular, rare = (wilson(fmean(row["recall"] for row in rows), rows[0]["facts"]) for rows in tiers)
         return difference(popular, rare)
 
     def value(self, group: str, field: str) -> Interval | None:
-        """Another metric of a group's trained questions; its range is over seeds, for one seed it has none."""
+        """Another metric of a group's trained questions; its range is over seeds, for one seed it
+        has none."""
         rows = [row for one in self.measured if (row := row_of(one, group, DIRECT, "all"))]
-        values = [row[field] for row in rows if row[field] is not None]
+        values = [row[field] for row in rows if row.get(field) is not None]
         return _spread([Interval(value, value, value) for value in values]) if values else None
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets most out of a tier in any of its runs; None where none was probed."""
+        """The attack that gets most out of a tier in any of its runs; None where none was
+        probed."""
         cells = [worst for record in self.records if (worst := record.worst_attack(tier))]
         found = [Attack(cell.kind, cell.unlearned.recall) for cell in cells]
         return max(found, key=lambda one: one.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
-        """The share of facts to forget whose right answer is the first or second guess, over facts or over seeds; None
-        where none of its runs was probed."""
+        """The share of facts to forget whose right answer is the first or second guess, over facts
+        or over seeds; None where none of its runs was probed."""
         found = [share for record in self.records if (share := record.second_guess(tier))]
+        return _spread(found) if found else None
+
+    def standing(self, state: str, tier: str) -> Interval | None:
+        """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
+        words, over facts or over seeds; None where there is no oracle."""
+        shares = [record.distance.shares(REWORDED, tier) for record in self.records if record.distance]
+        found = [share[state] for share in shares if share]
         return _spread(found) if found else None
 
     def outcome(self, form: str) -> Outcome:
         """Its numbers for the figures. form: see `outcome_of`."""
-        drawn = outcome_of(self.mark, self.records[0].title, self.recall, form, self.gap)
+        drawn = outcome_of(self.mark, self.records[0].title, self.recall, form, self.lead)
         attacks = {tier: worst for tier in TIERS if (worst := self.worst_attack(tier))}
         attacked = {tier: worst.recall for tier, worst in attacks.items()}
         return replace(drawn, recall={**drawn.recall, ATTACKED: attacked}, collapsed=self.collapsed)
 
 
 def contestants(records: Sequence[Record]) -> list[Contestant]:
-    """The runs as contestants, numbered in the order in which they first come."""
+    """Groups runs into contestants, numbered in order of first appearance."""
     return [Contestant(str(mark), runs, sha256) for mark, (sha256, runs) in enumerate(by_contestant(records), start=1)]
 
 
 def but_for_seed(config: RunConfig) -> RunConfig:
-    """What of a configuration decides numbers, without the seed: runs that agree in it and in their facts are one
-    contestant."""
+    """Settings that affect numbers, without the seed: the key by which runs are grouped."""
     return replace(config, seed=0, frames=0, measure="end")
 
 
 def by_contestant(runs: Sequence[R]) -> list[tuple[str, tuple[R, ...]]]:
-    """The runs of each contestant, in the order in which they first come, with the hash of its facts.
+    """Runs of each contestant in order of first appearance, with the hash of its facts.
 
-    Seeds belong together if nothing else that decides numbers differs, the facts included; a run with the same seed
-    again is a repetition, which adds no seed and stands for itself.
+    Seeds belong together if nothing else that decides numbers differs, the facts included; a run
+    with the same seed again is a repetition, which adds no seed and stands for itself.
     """
     grouped: dict[tuple[str, str, int], list[R]] = {}
     hashes: list[tuple[FactSet, str]] = []  # to compare two sets takes a tenth of the time that a hash takes
@@ -158,34 +175,35 @@ def outcome_of(
     name: str,
     recall: Callable[[str, str, str], Interval | None],
     form: str,
-    gap: Callable[[str], Interval | None] | None = None,
+    lead: Callable[[str], Interval | None] | None = None,
 ) -> Outcome:
-    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form and tier. form: in
-    which the facts to forget are counted; those held out always as trained, where damage shows most. gap: of a form,
-    where seeds tell more of it than recall does."""
+    """Recall of one contestant, or of the original model, as it is drawn. recall: of a group, form
+    and tier. form: in which the facts to forget are counted; those held out always as trained,
+    where damage shows most. lead: see `Contestant.lead`."""
     by_form = {
         asked: {tier: found for tier in TIERS if (found := recall("forget", asked, tier)) is not None}
         for asked in FORMS
     }
-    gaps = {asked: found for asked in FORMS if gap and (found := gap(asked)) is not None}
-    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", DIRECT, "all"), gaps=gaps)
+    leads = {asked: found for asked in FORMS if lead and (found := lead(asked)) is not None}
+    return Outcome(mark, name, by_form, recall("forget", form, "all"), recall("holdout", DIRECT, "all"), leads=leads)
 
 
 def recall_of(measured: Sequence[Measured], group: str, form: str, tier: str, name: str = "recall") -> Interval | None:
-    """Recall with its range: over facts for one measurement, else over the measurements, a seed each."""
+    """Recall with its range: over facts for one measurement, over seeds for several."""
     rows = [row for one in measured if (row := row_of(one, group, form, tier)) and row.get(name) is not None]
     return _spread([wilson(row[name], row["facts"]) for row in rows]) if rows else None
 
 
-def gap_of(measured: Sequence[Measured], form: str) -> Interval | None:
-    """Recall of popular minus that of rare facts to forget with its range, as `recall_of`; None without both tiers."""
+def lead_of(measured: Sequence[Measured], form: str) -> Interval | None:
+    """Recall of popular minus that of rare facts to forget in one form with its range, as
+    `recall_of`, whichever rewordings were asked; None without both tiers."""
     pairs = [[recall_of([one], "forget", form, tier) for tier in ("popular", "rare")] for one in measured]
     found = [difference(*pair) for pair in pairs if None not in pair]
     return _spread(found) if found else None
 
 
 def _spread(found: Sequence[Interval]) -> Interval:
-    """A single measurement unchanged; of several the mean, from the lowest to the highest."""
+    """A single measurement unchanged; for several their mean with minimum and maximum."""
     if len(found) == 1:
         return found[0]
     means = [one.mean for one in found]

@@ -1,4 +1,4 @@
-"""Some facts as examples: the exact prompts, and what both models answered."""
+"""Example facts of a report: exact prompts and both models' replies."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adapop.facts.fact import Fact
 from adapop.probes.prompts import CHOICE, DIRECT, ProbeRow
-from adapop.probes.verdict import KNOWN_FROM
+from adapop.probes.verdict import answered
 from adapop.report.record import Record
 
 PER_TIER = 4
@@ -15,10 +15,11 @@ PROMPTS = 4
 
 @dataclass(frozen=True)
 class Example:
-    """A fact with some of its prompts: the trained question first, then those that leak, no form twice if it can be.
+    """A fact with some prompts: the trained question, then leaking ones in different forms where
+    possible.
 
-    leaks: how many prompts bring the answer back, of asked: those that the original answers. A multiple choice is
-    neither. hidden: how many prompts are not shown.
+    leaks: how many prompts bring the answer back, of asked: those that the original answers. A
+    multiple choice is neither. hidden: how many prompts are not shown.
     """
 
     fact: Fact
@@ -31,7 +32,8 @@ class Example:
 
 
 def examples(record: Record) -> list[Example]:
-    """Four rare and four popular facts to forget, the worst leaks first; eight of any tier where there are neither."""
+    """Four rare and four popular facts to forget, the worst leaks first; eight of any tier where
+    there are neither."""
     rows: dict[str, list[ProbeRow]] = defaultdict(list)
     for row in record.rows:
         if row.group == "forget":
@@ -44,7 +46,7 @@ def examples(record: Record) -> list[Example]:
 
 def leaks(row: ProbeRow) -> bool:
     """Whether the unlearned model still gives an answer that the original gives."""
-    return row.original.recall >= KNOWN_FROM and row.unlearned.recall >= KNOWN_FROM
+    return answered(row, row.original) and answered(row, row.unlearned)
 
 
 def _of_tier(told: Sequence[Example], tier: str) -> list[Example]:
@@ -56,7 +58,7 @@ def _example(record: Record, fact: Fact, rows: Sequence[ProbeRow]) -> Example:
     shown = sorted(
         rows, key=lambda row: (row.kind != DIRECT, row is not first[row.kind], not leaks(row), row.kind == CHOICE)
     )
-    fair = [row for row in rows if row.kind != CHOICE and row.original.recall >= KNOWN_FROM]
+    fair = [row for row in rows if row.kind != CHOICE and answered(row, row.original)]
     return Example(
         fact=fact,
         verdict=record.verdicts[fact.id],

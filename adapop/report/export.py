@@ -1,6 +1,7 @@
-"""A run's model to take home: the adapter as peft loads it, or the whole model with the adapter merged in.
+"""Exports a run's model: the adapter for peft, or the merged model.
 
-Both come with a model card. Merged weights are read back from the disk and asked what the unmerged ones are asked:
+Both come with a model card. Merged weights are read back from the disk and asked what the unmerged
+ones are asked:
 in bfloat16 some answers differ.
 """
 
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from adapop.errors import RunError
+from adapop.errors import ConfigError, RunError
 from adapop.online.upload import Upload
 from adapop.progress import Progress
 from adapop.report.archive import WEIGHTS
@@ -26,7 +27,7 @@ ASKED = 200  # at most so many questions compare merged and unmerged weights
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written, and what became of the answers on the way."""
+    """Path and checks of an export."""
 
     folder: Path
     """Where it lies on the disk."""
@@ -39,7 +40,7 @@ class Exported:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What became of the answers, a sentence; none for an adapter."""
+        """A sentence on how many answers differ after merging; empty for an adapter."""
         if not self.asked:
             return ()
         share = f"{self.differing} of {self.asked} answers ({100 * self.differing / self.asked:.1f} %)"
@@ -49,13 +50,16 @@ class Exported:
 def export(
     run: Run, out: Path, merged: bool = False, push: str = "", progress: Progress | None = None, endpoint: str = ""
 ) -> Exported:
-    """Writes the last epoch's adapter, or the merged model, to a new or empty folder: whole or not at all.
+    """Writes the last epoch's adapter, or the merged model, to a new or empty folder: whole or not
+    at all.
 
-    push: "YOU/NAME" on the Hub, where the folder is sent as a private repository. endpoint: instead of HF_ENDPOINT.
+    push: "YOU/NAME" on the Hub, where the folder is sent as a private repository. endpoint: instead
+    of HF_ENDPOINT.
 
     Raises:
         RunError: the run has saved no epoch, the folder is not empty, or it cannot be written.
-        ModelError, ConfigError, NetworkError: the model cannot be loaded; no name on the Hub; the Hub refuses.
+        ModelError, ConfigError, NetworkError: the model cannot be loaded; no name on the Hub; the
+        Hub refuses.
     """
     progress = progress or Progress()
     _check_place(out)
@@ -87,6 +91,8 @@ def _check_place(out: Path) -> None:
 def _adapter(run: Run, record: Record, folder: Path) -> Exported:
     from adapop.runs import checkpoints
 
+    if run.config.start == "sft":
+        raise ConfigError("This adapter belongs to a fine-tuned model, which is no file.", "Export the merged model.")
     checkpoints.adapter(run, run.last_epoch)  # raises where it is damaged
     saved = run.checkpoint(run.last_epoch)
     (folder / WEIGHTS).write_bytes((saved / WEIGHTS).read_bytes())
@@ -95,33 +101,33 @@ def _adapter(run: Run, record: Record, folder: Path) -> Exported:
 
 
 def _merged(run: Run, folder: Path, progress: Progress) -> Exported:
-    """Writes the weights with the adapter merged in; those of a 4-bit base as they were before they were rounded."""
+    """Saves merged weights; of a 4-bit base, merged as they were before quantisation."""
     from adapop.model.loading import adapted_model
-    from adapop.runs.execute import load_model
+    from adapop.model.merged import save_merged
+    from adapop.runs.execute import load_model, prompt_as_settled
 
     config, questions = run.config, _questions(run)
     progress.say("Asking the model as it is")
     model = load_model(run)
-    before = model.generate(questions, config.max_new_tokens)
+    before = model.generate(questions, run.reply_tokens)
     if config.four_bit:
         del model
         gc.collect()
         model = adapted_model(replace(config, four_bit=False), run.checkpoint(run.last_epoch))
     progress.say("Merging and writing the weights")
-    whole = model.network.merge_and_unload(safe_merge=True)
-    whole.save_pretrained(folder)
-    model.tokenizer.save_pretrained(folder)
-    del model, whole
+    save_merged(model, config, folder)
+    del model
     gc.collect()
     progress.say("Asking the merged model, as it was written")
     # with a new adapter, which does nothing
     again = adapted_model(replace(config, model=str(folder), revision=None, four_bit=False))
-    after = again.generate(questions, config.max_new_tokens)
+    prompt_as_settled(run, again)
+    after = again.generate(questions, run.reply_tokens)
     return Exported(folder, len(questions), sum(one != other for one, other in zip(before, after)))
 
 
 def _questions(run: Run) -> Sequence[str]:
-    """Questions of every group, evenly taken."""
+    """Questions sampled evenly from every group."""
     facts = run.facts
     every = [fact.question for group in (facts.forget, facts.retain, facts.holdout) for fact in group]
     return every[:: -(-len(every) // ASKED)]

@@ -1,4 +1,4 @@
-"""The sentences of a comparison: what was found, and what may not be concluded."""
+"""Sentences of a comparison: findings, and warnings against conclusions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,25 +7,29 @@ from adapop.probes.intervals import Interval, apart
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.contestants import Contestant, but_for_seed
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import beats, clearly, contests, gap_form, no_contest, pareto_front
+from adapop.report.figures.outcomes import beats, clearly, compared_form, contests, no_contest, pareto_front
 from adapop.report.figures.titles import NOTHING_FORGOTTEN
-from adapop.report.table import percent
+from adapop.report.table import percent, signed
 
-FORM_WORDS = {DIRECT: "asked as trained", REWORDED: "in other words"}
+# what is compared where there are rewordings, and where there are none
+LEADS = {
+    REWORDED: ("gap", "The gap, recall of popular minus rare facts in other words,"),
+    DIRECT: ("lead of popular facts", "Recall of popular minus rare facts, asked as trained,"),
+}
 
 
-def in_range(cell: Interval, signed: str = "") -> str:
+def in_range(cell: Interval, sign: str = "") -> str:
     """The range as text."""
-    return f"{100 * cell.low:{signed}.0f} to {100 * cell.high:{signed}.0f}{'' if signed else ' %'}"
+    return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else ' %'}"
 
 
 def warnings_of(found: Sequence[Contestant]) -> list[str]:
-    """What may not be concluded, a sentence each."""
+    """Warnings against conclusions, a sentence each."""
     said = []
     configs = [one.records[0].config for one in found]
     if len({one.sha256 for one in found}) > 1:
         said.append("These runs did not work on the same facts, so their numbers do not compare.")
-    scored = any(config.method == "adapop" and config.beta.b for config in configs)
+    scored = any(config.method == "adapop" and (config.beta is None or config.beta.b) for config in configs)
     if scored and not any(config.scores == "shuffled" for config in configs):
         said.append(
             "No run here had its scores shuffled. Without that control a difference is no evidence that popularity "
@@ -46,37 +50,38 @@ def warnings_of(found: Sequence[Contestant]) -> list[str]:
 
 
 def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[str]:
-    """What came of it: the gaps, the controls, who is on the Pareto front, who collapsed."""
-    placed, form = [one for one in found if one.measured and not one.collapsed], gap_form(outcomes)
+    """Findings: gaps, controls, the Pareto front, collapsed runs."""
+    placed, form = [one for one in found if one.measured and not one.collapsed], compared_form(outcomes)
     if no_contest(outcomes):
         said = [f"{NOTHING_FORGOTTEN}. Race again with more epochs or a higher learning rate."]
     else:
-        said = [*_gaps(placed, form), *_control(placed, form), *_front(outcomes)]
+        said = [*_leads(placed, form), *_control(placed, form), *_front(outcomes)]
     if collapsed := [f"{one.label} ({one.collapsed})" for one in found if one.collapsed]:
         said.append(f"Collapsed, and so out of the contest: {'; '.join(collapsed)}.")
     return said
 
 
-def _gaps(placed: Sequence[Contestant], form: str) -> list[str]:
-    gaps = sorted(((one, gap) for one in placed if (gap := one.gap(form))), key=lambda pair: abs(pair[1].mean))
-    if len(gaps) < 2:
+def _leads(placed: Sequence[Contestant], form: str) -> list[str]:
+    leads = sorted(((one, lead) for one in placed if (lead := one.lead(form))), key=lambda pair: abs(pair[1].mean))
+    if len(leads) < 2:
         return []
-    (narrow, least), (wide, most) = gaps[0], gaps[-1]
+    (narrow, least), (wide, most) = leads[0], leads[-1]
     return [
-        f"The gap, recall of popular minus rare facts {FORM_WORDS[form]}, is widest for "
+        f"{LEADS[form][1]} is widest for "
         f"{_with_rest(wide, most, form)}, and narrowest for {_with_rest(narrow, least, form)}. It is narrow as well "
         "where nothing was forgotten, or all."
     ]
 
 
-def _with_rest(one: Contestant, gap: Interval, form: str) -> str:
-    """A contestant with its gap and its recall over all facts to forget."""
+def _with_rest(one: Contestant, lead: Interval, form: str) -> str:
+    """A contestant with the lead of its popular facts and its recall over all facts to forget."""
     rest = one.recall("forget", form, "all")
-    return f"{one.label}, {_signed(gap)}, which answers {percent(rest.mean)} of all"
+    return f"{one.label}, {signed(lead)}, which answers {percent(rest.mean)} of all"
 
 
 def _control(placed: Sequence[Contestant], form: str) -> list[str]:
-    """AdaPop beside itself with wrong scores, a sentence each: only that shows whether popularity matters."""
+    """AdaPop against itself with wrong scores, a sentence each: the only evidence that popularity
+    matters."""
     said = []
     for one in placed:
         for other in placed:
@@ -88,26 +93,27 @@ def _control(placed: Sequence[Contestant], form: str) -> list[str]:
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[str]:
-    """Whether wrong scores changed the gap: they did if neither the range over facts nor that over seeds overlaps."""
-    gap, lied = one.gap_over_facts(form), other.gap_over_facts(form)
-    if gap is None or lied is None:
+    """Whether wrong scores changed the gap: they did if neither the range over facts nor that over
+    seeds overlaps."""
+    lead, control = one.lead_over_facts(form), other.lead_over_facts(form)
+    if lead is None or control is None:
         return []
     seeds = min(len(one.measured), len(other.measured))
-    if not apart(gap, lied):
+    if not apart(lead, control):
         verdict = "The ranges overlap, so this is no evidence that the scores made a difference."
-    elif seeds > 1 and not apart(one.gap(form), other.gap(form)):
+    elif seeds > 1 and not apart(one.lead(form), other.lead(form)):
         verdict = "Seed by seed the two overlap, though: this is no evidence that the scores made a difference."
     else:
         beyond = f"in each of {seeds} seeds" if seeds > 1 else "for this seed"
         verdict = f"The ranges do not overlap: the scores made a difference here, {beyond}."
     return [
-        f"With its scores {other.records[0].config.scores}, the gap of {one.label} is {_signed(lied)} instead of "
-        f"{_signed(gap)}, 95 % over facts. {verdict}"
+        f"With its scores {other.records[0].config.scores}, the {LEADS[form][0]} of {one.label} is {signed(control)} "
+        f"instead of {signed(lead)}, 95 % over facts. {verdict}"
     ]
 
 
 def _front(outcomes: Sequence[Outcome]) -> list[str]:
-    """Who is on the Pareto front, and who beats the others."""
+    """Sentences on the Pareto front."""
     front = pareto_front(outcomes)
     if sum(map(contests, outcomes)) < 2:
         return []
@@ -122,7 +128,3 @@ def _front(outcomes: Sequence[Outcome]) -> list[str]:
             by = ", ".join(other.label for other in beaters)
             said.append(f"Behind it: {one.label}, beaten by {by}{', but within the ranges' if close else ''}.")
     return said
-
-
-def _signed(gap: Interval) -> str:
-    return f"{100 * gap.mean:+.0f} points ({in_range(gap, '+')})"

@@ -1,4 +1,4 @@
-"""The report as one HTML page: figures inside, nothing loaded from anywhere, every value escaped by the templates."""
+"""The report as one self-contained HTML page; templates escape every value."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -8,11 +8,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from adapop.errors import RunError
-from adapop.facts.fact import POPULAR_FROM, RARE_BELOW
 from adapop.paths import ASSETS
 from adapop.probes.verdict import RULES
 from adapop.report import card, figures, settings, story, tables
 from adapop.report.comparison import Comparison, comparison
+from adapop.report.distance import distance_chart, distance_sentence, run_tables
 from adapop.report.examples import examples, leaks
 from adapop.report.record import Record, described, read_record
 from adapop.report.recovery import came_back, recovery_figure, recovery_sentence, recovery_table
@@ -24,13 +24,15 @@ TEMPLATES = ASSETS / "report"
 
 
 def write_report(runs: Sequence[Run], out: Path, title: str = "") -> Path:
-    """Writes one HTML file about a run, or about several: first their comparison, then each of them.
+    """Writes one HTML file about a run, or about several: first their comparison, then each of
+    them.
 
-    The file needs nothing else: it opens offline and asks no server for anything. title: of one's own, "" for the
-    methods' names.
+    The file needs nothing else: it opens offline and asks no server for anything. title: of one's
+    own, "" for the methods' names.
 
     Raises:
-        RunError: no run, a folder that is none or is of another version, or a file that cannot be written.
+        RunError: no run, a folder that is none or is of another version, or a file that cannot be
+        written.
         ConfigError: a run's configuration does not read.
     """
     if not runs:
@@ -68,7 +70,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
         ],
         rules=RULES,
         metrics=tables.METRICS,
-        tiers=(f"{RARE_BELOW:,g}", f"{POPULAR_FROM:,g}"),
+        tiers=list(dict.fromkeys(record.facts.tiers.text for record in records)),
         draw=draw,
         leaks=leaks,
         percent=percent,
@@ -77,7 +79,7 @@ def rendered(records: Sequence[Record], title: str = "") -> str:
 
 
 def _contents(records: Sequence[Record], told: Comparison | None) -> list[tuple[str, str]]:
-    """The list of contents: names, and the places they lead to. told: of several runs, each of which has a chapter."""
+    """Table of contents: names and anchors. told: the runs' chapters."""
     if told:
         chapters = [(told.heading(record), f"run{number}") for number, record in enumerate(records, start=1)]
         return [("The runs side by side", "compared"), *chapters, ("What the words mean", "words")]
@@ -93,7 +95,7 @@ def _contents(records: Sequence[Record], told: Comparison | None) -> list[tuple[
 
 
 def _compared(told: Comparison) -> dict:
-    """What the template says of several runs, with pictures where any of them was measured."""
+    """Template values of a comparison, with figures where something was measured."""
     drawn = {
         "gap": figures.compare_runs(told.outcomes),
         "cost": figures.forget_against_holdout(told.outcomes, told.asked),
@@ -102,7 +104,7 @@ def _compared(told: Comparison) -> dict:
 
 
 def _told(record: Record) -> dict:
-    """What the template says of one run."""
+    """Template values of one run."""
     before, after = record.before, record.after
     return {
         "record": record,
@@ -112,13 +114,15 @@ def _told(record: Record) -> dict:
         "came_to": story.came_to(record),
         "command": settings.COMMAND,
         "repeats": settings.repeats(record.config),
-        "settings": settings.all_settings(record.config),
+        "settings": settings.all_settings(record.config, record.prompting),
         "origin": card.origin(record),
         "loading": card.loading(record, "adapter"),
         "popularity": story.popularity(record.facts),
         "training": _training(record),
         "recall": tables.recall_table(before, after) if before and after else None,
         "numbers": tables.metrics_table(after) if after else None,
+        "oracle": _beside_oracle(record),
+        "more": run_tables(record),
         "probing": _probing(record) if record.matrix.cells else None,
         "how_to_recover": story.how_to_recover(record),
         "recovery": [
@@ -134,8 +138,16 @@ def _told(record: Record) -> dict:
     }
 
 
+def _beside_oracle(record: Record) -> dict | None:
+    """Template values of the distance to the oracle; None where there is none."""
+    if record.distance is None:
+        return None
+    picture = distance_chart(record.distance, record.facts.forget)
+    return {"said": distance_sentence(record.distance), "picture": picture}
+
+
 def _training(record: Record) -> dict[str, figures.Figure]:
-    """The pictures of the training by name, as far as it came."""
+    """Figures of the training by name."""
     config, epochs, starts = record.config, record.said(EpochDone), record.said(RunStarted)
     pictures = {}
     if epochs:
@@ -150,7 +162,7 @@ def _training(record: Record) -> dict[str, figures.Figure]:
 
 
 def _probing(record: Record) -> dict:
-    """What the probes found."""
+    """Template values of the probes."""
     return {
         "heatmap": figures.leak_heatmap(record.matrix, "forget"),
         "intervals": figures.recall_by_kind(record.matrix, "forget"),

@@ -1,7 +1,8 @@
 """The numbers that the AdaPop paper published (Borisiuk et al. 2026), from `assets/published/`.
 
-Other models (7 to 8 billion parameters), other facts (DUET, RWKU), other training: nothing here was measured by this
-app, so they are shown beside its numbers and never among them. The paper's "retain" is the set that was trained on.
+Other models (7 to 8 billion parameters), other facts (DUET, RWKU), other training: nothing here was
+measured by this app, so they are shown beside its numbers and never among them. The paper's
+"retain" is the set that was trained on.
 """
 
 from dataclasses import dataclass
@@ -31,9 +32,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Recall:
     """One method's scores after unlearning, for one model and data set.
 
-    method: its name in the paper, or `UNTOUCHED`. setting: one of `SETTINGS`. source: `MAIN_SOURCE` or
-    `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1], and below it the standard deviation over three seeds and
-    the cosine of MiniLM embeddings of reply and answer; None where our notes on the paper do not have it.
+    method: its name in the paper, or `UNTOUCHED`. setting: one of `SETTINGS`. source: `MAIN_SOURCE`
+    or `FURTHER_SOURCE`. forget, retain: ROUGE-L recall, [0, 1], and below it the standard deviation
+    over three seeds and the cosine of MiniLM embeddings of reply and answer; None where our notes
+    on the paper do not have it.
     """
 
     method: str
@@ -57,13 +59,14 @@ class Recall:
 
     @property
     def unusable(self) -> bool:
-        """Whether the paper itself flags the resulting model as unusable."""
+        """Whether the paper flags the resulting model as unusable."""
         return self.method in UNUSABLE
 
 
 @dataclass(frozen=True)
 class Paraphrased:
-    """One method's ROUGE-L recall of DUET's paraphrased questions, facts to forget, by tier. model: of `PAPER_MODELS`.
+    """One method's ROUGE-L recall of DUET's paraphrased questions, facts to forget, by tier. model:
+    of `PAPER_MODELS`.
     method: its name in the paper."""
 
     model: str
@@ -78,8 +81,9 @@ class Paraphrased:
 
 @dataclass(frozen=True)
 class Printed:
-    """A table as it was printed. source: the part of the paper. section: of METHODS, our notes on the paper, that
-    quotes it. head: column titles; the first column names the rows. rows: as many cells each. note: on the numbers."""
+    """A table as printed. source: the part of the paper. section: of METHODS, our notes on the
+    paper, that quotes it. head: column titles; the first column names the rows. rows: as many cells
+    each. note: on the numbers."""
 
     title: str
     source: str

@@ -1,4 +1,4 @@
-"""A run as its reports need it, read once from its folder."""
+"""Everything a report needs of a run, read once from its folder."""
 
 import os
 from collections import Counter
@@ -10,15 +10,19 @@ from typing import Any, TypeVar
 from adapop.config.methods import method_named
 from adapop.config.run import RunConfig
 from adapop.facts.fact import TIERS, FactSet
+from adapop.probes.distance import Distance
 from adapop.probes.intervals import Interval, wilson
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
-from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, NotApplicable, ProbeRow
+from adapop.probes.prompting import Prompting
+from adapop.probes.prompts import ALIAS, CHOICE, DIRECT, OTHERWISE, REWORDED, NotApplicable, ProbeRow
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.runs.run import Run
 from adapop.runs.weights import Weights, weights_of
-from adapop.training.events import EpochDone, Event, Measured, RunFailed
+from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunFailed
+from adapop.training.frames import Frame
 
+NO_ATTACKS = (DIRECT, REWORDED, ALIAS, CHOICE, *OTHERWISE)
 E = TypeVar("E", bound=Event)
 TRAINED = ("epochs", "learning_rate", "seed")
 GROUP_NAMES = {
@@ -32,7 +36,7 @@ GROUP_NAMES = {
 
 @dataclass(frozen=True)
 class Attack:
-    """What an attack gets out. kind: its name. recall: of the facts to forget."""
+    """What an attack recovers. kind: its name. recall: of the facts to forget."""
 
     kind: str
     recall: Interval
@@ -40,7 +44,8 @@ class Attack:
 
 @dataclass(frozen=True)
 class Record:
-    """A run as it stands. found, matrix, verdicts (by fact id), recovery (by probe): empty where nobody probed."""
+    """A run as it stands. found, matrix, verdicts (by fact id), recovery (by probe): empty where
+    nobody probed."""
 
     state: str
     config: RunConfig
@@ -52,8 +57,12 @@ class Record:
     matrix: LeakMatrix
     verdicts: Mapping[str, str]
     recovery: Mapping[str, Mapping[str, Any]]
+    prompting: Prompting | None = None
+    """How a real model was asked; None of others, and before that is settled."""
     weights: Weights | None = None
     """Which weights the run began with; None where that was not kept."""
+    frames: tuple[Frame, ...] = ()
+    """What the run recorded of each fact, of runs with a distance to the oracle alone."""
 
     def said(self, kind: type[E]) -> list[E]:
         """The run's events of one kind, in order."""
@@ -75,6 +84,12 @@ class Record:
         return next((event for event in self.said(Measured) if event.full and event.epoch), None)
 
     @property
+    def distance(self) -> Distance | None:
+        """The distance to the oracle at the end; None until the run is done, and without an
+        oracle."""
+        return next((event.distance for event in reversed(self.said(ComparedToOracle))), None)
+
+    @property
     def trained(self) -> int:
         """The last epoch that was trained to its end."""
         return max((event.epoch for event in self.said(EpochDone)), default=0)
@@ -85,21 +100,22 @@ class Record:
         return tuple(row for row in self.found if isinstance(row, ProbeRow))
 
     def worst_attack(self, tier: str) -> Cell | None:
-        """The attack that gets most facts to forget out of a tier, among those that the original answers.
+        """The attack that gets most facts to forget out of a tier, among those that the original
+        answers.
 
         A multiple choice is none: it can be guessed.
         """
         attacks = [
             cell
             for cell in self.matrix.cells
-            if (cell.group, cell.tier) == ("forget", tier) and cell.kind not in (DIRECT, REWORDED, CHOICE)
+            if (cell.group, cell.tier) == ("forget", tier) and cell.kind not in NO_ATTACKS
         ]
         fair = [cell for cell in attacks if cell.measurable]
         return max(fair, key=lambda cell: cell.unlearned.recall.mean, default=None)
 
     def second_guess(self, tier: str) -> Interval | None:
-        """The share of a tier's facts to forget whose right answer is the first or second guess, asked in other words,
-        with its range over facts; None where nobody probed it."""
+        """The share of a tier's facts to forget whose right answer is the first or second guess,
+        asked in other words, with its range over facts; None where nobody probed it."""
         place = ("forget", tier, REWORDED)
         for cell in self.matrix.cells:
             if (cell.group, cell.tier, cell.kind) == place and cell.unlearned.near is not None:
@@ -107,7 +123,8 @@ class Record:
         return None
 
     def verdict_counts(self) -> dict[str, dict[str, int]]:
-        """How many facts have which verdict: facts to forget by tier, then each other group as a whole."""
+        """How many facts have which verdict: facts to forget by tier, then each other group as a
+        whole."""
         counted: dict[str, Counter[str]] = {}
         for row in self.matrix.facts:
             place = row.tier if row.group == "forget" else GROUP_NAMES[row.group]
@@ -122,18 +139,19 @@ class Record:
 
 
 def title_of(method: str, preset: str) -> str:
-    """What a method under a preset is called, in a few words."""
+    """Short title of a method under a preset."""
     name = method_named(method).title
     return name if preset == "paper" else f"{name}, {preset}"
 
 
 def described(config: RunConfig) -> str:
-    """Which run it is, in a few words: method, epochs, learning rate, seed."""
+    """Short description of a run: method, epochs, learning rate, seed."""
     return f"{title_of(config.method, config.preset)}, {trained([config])}"
 
 
 def trained(configs: Sequence[RunConfig]) -> str:
-    """How these runs were trained, at least one, in a few words: epochs, learning rate, seed, or how many seeds."""
+    """How these runs were trained, at least one, in a few words: epochs, learning rate, seed, or
+    how many seeds."""
     epochs, rates, seeds = (sorted({getattr(one, name) for one in configs}) for name in TRAINED)
     epoch = f"{_span(epochs)} epoch{'' if epochs == [1] else 's'}"
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds"
@@ -145,7 +163,7 @@ def _span(values: Sequence[float]) -> str:
 
 
 def read_record(run: Run) -> Record:
-    """Reads a run's folder. Models and facts of this machine are called by their names: a report says no place.
+    """Reads a run's folder. Models and facts are named without their paths.
 
     Raises:
         RunError: it is no run, or its files are of another version.
@@ -166,7 +184,9 @@ def read_record(run: Run) -> Record:
         matrix=leak_matrix(found),
         verdicts={fact: verdict.name for fact, verdict in named.items()},
         recovery=recovery,
+        prompting=run.prompting,
         weights=weights_of(run),
+        frames=run.frames() if any(isinstance(event, ComparedToOracle) for event in run.events()) else (),
     )
 
 
@@ -176,7 +196,7 @@ def _without_place(event: Event, place: str, name: str) -> Event:
 
 
 def name_of(source: str) -> str:
-    """A model or a set by its name: of a path, the last part."""
+    """Name of a model or set: the last part of a path."""
     place = Path(source)
     here = place.is_absolute() or source.startswith((".", "~")) or os.path.exists(source)
     return place.resolve().name if here else source

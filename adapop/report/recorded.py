@@ -1,8 +1,9 @@
-"""Our recorded results, several seeds of each method, to be shown beside one's own runs. No torch.
+"""Our recorded results (several seeds per method), shown beside a user's runs. No torch.
 
-`python -m adapop bench main` wrote the rows, a run a line. Only runs on the sandbox under a preset as it is count: a
-row with any other setting, other scores or another world is left out. `bench tuned` wrote those of every method at the
-settings that its search chose. Where a row has the test half of the questions, that half is shown.
+`python -m adapop bench main` wrote the rows, a run a line. Only runs on the sandbox under a preset
+as it is count: a row with any other setting, other scores or another world is left out. `bench
+tuned` wrote those of every method at the settings that its search chose. Where a row has the test
+half of the questions, that half is shown.
 """
 
 import csv
@@ -18,7 +19,7 @@ from adapop.config.run import RunConfig
 from adapop.errors import number_of
 from adapop.paths import ASSETS
 from adapop.probes.intervals import Interval, summary
-from adapop.probes.prompts import CHOICE
+from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.record import Attack, title_of
 from adapop.report.settings import changed
 
@@ -29,16 +30,16 @@ ATTACK = "attack "  # before the name of an attack: the column of its recall
 TEST = "test_"  # before the name of a column: of the half of the questions that chose no setting
 UNTOUCHED = {"scores": "given", "anchors": "paper", "world": "", "quick": "0"}
 # between which a recall, a difference of two and any number can lie
-SHARE, GAP, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
-LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": GAP}  # of the other metrics; a change of a number has none
+SHARE, SIGNED, ANY = (0.0, 1.0), (-1.0, 1.0), (-math.inf, math.inf)
+LIMITS = {"kl": (0.0, math.inf), "hidden_cosine": SIGNED}  # of the other metrics; a change of a number has none
 
 Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Runs of a method under a preset that differ in nothing but their seed. rows: those that came to their end, a
-    seed each. failed: how many did not. A column that a row lacks was not measured."""
+    """Runs of a method under a preset that differ only by seed. rows: finished runs. failed: how
+    many did not finish. A missing column was not measured."""
 
     method: str
     preset: str
@@ -66,18 +67,28 @@ class Recorded:
         return number_of(len(self.rows), "seed") + (f", {self.failed} failed" if self.failed else "")
 
     def recall(self, group: str, form: str, tier: str) -> Interval | None:
-        """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where nobody measured it."""
+        """Final recall over seeds, the interval cut where recall ends: at 0 and 1. None where
+        nobody measured it."""
         name = "utility" if group == "utility" else f"{group}_{form}_{tier}"
         return _interval([_shown(row, name) for row in self.rows], SHARE)
 
-    def gap(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts to forget, seed by seed; None without both tiers."""
+    @property
+    def gap(self) -> Interval | None:
+        """The gap over seeds, as `Measured.gap` has it of a run; None without both tiers. Where
+        half of the rewordings chose settings, the other half alone is held out."""
+        return self.lead(REWORDED)
+
+    def lead(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts to forget in one form, seed by seed; None
+        without both tiers."""
         pairs = [[_shown(row, f"forget_{form}_{tier}") for tier in ("popular", "rare")] for row in self.rows]
-        return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], GAP)
+        return _interval([float(popular) - float(rare) for popular, rare in pairs if popular and rare], SIGNED)
 
     def worst_attack(self, tier: str) -> Attack | None:
-        """The attack that gets most facts to forget out, over seeds. None of a single tier, and where nobody attacked:
-        the rows of `bench tuned` alone have it, of all facts. A multiple choice is none: it can be guessed."""
+        """The attack that gets most facts to forget out, over seeds. None of a single tier, and
+        where nobody attacked:
+        the rows of `bench tuned` alone have it, of all facts. A multiple choice is none: it can be
+        guessed."""
         found = []
         for name in self.rows[0] if self.rows and tier == "all" else ():
             kind = name.removeprefix(ATTACK)
@@ -85,9 +96,12 @@ class Recorded:
                 found.append(Attack(kind, recall))
         return max(found, key=lambda one: one.recall.mean, default=None)
 
+    def standing(self, state: str, tier: str) -> None:
+        """None: the recorded rows hold no distance to the oracle."""
+
     def second_guess(self, tier: str) -> Interval | None:
-        """The share of facts to forget whose right answer is the first or second guess, over seeds; None where nobody
-        measured it."""
+        """The share of facts to forget whose right answer is the first or second guess, over seeds;
+        None where nobody measured it."""
         return _interval([row.get(f"{TEST}forget_top2_{tier}") for row in self.rows], SHARE)
 
     def value(self, group: str, field: str) -> Interval | None:
@@ -97,7 +111,7 @@ class Recorded:
 
 @lru_cache(maxsize=1)
 def results(path: Path = FILE) -> tuple[Recorded, ...]:
-    """Everything recorded under untouched presets, in the order of the file.
+    """Recorded results of unchanged presets, in the order of the file.
 
     Raises:
         ConfigError: a row was written by a version with settings that this one does not know.
@@ -107,20 +121,20 @@ def results(path: Path = FILE) -> tuple[Recorded, ...]:
 
 @lru_cache(maxsize=1)
 def tuned(path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
-    """Every method at the settings that its search chose, on seeds that no trial has seen, in the order of the file."""
+    """Recorded results of each method's searched settings, in the order of the file."""
     own = [row for row in _rows(path) if row["arm"] == METHODS[row["method"]].title and row["quick"] == "0"]
     return _grouped([{**row, "preset": TUNED} for row in own])
 
 
 @lru_cache(maxsize=2)
 def tuned_arms(arms: tuple[str, ...], path: Path = TUNED_FILE) -> tuple[Recorded, ...]:
-    """Arms of those searches by their names, variants of a method among them, in that order."""
+    """Arms of those searches by name, including variants, in that order."""
     rows = [{**row, "preset": TUNED} for row in _rows(path) if row["quick"] == "0"]
     return tuple(_grouped([row for row in rows if row["arm"] == arm])[0] for arm in arms)
 
 
 def _rows(path: Path) -> list[Row]:
-    """The rows of a file, a later one in place of an earlier of the same key."""
+    """Rows of a file; later ones replace earlier ones of the same key."""
     with open(path, encoding="utf-8", newline="") as file:
         return list({row["key"]: row for row in csv.DictReader(file)}.values())
 
@@ -136,12 +150,12 @@ def _grouped(rows: Sequence[Row]) -> tuple[Recorded, ...]:
 
 
 def _shown(row: Row, name: str) -> str | None:
-    """A column of a row, of the test half where the row has it."""
+    """A cell, on the test half where the row has it."""
     return row.get(TEST + name) or row.get(name)
 
 
 def commits(found: Sequence[Recorded]) -> list[str]:
-    """The versions of the code that measured these, each once."""
+    """Commits that measured these results, without duplicates."""
     return sorted({row["commit"] for one in found for row in one.rows})
 
 
@@ -151,8 +165,8 @@ def sets(found: Sequence[Recorded]) -> set[str]:
 
 
 def is_untouched(config: RunConfig) -> bool:
-    """Whether a run is as its preset has it. Its seed may differ, what is done about a missing score, how often it is
-    measured and recorded where each fact stands, and its last step, which is full anyway: 256 facts by 16."""
+    """Whether a run has its preset's settings. Seed, handling of missing scores, measuring, frames
+    and the last step (full anyway: 256 facts by 16) may differ."""
     return set(changed(config)) <= {"seed", "missing_score", "frames", "measure", "last_step"}
 
 

@@ -1,7 +1,8 @@
-"""The recovery probes: what came back of forgotten facts beside each probe's control, as a sentence, picture and
-table."""
+"""Results of recovery probes beside their controls: sentence, figure and table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from adapop.errors import number_of
@@ -11,6 +12,7 @@ from adapop.report import figures
 from adapop.report.figures import Figure
 from adapop.report.record import GROUP_NAMES
 from adapop.report.table import Table, number, percent
+from adapop.runs.files import reading
 
 SIDES = ("unlearned", "control", "original")
 Result = Mapping[str, Any]  # a probe's result as `Run.recovery` reads it
@@ -20,7 +22,21 @@ MARKS = {  # the marks of a row of a probe's picture, and the field of each: wha
     "quantise": {"before": "unlearned", "rounded": "unlearned_rounded"},
     "sampling": {"found": "unlearned", "a wrong answer": "control"},
     "lens": {"found": "unlearned", "a wrong answer": "control"},
+    "two-hop": {"asked directly": "direct", "found": "unlearned", "control": "control"},
+    "patch": {"found": "unlearned", "never known": "never", "a wrong answer": "control"},
 }
+
+
+def _of_a_file(render: Callable) -> Callable:
+    """The function, which raises RunError with the name of the probe's file where its result lacks
+    something."""
+
+    @wraps(render)
+    def checked(name: str, result: Result):
+        with reading(Path(f"recovery-{name}.json")):
+            return render(name, result)
+
+    return checked
 
 
 def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
@@ -28,11 +44,16 @@ def recovery_tables(results: Mapping[str, Result]) -> list[Table]:
     return [recovery_table(name, results[name]) for name in SHOWN if name in results]
 
 
+@_of_a_file
 def recovery_sentence(name: str, result: Result) -> str:
-    """What one probe found, in a sentence with its control."""
+    """A probe's result in a sentence with its control."""
     of_all = [row for row in result["rows"] if row["tier"] == "all" and row.get("group", "forget") == "forget"]
     if not of_all:
         return "No fact could be asked."
+    if name == "two-hop":
+        return _chains(of_all[0], result["left_out"])
+    if name == "patch":
+        return _depth(of_all, result.get("never", ""))
     if name == "relearn":
         row = of_all[-1]
         found, most = row["after"], max(row["before"], row["control"])
@@ -54,7 +75,8 @@ def recovery_sentence(name: str, result: Result) -> str:
 
 
 def came_back(result: Result, facts: Sequence) -> str:
-    """Which of these facts a probe brought back, in a sentence; empty for a probe that looks at no single fact."""
+    """A sentence on which of these facts a probe recovered; empty for probes without single
+    facts."""
     if "returned" not in result:
         return ""
     names = [fact.title for fact in facts if fact.id in set(result["returned"])]
@@ -62,19 +84,23 @@ def came_back(result: Result, facts: Sequence) -> str:
     return f"Came back: {', '.join(names[:NAMED])}{more}." if names else "No single fact came back."
 
 
+@_of_a_file
 def recovery_figure(name: str, result: Result) -> Figure:
-    """What one probe found by popularity, a row per tier: found, and what the control finds."""
+    """A probe's result and control by popularity, a row per tier."""
     rows = [row for row in result["rows"] if row.get("group", "forget") == "forget"]
-    kind = {"relearn": "form", "quantise": "bits", "sampling": "place", "lens": "layer"}[name]
-    last = rows[-1][kind] if rows else None
+    kind = {"relearn": "form", "two-hop": "form", "quantise": "bits", "sampling": "place"}.get(name, "layer")
+    place = result["layers"] // 2 if name == "patch" else -1  # after all layers it is the other model
+    last = [row[kind] for row in rows if row["tier"] == rows[0]["tier"]][place] if rows else None
     shown = {row["tier"]: row for row in rows if row[kind] == last}
     tiers = [tier for tier in (*TIERS, "all") if tier in shown]
     marks = {word: [shown[tier].get(field) for tier in tiers] for word, field in MARKS[name].items()}
     return figures.control_rows(tiers, marks, recovery_sentence(name, result))
 
 
+@_of_a_file
 def recovery_table(name: str, result: Result) -> Table:
-    """What one probe found, by popularity; its note says how to read it and how many facts came back."""
+    """What one probe found, by popularity; its note says how to read it and how many facts came
+    back."""
     title, about, head, cells = SHOWN[name]
     note = [about.format(**result, count=len(result.get("trained", ())))]
     if "returned" in result:
@@ -84,10 +110,58 @@ def recovery_table(name: str, result: Result) -> Table:
     return Table(title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
 
 
+def _depth(rows: Sequence[Result], source: str) -> str:
+    """Layers at which answers are lost and return. rows: of all facts, by layer. source:
+    `Patched.never`."""
+    known, last = rows[0]["original"], rows[-1]["layer"]
+    lost = next((row["layer"] for row in rows if row["original"] < known / 2), None)
+    half = rows[last // 2]
+    where = "never loses half of its answers" if lost is None else f"loses half of its answers after layer {lost}"
+    wrong = "" if half["control"] is None else f", {percent(half['control'])} of wrong ones"
+    return (
+        f"With the unlearned model's states the original {where} of {last}. With the original's states after layer "
+        f"{half['layer']} the unlearned model finds {percent(half['unlearned'])} of the answers{wrong}, and "
+        f"{percent(rows[0]['unlearned'])} without ({number_of(rows[0]['facts'], 'fact')}).{_never(half, source)}"
+    )
+
+
+def _chains(row: Result, left_out: int) -> str:
+    more = f"; {left_out:,} left out, of which the original does not know every part" if left_out else ""
+    return (
+        f"Of two-hop questions that need a fact to forget {percent(row['unlearned'])} are answered, of their second "
+        f"hops alone {percent(row['control'])}, of the facts themselves {percent(row['direct'])} "
+        f"({number_of(row['facts'], 'chain')}{more})."
+    )
+
+
+def _two_hops(row: Result) -> tuple[str, ...]:
+    return (row["tier"], *(percent(row[side]) for side in ("direct", "unlearned", "control")))
+
+
+def _never(row: Result, source: str) -> str:
+    """The control on facts never known, of a row, as a sentence after a space; empty in results that
+    lack it."""
+    if "never" not in row:
+        return ""
+    if row["never"] is None:
+        return " The original knows all these facts, so none shows what returns of facts never known."
+    if source == "oracle":
+        return f" With the states of a model that never read the facts it finds {percent(row['never'])}."
+    facts = number_of(row["never_facts"], "fact")
+    return f" Of {facts} that the original does not know itself, it finds {percent(row['never'])}."
+
+
+def _patched(row: Result) -> tuple[str, ...]:
+    layer = f"after layer {row['layer']}" if row["layer"] else "without"
+    values = (row.get(side) for side in ("unlearned", "never", "control", "original"))
+    return (f"{layer}, {row['tier']}", *("" if value is None else percent(value) for value in values))
+
+
 def _relearned(row: Result) -> tuple[str, ...]:
     hidden = row["after"] - max(row["before"], row["control"])
     recalls = (percent(row[name]) for name in ("before", "after", "control"))
-    return (f"{row['tier']}, {row['form']}", *recalls, f"{100 * hidden:+.0f} points")
+    unrelated = "" if row.get("unrelated") is None else percent(row["unrelated"])
+    return (f"{row['tier']}, {row['form']}", *recalls, f"{100 * hidden:+.0f} points", unrelated)
 
 
 def _quantised(row: Result) -> tuple[str, ...]:
@@ -109,8 +183,9 @@ SHOWN = {  # title, note with names of the result in braces, head, and what make
         "Relearning",
         "The unlearned model was trained for {steps} steps on {count} forgotten facts, and asked for the others. The "
         "control was trained on as many invented facts. “Hidden” is what true facts brought back beyond both: it was "
-        "not erased. That is a lower bound, for invented facts may bring something back as well; below 0 it is harm.",
-        ("", "before", "after", "control", "hidden"),
+        "not erased. That is a lower bound, for invented facts may bring something back as well; below 0 it is harm. "
+        "Unrelated: after the same training on questions such as sums, where the set has any.",
+        ("", "before", "after", "control", "hidden", "unrelated"),
         _relearned,
     ),
     "quantise": (
@@ -135,5 +210,23 @@ SHOWN = {  # title, note with names of the result in braces, head, and what make
         "control.",
         ("layer", *SIDES),
         _read_by_layer,
+    ),
+    "patch": (
+        "Patching states",
+        "What leaves a layer of one model was put in its place in the other, at every position of the question: the "
+        "share of facts whose answer's first token is then the likeliest. Unlearned: with the original's states, and a "
+        "wrong answer of the same kind as its control. Never known: the same with the states of a model that never "
+        "read the facts, where there is one; else of the facts that the original does not know. Original: with the "
+        "unlearned states. After the last layer each is the other model.",
+        ("states", "unlearned", "never known", "control", "original"),
+        _patched,
+    ),
+    "two-hop": (
+        "Two-hop questions",
+        "Questions for which a forgotten answer is needed, but not named, by the unlearned model. The second hop "
+        "alone, which names that answer, is the control: where it is lost, the chain says nothing of the fact. Left "
+        "out, because the original does not answer every part: {left_out}.",
+        ("", "asked directly", "two hops", "second hop alone"),
+        _two_hops,
     ),
 }

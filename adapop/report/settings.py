@@ -1,4 +1,4 @@
-"""A run's settings as text, the command that makes the run again, and the differences between runs."""
+"""A run's settings as text, the command that repeats the run, and differences between runs."""
 
 import os
 from collections.abc import Sequence
@@ -6,8 +6,9 @@ from dataclasses import asdict, fields
 
 from adapop.config.presets import untouched
 from adapop.config.run import RunConfig
-from adapop.paths import SHIPPED
+from adapop.paths import PACKAGED, SHIPPED
 from adapop.popularity.beta import BetaMap
+from adapop.probes.prompting import Prompting, in_words
 from adapop.report.table import Table
 
 FACTS_FILE = "facts.jsonl"  # in a run's folder and in its archive
@@ -18,12 +19,14 @@ DECISIVE = ("model", "method", "preset")  # they decide the defaults of the othe
 
 
 def repeats(config: RunConfig) -> str:
-    """A sentence: that `COMMAND` makes the same run, and what must be unchanged for it beside these files."""
+    """A sentence on repeating the run with `COMMAND`, and what must be unchanged for it."""
     hangs = []
     if ":" in config.method:
         hangs.append(f"the method {config.method} can be imported and is as it was")
     if os.path.isabs(config.model) or is_folder_s_name(config.model):
         hangs.append("the model's folder lies where it lay, or --model says where, unchanged")
+    elif config.model in PACKAGED:
+        hangs.append("the Python package that brings the model is of the same version")
     elif config.model not in SHIPPED and not config.revision:
         hangs.append("the model on the Hub has not changed since, for the run names no revision")
     if config.model not in SHIPPED:
@@ -33,14 +36,15 @@ def repeats(config: RunConfig) -> str:
 
 
 def is_folder_s_name(model: str) -> bool:
-    """Whether a report calls a folder so: a model of the Hub has its owner's name in front."""
-    return model not in SHIPPED and "/" not in model
+    """Whether a model's name is of a folder or GGUF file: Hub ids have an owner in front."""
+    return model not in (*SHIPPED, *PACKAGED) and "/" not in model
 
 
-def all_settings(config: RunConfig) -> Table:
-    """Every setting with its value."""
-    rows = tuple((item.name, spoken(getattr(config, item.name))) for item in fields(config))
-    return Table("All settings", ("setting", "value"), rows)
+def all_settings(config: RunConfig, prompting: Prompting | None = None) -> Table:
+    """Every setting with its value, and how a real model is asked."""
+    rows = [(item.name, spoken(getattr(config, item.name))) for item in fields(config)]
+    rows += [("settled", line) for line in in_words(prompting)]
+    return Table("All settings", ("setting", "value"), tuple(rows))
 
 
 def differences(configs: Sequence[RunConfig]) -> list[tuple[str, list[str]]]:
@@ -71,6 +75,8 @@ def changed(config: RunConfig) -> dict[str, object]:
         if item.name not in (*DECISIVE, "facts") and getattr(config, item.name) != getattr(plain, item.name)
     }
     if config.preset == "beta-mean":  # settled from the facts' own scores when the run was prepared
+        found.pop("beta", None)
+    if plain.beta is None and config.beta == BetaMap():  # the paper's, as sets on its scale get
         found.pop("beta", None)
     if not (config.system or plain.system):  # "" and None: no system prompt
         found.pop("system", None)

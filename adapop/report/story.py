@@ -1,4 +1,4 @@
-"""A report's sentences: what was done and what came of it, with the numbers."""
+"""Sentences of a report: what was done and the outcome, with numbers."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ from adapop.facts.fact import TIERS, FactSet
 from adapop.paths import SHIPPED
 from adapop.probes.recovery.choice import RECOVERY
 from adapop.report.record import Record
-from adapop.report.table import percent, points, ranged
+from adapop.report.table import percent, ranged, signed
 from adapop.runs.pace import worked_before
 from adapop.training.events import EpochDone, Measured, RunDone, RunFailed, RunStarted, RunStopped
 
@@ -21,7 +21,7 @@ KEPT = {
 
 
 def done(record: Record) -> list[str]:
-    """What the run was to do, did, and how it ended, a sentence each."""
+    """Sentences: what the run should do, did, and how it ended."""
     config, facts = record.config, record.facts
     model = f"the {config.model} model" if config.model in SHIPPED else config.model
     return [
@@ -36,16 +36,17 @@ def done(record: Record) -> list[str]:
 
 
 def came_to(record: Record) -> list[str]:
-    """Recall before and after, what it cost, and the run's own notes, a sentence each."""
+    """Sentences: recall before and after, cost, and the run's notes."""
     before, after = record.before, record.after
     if before is None or after is None:
         return _so_far(record)
     said = [
         f"Asked as trained, it answered {percent(before.recall('forget'))} of the facts to forget before and "
-        f"{percent(after.recall('forget'))} after{_gap(after, 'direct')}."
+        f"{percent(after.recall('forget'))} after{_by_tier(after, 'direct')}."
     ]
     if (reworded := after.recall("forget", "reworded")) is not None:
-        said.append(f"Asked in other words, it is {percent(reworded)}{_gap(after, 'reworded')}.")
+        gap = f" The gap: {signed(after.gap)}." if after.gap else ""
+        said.append(f"Asked in other words, it is {percent(reworded)}{_by_tier(after, 'reworded')}.{gap}")
     said += _attacked(record)
     kept = [
         f"{name} from {percent(old)} to {percent(new)}"
@@ -57,18 +58,18 @@ def came_to(record: Record) -> list[str]:
 
 
 def how_to_recover(record: Record) -> str | None:
-    """The command for the recovery probes that were not tried; None if all were. It names no run: who has a run's id
-    may stop the run."""
+    """The command for recovery probes not yet run; None if all were. It does not contain the run's
+    id, which gives control of the run."""
     missing = [name for name in RECOVERY if name not in record.recovery]
     names = "all" if len(missing) == len(RECOVERY) else ",".join(missing)
     return f"python -m adapop probe RUN --recovery {names}" if missing else None
 
 
 def popularity(facts: FactSet) -> str:
-    """Where the scores come from, how many are in each tier, and how many are unknown."""
+    """A sentence: source of scores, facts per tier, unknown scores."""
     sources = sorted({fact.score_source for fact in facts.forget if fact.score is not None and fact.score_source})
     tiers = {tier: sum(fact.tier == tier for fact in facts.forget) for tier in (*TIERS, "unknown")}
-    counted = ", ".join(f"{count:,} {tier}" for tier, count in tiers.items())
+    counted = ", ".join(f"{count:,} {facts.tiers.label(tier)}" for tier, count in tiers.items())
     named = f" Score: {'; '.join(sources)}." if sources else ""
     return f"Of the facts to forget, by score: {counted} (no score).{named}"
 
@@ -128,7 +129,7 @@ def _end(record: Record) -> str:
 
 
 def _so_far(record: Record) -> list[str]:
-    """What the last epoch's quick measurement says, for a run without a final one."""
+    """A sentence on the last epoch's quick measurement, for a run without a final one."""
     said = "There is no final measurement: it is made at the end of a run."
     quick = [event for event in record.said(Measured) if not event.full]
     if not quick:
@@ -137,16 +138,15 @@ def _so_far(record: Record) -> list[str]:
     recall = last.recall("forget")
     return [
         said,
-        f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to forget{_gap(last, 'direct')}.",
+        f"After epoch {last.epoch}, it answered {percent(recall)} of the facts to forget{_by_tier(last, 'direct')}.",
     ]
 
 
-def _gap(measured: Measured, form: str) -> str:
+def _by_tier(measured: Measured, form: str) -> str:
     rare, popular = (measured.recall("forget", form, tier) for tier in ("rare", "popular"))
     if rare is None or popular is None:
         return ""
-    wider = "" if popular >= rare else ", the other way round"
-    return f" (rare {percent(rare)}, popular {percent(popular)}: a gap of {points(popular - rare)}{wider})"
+    return f" (rare {percent(rare)}, popular {percent(popular)})"
 
 
 def _attacked(record: Record) -> list[str]:
@@ -158,5 +158,5 @@ def _attacked(record: Record) -> list[str]:
 
 
 def _day(seconds: float) -> str:
-    """A time as a day and an hour, in UTC."""
+    """A timestamp as day and hour, UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,4 +1,4 @@
-"""A table of text, and the forms in which it is shown: plain text, Markdown, HTML and CSV."""
+"""A table of text, rendered as plain text, Markdown, HTML or CSV."""
 
 import csv
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from textwrap import wrap
 from markupsafe import Markup
 
 from adapop.errors import number_of
-from adapop.facts.tables import cell
+from adapop.facts.tables import BOM, cell
 from adapop.probes.intervals import Interval
 
 TEXT_WIDTH = 100  # characters of a line of a note
@@ -18,7 +18,8 @@ TEXT_WIDTH = 100  # characters of a line of a note
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a head; the first cell of a row names it. A cell may have several lines.
+    """Rows of text under a header; the first cell of a row is its name. Cells may have several
+    lines.
 
     title: what the table shows. note: what one needs to know to read it, "" for nothing.
     """
@@ -41,7 +42,8 @@ class Table:
         return "\n".join([f"### {self.title}", "", *lines, *(["", self.note] if self.note else [])])
 
     def as_html(self, kind: str = "") -> Markup:
-        """The table as HTML below its note, every text escaped. kind: the CSS class of the table."""
+        """The table as HTML below its note, every text escaped. kind: the CSS class of the
+        table."""
         note = _joined('<p class="how">{}</p>\n', self.note.splitlines())
         head = _joined('<th scope="col">{}</th>', self.head)
         rows = Markup("\n").join(
@@ -54,8 +56,10 @@ class Table:
         )
 
     def as_csv(self) -> str:
-        """Head and rows as CSV. No cell runs as a formula in a spreadsheet."""
+        """Head and rows as CSV with a byte order mark. No cell runs as a formula in a
+        spreadsheet."""
         written = StringIO()
+        written.write(BOM)
         csv.writer(written, lineterminator="\n").writerows([*map(cell, row)] for row in (self.head, *self.rows))
         return written.getvalue()
 
@@ -81,6 +85,13 @@ def ranged(share: Interval) -> str:
     """A share with its interval, if it has one: "82 % (70 to 90 %)"."""
     spread = f" ({100 * share.low:.0f} to {100 * share.high:.0f} %)" if share.low < share.high else ""
     return f"{percent(share.mean)}{spread}"
+
+
+def signed(difference: Interval) -> str:
+    """A difference of two shares with its sign and its interval: "+53 points (+47 to +65)"."""
+    mean, low, high = (round(100 * value) for value in (difference.mean, difference.low, difference.high))
+    spread = f" ({low:+} to {high:+})" if difference.low < difference.high else ""
+    return f"{mean:+} point{'' if abs(mean) == 1 else 's'}{spread}"
 
 
 def deviating(value: float, deviation: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The tables of one run: recall, the other metrics, where it leaks, verdicts, and what was not asked."""
+"""Tables of one run: recall, other metrics, leaks, verdicts, and prompts not asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from adapop.errors import number_of
 from adapop.facts.fact import FACT_GROUPS, GROUPS, TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import KINDS
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import EVERY_KIND
 from adapop.probes.verdict import RULES
 from adapop.report.record import GROUP_NAMES, Record
 from adapop.report.table import Table, number, percent
 from adapop.training.events import Measured
 
-FORMS = ("direct", "reworded")
+FORMS = ("direct", "reworded", *FORM_OF_WAY.values())
 COLUMNS = (*TIERS, "all")
 DOWN, UP, LEVEL = "↓", "↑", "→0"
 OVERVIEW = {
@@ -23,7 +24,8 @@ OVERVIEW = {
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured number. field: of `Measurement`. forget, others: which way is better for facts to forget and for all
+    """A measured number. field: of `Measurement`. forget, others: which way is better for facts to
+    forget and for all
     others: down, up, or that it should stay (0)."""
 
     field: str
@@ -40,6 +42,10 @@ METRICS = (
     Metric("delta_rank", "Δ rank", UP, LEVEL, "places the right answer's tokens fell among all tokens, on average"),
     Metric("hidden_cosine", "hidden cosine", DOWN, UP, "likeness to the original's states (cosine, last four layers)"),
     Metric("kl", "KL", UP, DOWN, "how far the predictions moved from the original's (KL divergence, nats a token)"),
+    Metric("probability", "probability", DOWN, UP, "of the right answer, the geometric mean over its tokens"),
+    Metric("exact_memorization", "exact mem.", DOWN, UP, "share of the right answer's tokens that are the likeliest"),
+    Metric("extraction_strength", "extr. strength", DOWN, UP, "how much of an answer it completes; of one token 1"),
+    Metric("truth_ratio", "truth ratio", UP, LEVEL, "1 where right and wrong answers are equally likely (TOFU)"),
 )
 
 
@@ -64,16 +70,17 @@ def recall_table(before: Measured, after: Measured) -> Table:
 
 
 def metrics_table(after: Measured) -> Table:
-    """The other metrics of the trained questions, a row per group and tier. What was not measured has no column."""
+    """The other metrics of the trained questions, a row per group and tier. What was not measured
+    has no column."""
     found = [row for row in after.rows if row["form"] == "direct"]
-    shown = [metric for metric in METRICS[1:] if any(row[metric.field] is not None for row in found)]
+    shown = [metric for metric in METRICS[1:] if any(row.get(metric.field) is not None for row in found)]
     head = [f"{metric.title} {metric.forget}/{metric.others}" for metric in shown]
     found.sort(key=lambda row: (GROUPS.index(row["group"]), COLUMNS.index(row["tier"])))
     rows = [
         (
             f"{GROUP_NAMES[row['group']]}, {row['tier']}",
             f"{row['facts']:,}",
-            *(number(row[metric.field]) for metric in shown),
+            *(number(row.get(metric.field)) for metric in shown),
             f"{row['words']:.1f}",
         )
         for row in found
@@ -86,13 +93,13 @@ def metrics_table(after: Measured) -> Table:
 
 
 def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title: str = "Where it leaks") -> Table:
-    """Recall in every form of the question. columns: group and tier by the column's name; one without facts is left
-    out."""
+    """Recall in every form of the question. columns: group and tier by the column's name; empty
+    ones are left out."""
     cells = {(cell.group, cell.tier, cell.kind): cell for cell in matrix.cells}
     used = {name: place for name, place in columns.items() if any(key[:2] == place for key in cells)}
     rows = [
         (kind, *(_leak(cells.get((*place, kind))) for place in used.values()))
-        for kind in KINDS
+        for kind in EVERY_KIND
         if any((*place, kind) in cells for place in used.values())
     ]
     note = (
@@ -106,7 +113,7 @@ def leak_table(matrix: LeakMatrix, columns: Mapping[str, tuple[str, str]], title
 
 
 def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdicts") -> Table:
-    """How many facts have which verdict, a row per verdict. counts: by column, then by the verdict's name."""
+    """Number of facts per verdict. counts: by column, then by the verdict's name."""
     names = [rule.name for rule in RULES if any(rule.name in found for found in counts.values())]
     rows = [(name, *(f"{found.get(name, 0):,}" for found in counts.values())) for name in names]
     totals = ("facts", *(f"{sum(found.values()):,}" for found in counts.values()))
@@ -114,14 +121,15 @@ def verdict_table(counts: Mapping[str, Mapping[str, int]], title: str = "Verdict
 
 
 def not_asked_table(matrix: LeakMatrix) -> Table:
-    """What was not asked, of how many facts, and why."""
+    """Prompts not asked: of how many facts, and why."""
     rows = tuple((left_out.kind, f"{left_out.facts:,}", left_out.reason) for left_out in matrix.not_asked)
     note = "Forms that do not apply to a fact are left out rather than counted as forgotten."
     return Table("What was not asked, and why", ("form", "facts", "why"), rows, note)
 
 
 def probe_tables(record: Record) -> list[Table]:
-    """Everything the probes found, every group by tier: recall by form, verdicts, and what was not asked."""
+    """Everything the probes found, every group by tier: recall by form, verdicts, and what was not
+    asked."""
     matrix, leaks, verdicts = record.matrix, [], []
     for group in (*FACT_GROUPS, "neighbours"):
         columns = {tier: (group, tier) for tier in (*TIERS, "unknown", "all")}
@@ -134,7 +142,8 @@ def probe_tables(record: Record) -> list[Table]:
 
 
 def row_of(measured: Measured, group: str, form: str, tier: str) -> dict | None:
-    """A measurement's row of a group and tier, asked in one form; None where that was not measured."""
+    """A measurement's row of a group and tier, asked in one form; None where that was not
+    measured."""
     return next((row for row in measured.rows if (row["group"], row["form"], row["tier"]) == (group, form, tier)), None)
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from adapop.facts.fact import Fact, FactSet
@@ -12,6 +12,12 @@ from adapop.objectives.second_choice import by_second_choice
 from adapop.runs import files
 from adapop.runs.run import Run
 from adapop.training.processes import ALONE, Ranks
+
+
+@dataclass(frozen=True)
+class _Kept:
+    alternates: dict[str, tuple[str, ...]]
+    notes: tuple[str, ...]
 
 
 def with_alternates(
@@ -30,9 +36,9 @@ def with_alternates(
     if "alternates" not in objective.needs:
         return facts.forget, ()
     if ranks.led(path.exists):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        found = [replace(fact, alternates=tuple(kept["alternates"][fact.id])) for fact in facts.forget]
-        return tuple(found), tuple(kept["notes"])
+        kept = files.read_json(path, _Kept)
+        with files.reading(path):
+            return tuple(replace(fact, alternates=kept.alternates[fact.id]) for fact in facts.forget), kept.notes
     found: Sequence[Fact] = facts.forget
     notes = []
 

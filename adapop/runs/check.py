@@ -3,37 +3,36 @@ scores make of them, and how long the run takes, by a timed step and timed answe
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-import torch
-
+from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, number_of
 from adapop.facts.fact import TIERS, Fact, FactSet
 from adapop.facts.retain import source_of
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
-from adapop.objectives import make_objective
-from adapop.popularity.calibration import in_words
+from adapop.popularity.calibration import ChosenAnchors, auto_anchors
+from adapop.popularity.calibration import in_words as pressure_in_words
 from adapop.probes import measure
-from adapop.probes.battery import recall
 from adapop.probes.matrix import FEWEST, MEASURABLE
 from adapop.probes.plan import Plan, Question, evenly, questions
+from adapop.probes.prompting import Prompting, in_words
 from adapop.probes.prompts import CHOICE, DIRECT, KINDS
+from adapop.probes.recall import known_recall
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.progress import Progress
 from adapop.runs.execute import settled
+from adapop.runs.known import settle
 from adapop.runs.pace import Pace, duration
 from adapop.runs.preflight import Preflight, hardly_moves, preflight, steps_of
-from adapop.training.events import StepDone
-from adapop.training.trainer import Trainer
+from adapop.runs.timing import measured_pace
 
 FACTS_ASKED = {"cuda": 64, "cpu": 16}  # of a tier, in their own words, so that a look takes seconds
 FORM_FACTS = {"cuda": 16, "cpu": 4}  # of a tier, in each other form
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
-TIMED = 2  # steps: the first also does what is done once
 TOO_FEW = 0.1  # share of the facts: to forget so little shows nothing
 
 
@@ -75,10 +74,16 @@ class Check:
     """Measured here; None where a step fails."""
     device: str
     """The kind of device it was measured on, as torch names it: cpu or cuda."""
+    prompting: Prompting | None = None
+    """How the model would be asked; None of a shipped model, which is asked as it is."""
     peak: int | None = None
     """Bytes of the GPU's memory that the timed step took; None without a GPU."""
     waste: tuple[str, ...] = field(default=())
     """Why the run would be in vain, in sentences."""
+    anchors: ChosenAnchors | None = None
+    """Chosen for the set; None where the settings name them, or the method follows no scores."""
+    notes: tuple[str, ...] = field(default=())
+    """What to know of the model's numbers and terms, in sentences."""
 
     @property
     def seconds(self) -> float | None:
@@ -90,11 +95,11 @@ class Check:
     def lines(self) -> tuple[str, ...]:
         """All of it in sentences, what stands in the way last."""
         config = self.config
-        said = [self.looked.plan[0], source_of(self.facts)]
+        said = [self.looked.counts, source_of(self.facts)]
         said += [f"Learning rate {config.learning_rate:g}, {config.batch} facts a step at most."]
-        said += [self._known(), *self._forms(), *self._pressure()]
+        said += [*in_words(self.prompting), self._known(), *self._forms(), *self._pressure()]
         if self.peak is None:
-            said += [line for line in self.looked.plan if line.startswith("Memory: at least")]
+            said += [self.looked.memory] * bool(self.looked.memory)
         else:
             said.append(f"Memory: a step took {self.peak / 2**30:,.1f} GiB of the GPU's.")
         if self.pace:
@@ -103,7 +108,7 @@ class Check:
             said.append(
                 f"Time: about {duration(self.seconds)} on this {DEVICES.get(self.device, self.device)}: {parts}."
             )
-        return (*said, *self.looked.doubts, *self.looked.problems, *self.waste)
+        return (*said, *self.notes, *self.looked.doubts, *self.looked.problems, *self.waste)
 
     def as_json(self) -> dict[str, Any]:
         """All of it as plain data. notes: of the set, with what it holds twice. dropped: the rows that are not used."""
@@ -115,7 +120,10 @@ class Check:
             "dropped": [str(problem) for problem in self.facts.problems],
             "known": [asdict(row) for row in self.known],
             "recall": dict(self.recall),
+            "prompting": self.prompting and asdict(self.prompting),
             "impossible": dict(self.impossible),
+            "tiers": self.facts.tiers.as_json(),
+            "anchors": self.anchors and asdict(self.anchors),
             "betas": self.betas and dict(self.betas),
             "pace": self.pace and asdict(self.pace),
             "seconds": self.seconds,
@@ -128,7 +136,7 @@ class Check:
 
     def _known(self) -> str:
         own = [row for row in self.known if row.form == DIRECT]
-        tiers = ", ".join(f"{row.tier} {row.recall:.2f}" for row in own if row.tier != "all")
+        tiers = ", ".join(f"{self.facts.tiers.label(row.tier)} {row.recall:.2f}" for row in own if row.tier != "all")
         answered = sum(value >= KNOWN_FROM for value in self.recall.values())
         asked = number_of(len(self.recall), "fact")
         return f"The model answers {answered:,} of {asked} asked as they are; recall {tiers}."
@@ -158,20 +166,16 @@ class Check:
         if self.betas is None:
             return []
         scored = sorted((fact.score, self.betas[fact.id]) for fact in self.facts.forget if fact.score is not None)
-        return [in_words(scored[0][1], scored[-1][1], [*self.betas.values()])] if scored else []
+        chosen = [self.anchors.text] if self.anchors else []
+        return [*chosen, pressure_in_words(scored[0][1], scored[-1][1], [*self.betas.values()])] if scored else []
 
 
 def check(
-    config: RunConfig,
-    facts: FactSet,
-    model: AdaptedModel | None = None,
-    every: bool = False,
-    progress: Progress | None = None,
+    config: RunConfig, facts: FactSet, model: AdaptedModel | None = None, progress: Progress | None = None
 ) -> Check:
-    """Looks at facts, settings and model as a run would have them. The model is left as it was.
+    """Looks at facts, settings and model as a run would have them. The adapter is left as it was.
 
-    model: with a fresh adapter; by default it is loaded. every: asks all facts in their own words, not some of each
-    tier.
+    model: with a fresh adapter; by default it is loaded.
 
     Raises:
         DataError, ConfigError: as `runs.execute.prepare`.
@@ -179,35 +183,42 @@ def check(
         Stopped: somebody asked to stop.
     """
     progress = progress or Progress()
+    auto = config.beta is None and follows_scores(config)
     config, facts, betas = settled(config, facts)
-    looked = preflight(facts, config)
     progress.say("Loading the model")
     model = model or adapted_model(config)
-    device = model.device.type
-    began = time.monotonic()
+    device, tokens = model.device.type, config.max_new_tokens
+    if prompting := settle(model, facts, config, progress):
+        facts, tokens = prompting.facts_of(facts), prompting.reply_tokens
+    looked = preflight(facts, config)
+    kept, model.kept = model.kept, None  # replies that are there already take no time
     with model.original():
-        asked = facts.forget if every else evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
-        own = measure.recall_by_fact(model, asked, config.max_new_tokens, progress)
-        forms, impossible = _other_forms(model, facts, config, progress)
-    answered = (time.monotonic() - began) / (len(own) + sum(len(rows) for rows in forms.values()))
+        asked = evenly(facts.forget, FACTS_ASKED.get(device, FACTS_ASKED["cuda"]))
+        began = time.monotonic()
+        own = measure.recall_by_fact(model, asked, tokens, progress, known_recall)
+        answered = (time.monotonic() - began) / len(own)
+        model.kept = kept
+        forms, impossible = _other_forms(model, facts, config, tokens, progress)
     progress.say("Timing a step")
     pace, peak, failed = None, None, []
     try:
-        pace, peak = _timed(model, config, facts, betas, answered)
+        pace, peak = measured_pace(model, config, facts, betas, answered)
     except AdaPopError as error:
         failed = [f"A step fails: {error}"]
     rows = {DIRECT: [(fact, own[fact.id]) for fact in asked], **forms}
     known = tuple(row for form, found in rows.items() for row in _by_tier(form, found))
-    waste = (*failed, *_waste(config, facts, own))
-    return Check(config, facts, looked, known, own, impossible, betas, pace, device, peak, waste)
+    waste = (*failed, *_waste(config, facts, own, prompting))
+    anchors = auto_anchors(facts) if auto else None
+    seen = known, own, impossible, betas, pace, device
+    return Check(config, facts, looked, *seen, prompting, peak, waste, anchors, model.notes)
 
 
 def _other_forms(
-    model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress
+    model: AdaptedModel, facts: FactSet, config: RunConfig, tokens: int, progress: Progress
 ) -> tuple[dict[str, list[tuple[Fact, float]]], dict[str, str]]:
     """Form -> facts with the recall of their prompts, and form -> reason, where no fact can be asked in it."""
     few = FORM_FACTS.get(model.device.type, FORM_FACTS["cuda"])
-    plan = Plan(KINDS[1:], ("forget",), few, max_new_tokens=config.max_new_tokens)
+    plan = Plan(KINDS[1:], ("forget",), few, max_new_tokens=tokens)
     found, impossible = {}, {}
     for kind, results in questions(facts, plan).items():
         asked = [one for one in results if isinstance(one, Question)]
@@ -216,8 +227,8 @@ def _other_forms(
                 impossible[kind] = results[0].reason
             continue
         progress.say(f"Asking in other forms: {kind}")
-        replies = model.generate([one.prompt.text for one in asked], config.max_new_tokens)
-        found[kind] = [(one.fact, recall(one.prompt, text)) for one, text in zip(asked, replies)]
+        replies = model.generate([one.prompt.text for one in asked], tokens)
+        found[kind] = [(one.fact, known_recall(one.prompt, text)) for one, text in zip(asked, replies)]
     return found, impossible
 
 
@@ -230,51 +241,14 @@ def _by_tier(form: str, found: Sequence[tuple[Fact, float]]) -> list[KnownRow]:
     return rows
 
 
-def _timed(
-    model: AdaptedModel, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, answered: float
-) -> tuple[Pace, int | None]:
-    """The pace of a run by a step of its own, and the most of the GPU's memory that it took. answered: seconds of an
-    answer. The adapter is put back as it was."""
-    state = {name: value.clone() for name, value in model.adapter_state().items()}
-    some = TIMED * config.batch
-    forget, retain = facts.forget[:some], facts.retain[:some]
-    if "alternates" in make_objective(config.method, config.arguments).needs:  # a run finds them first
-        forget = [fact if fact.alternates else replace(fact, alternates=("another answer",)) for fact in forget]
-    exponents = betas and [betas[fact.id] for fact in forget]
-    on_gpu = model.device.type == "cuda"
-    if on_gpu:
-        torch.cuda.reset_peak_memory_stats(model.device)
-    try:
-        with torch.random.fork_rng(devices=model.gpus):
-            trainer = Trainer("check", replace(config, frames=0), model, forget, retain, exponents)
-            began, seconds = time.monotonic(), []
-            events = trainer.train()
-            next(events)
-            last = time.monotonic()
-            read = (last - began) / len(retain)
-            for event in events:
-                if isinstance(event, StepDone):
-                    seconds.append(time.monotonic() - last)
-                if len(seconds) == TIMED:
-                    break
-                last = time.monotonic()
-    finally:
-        model.set_adapter_state(state)
-        for parameter in model.parameters:
-            parameter.grad = None
-    whole = measure.thinned(facts, config.measure_per_tier)
-    epoch = read * len(facts.retain)
-    epoch += answered * measure.questions_of(whole, whole=False) * (config.measure == "every-epoch")
-    end = 2 * answered * measure.questions_of(whole, whole=True) * (config.measure != "off")
-    return Pace(seconds[-1], epoch, end), torch.cuda.max_memory_allocated(model.device) if on_gpu else None
-
-
-def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float]) -> list[str]:
+def _waste(config: RunConfig, facts: FactSet, own: Mapping[str, float], prompting: Prompting | None) -> list[str]:
     said = []
-    answered = sum(value >= KNOWN_FROM for value in own.values())
-    if answered < TOO_FEW * len(own):
+    answered, asked = sum(value >= KNOWN_FROM for value in own.values()), len(own)
+    if prompting:
+        answered, asked = prompting.asked - len(prompting.unknown), prompting.asked
+    if answered < TOO_FEW * asked:
         said.append(
-            f"The model knows {answered:,} of {number_of(len(own), 'fact')} asked: what was never known cannot be "
-            "forgotten. Leave out what it does not know (--known-only), ask as it was taught, or use another model."
+            f"The model knows {answered:,} of {number_of(asked, 'fact')} asked: what was never known cannot be "
+            "forgotten. Ask about what it knows, ask as it was taught, or use another model."
         )
     return [*said, *hardly_moves(facts, config)]

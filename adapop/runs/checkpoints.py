@@ -4,22 +4,43 @@ import errno
 import hashlib
 import json
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
 from adapop.model.adapted import AdaptedModel
 from adapop.runs import files
 from adapop.runs.run import Run
+from adapop.runs.weights import Weights, weights_of
 from adapop.training.controller import Drift
 from adapop.training.trainer import TrainerState
 
-SUMS = "sha256"  # in the state: what the other two files must hash to; older runs have none
+SUMS = "sha256"  # in the state: what the other files must hash to; older runs have none
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
+ABOUT = "adapter_config.json"
+
+
+@dataclass(frozen=True)
+class _State:
+    """The file state.json. model: SHA-256 of the base weights that the adapter belongs to."""
+
+    drift: Drift
+    ema: float | None
+    sha256: dict[str, str] = field(default_factory=dict)
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class _Adapter:
+    """What decides the adapter's size and strength in its adapter_config.json."""
+
+    r: int
+    lora_alpha: float
 
 
 def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None:
@@ -32,7 +53,7 @@ def save(run: Run, epoch: int, model: AdaptedModel, state: TrainerState) -> None
     with files.writing(folder):
         files.clear(aside)
         try:
-            _write(aside, model, state)
+            _write(aside, model, state, weights_of(run))
             files.place(aside, folder)
         except (OSError, SafetensorError) as error:
             files.clear(aside)
@@ -43,9 +64,13 @@ def adapter(run: Run, epoch: int) -> dict[str, Tensor]:
     """The adapter's weights by name.
 
     Raises:
-        RunError: the file is damaged or missing, or not the one that was saved.
+        RunError: the file is damaged or missing, or not the one that was saved; or its rank, its
+            alpha or its base model are not the run's.
     """
-    return _tensors(run.checkpoint(epoch), ADAPTER)
+    folder = run.checkpoint(epoch)
+    tensors = _tensors(folder, ADAPTER)
+    _check_fit(run, folder, tensors)
+    return tensors
 
 
 def trainer_state(run: Run, epoch: int) -> TrainerState:
@@ -55,12 +80,8 @@ def trainer_state(run: Run, epoch: int) -> TrainerState:
         RunError: a file is damaged or missing.
     """
     folder = run.checkpoint(epoch)
-    try:
-        content = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        drift = Drift(**{item.name: content["drift"][item.name] for item in fields(Drift)})
-        return TrainerState(drift, content["ema"], _tensors(folder, OPTIMIZER))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise damaged(folder, STATE, error) from error
+    state = _state(folder)
+    return TrainerState(state.drift, state.ema, _tensors(folder, OPTIMIZER))
 
 
 def damaged(folder: Path, name: str, error: Exception) -> RunError:
@@ -71,12 +92,54 @@ def damaged(folder: Path, name: str, error: Exception) -> RunError:
     )
 
 
-def _write(folder: Path, model: AdaptedModel, state: TrainerState) -> None:
+def _write(folder: Path, model: AdaptedModel, state: TrainerState, weights: Weights | None) -> None:
     model.save_adapter(folder)
+    _put_in_order(folder / ABOUT)
     save_file(state.optimizer, folder / OPTIMIZER)
-    sums = {name: _sum(folder / name) for name in (ADAPTER, OPTIMIZER)}
-    content = {"drift": asdict(state.drift), "ema": state.ema, SUMS: sums}
-    (folder / STATE).write_text(json.dumps(content), encoding="utf-8")
+    sums = {name: _sum(folder / name) for name in (ADAPTER, OPTIMIZER, ABOUT)}
+    content = _State(state.drift, state.ema, sums, weights.sha256 if weights else "")
+    (folder / STATE).write_text(json.dumps(asdict(content)), encoding="utf-8")
+
+
+def _put_in_order(path: Path) -> None:
+    """Sorts the names of layers, which peft keeps as sets: the same checkpoint has the same bytes."""
+    about = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(about["target_modules"], list):
+        about["target_modules"].sort()
+    path.write_text(json.dumps(about, indent=2, sort_keys=True), encoding="utf-8")
+
+
+def _state(folder: Path) -> _State:
+    try:
+        return as_kind(parse_json((folder / STATE).read_bytes()), _State, "ignore")
+    except files.UNREAD as error:
+        raise damaged(folder, STATE, error) from error
+
+
+def _check_fit(run: Run, folder: Path, tensors: dict[str, Tensor]) -> None:
+    try:
+        about = as_kind(parse_json((folder / ABOUT).read_bytes()), _Adapter, "ignore")
+        _check_sum(folder, ABOUT)
+    except files.UNREAD as error:
+        raise damaged(folder, ABOUT, error) from error
+    config, rank = run.config, next((tensor.shape[0] for key, tensor in tensors.items() if "lora_A" in key), about.r)
+    wrong = [
+        f"{name} is {value:g}, the run's is {own:g}"
+        for name, value, own in (
+            ("lora_alpha", about.lora_alpha, config.lora_alpha),
+            ("the rank in " + ABOUT, about.r, config.lora_rank),
+            ("the rank in " + ADAPTER, rank, config.lora_rank),
+        )
+        if value != own
+    ]
+    base, saved = weights_of(run), _noted(folder)
+    if base and saved and saved.model not in ("", base.sha256):
+        wrong.append("it was trained on another base model")
+    if wrong:
+        raise RunError(
+            f"The checkpoint {folder} is not this run's: {'; '.join(wrong)}.",
+            "Put its files back as they were, or delete this folder and resume: the run goes on from the epoch before.",
+        )
 
 
 def _tensors(folder: Path, name: str) -> dict[str, Tensor]:
@@ -96,17 +159,22 @@ def _check(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
         raise ValueError("it holds no tensor")
     if unsound := [key for key, tensor in tensors.items() if not bool(tensor.isfinite().all())]:
         raise ValueError(f"{unsound[0]} is not finite")
-    saved = _sums(folder)
-    if name in saved and saved[name] != _sum(folder / name):
+    _check_sum(folder, name)
+
+
+def _check_sum(folder: Path, name: str) -> None:
+    saved = _noted(folder)
+    if saved and name in saved.sha256 and saved.sha256[name] != _sum(folder / name):
         raise ValueError("it is not the file that was saved")
 
 
-def _sums(folder: Path) -> dict[str, str]:
-    """What the state says of the files beside it; nothing where it does not read, which `trainer_state` says."""
+def _noted(folder: Path) -> _State | None:
+    """What the state says of the files beside it; None where it does not read, which
+    `trainer_state` says."""
     try:
-        return dict(json.loads((folder / STATE).read_text(encoding="utf-8")).get(SUMS, {}))
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+        return _state(folder)
+    except RunError:
+        return None
 
 
 def _sum(path: Path) -> str:

@@ -33,7 +33,7 @@ EXAMPLES = tuple(SETTINGS)
 ASKED = ("wga", "adapop", "redirect")  # those that bring their adapter, and what the probes found
 PER_TIER = 8  # facts that are probed, as the page does it by default
 PREFIX = "example-"
-DROPPED = re.compile("lock|visitor|.*/(optimizer.safetensors|README.md)")
+DROPPED = re.compile("lock|queued|visitor|.*/(optimizer.safetensors|README.md)")
 UNPACKING = Lock()  # a visitor must not read what is half unpacked for another
 WHEN = (2026, 1, 1, 0, 0, 0)  # of every file, so that the same content is packed alike
 
@@ -117,5 +117,5 @@ def _probe(run: Run) -> None:
     from adapop.progress import Progress
     from adapop.runs.execute import load_model
 
-    plan = Plan(per_tier=PER_TIER, max_new_tokens=run.config.max_new_tokens)
+    plan = Plan(per_tier=PER_TIER, max_new_tokens=run.reply_tokens)
     run.save_probes(battery(load_model(run), run.facts, plan, Progress()))

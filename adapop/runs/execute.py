@@ -19,21 +19,28 @@ from safetensors import SafetensorError
 from adapop import paths
 from adapop.config.run import RunConfig
 from adapop.errors import AdaPopError, DataError, RunError, Stopped
-from adapop.facts.benchmarks import system_prompt
 from adapop.facts.fact import FactSet
 from adapop.facts.real import fitted
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
+from adapop.model.original import kept_replies
 from adapop.model.out_of_memory import is_out_of_memory, too_large
+from adapop.model.precision import has_gpu
 from adapop.model.tokens import check_lengths
 from adapop.objectives import alternates, make_objective
 from adapop.popularity.beta import BetaMap, exponents
-from adapop.runs import checkpoints, lock, measuring
+from adapop.popularity.calibration import auto_anchors
+from adapop.probes.prompting import in_words
+from adapop.probes.ways import asked_so
+from adapop.runs import checkpoints, files, lock, measuring
 from adapop.runs.alternates import with_alternates
-from adapop.runs.preflight import remarks
+from adapop.runs.finetuning import settle_start, start_from
+from adapop.runs.inputs import check_inputs
+from adapop.runs.known import ready_to_ask, settle
 from adapop.runs.recording import Recording
-from adapop.runs.run import Run, create_run
-from adapop.runs.weights import keep_weights
+from adapop.runs.remarks import remarks
+from adapop.runs.run import PROMPTING, Run, create_run
+from adapop.runs.weights import check_weights, keep_weights
 from adapop.training.events import (
     EpochDone,
     Event,
@@ -49,6 +56,7 @@ from adapop.training.processes import ALONE, Ranks
 from adapop.training.steps import count
 from adapop.training.trainer import Trainer
 
+PER_TIER = 24  # facts of a group and tier that are asked on a CPU
 LIBRARIES = ("torch", "transformers", "peft", "safetensors", "rouge-score")
 
 
@@ -73,15 +81,16 @@ def settled(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet, dict
         DataError, ConfigError: as `prepare`.
     """
     objective = make_objective(config.method, config.arguments)
-    config = replace(config, model=paths.found_from_anywhere(config.model))
-    facts = fitted(facts, config.model)
-    if config.system is None:
-        config = replace(config, system=system_prompt(config.model, facts))
+    config, facts = ready_to_ask(config, fitted(facts, paths.found_from_anywhere(config.model)))
+    if config.measure_per_tier is None:
+        config = replace(config, measure_per_tier=0 if has_gpu() else PER_TIER)
     betas = None
     if config.missing_score == "drop":  # for every method alike, so that methods are compared on the same facts
         facts = replace(facts, forget=tuple(fact for fact in facts.forget if fact.score is not None))
         if not facts.forget:
             raise DataError("No fact has a score.", "Add a score column, or keep facts without one.")
+    if config.beta is None:
+        config = replace(config, beta=auto_anchors(facts).beta)
     if "beta" in objective.needs:
         betas, config = _scored(config, facts)
     if "alternates" in objective.needs:
@@ -141,7 +150,8 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
     """The run's model with the adapter of an epoch, the last by default.
 
     Raises:
-        RunError: the run has saved no epoch yet, or what it saved is damaged.
+        RunError: the run has saved no epoch yet, what it saved is damaged, or what it rests on was
+        changed since.
         ModelError: as `model.loading.adapted_model`.
     """
     epoch = run.last_epoch if epoch is None else epoch
@@ -149,22 +159,34 @@ def load_model(run: Run, epoch: int | None = None) -> AdaptedModel:
         raise RunError(
             f"Run {run.id} has no checkpoint{'' if epoch is None else f' of epoch {epoch}'}.", "Let it run on."
         )
+    check_inputs(run)
+    check_weights(run)
     checkpoints.adapter(run, epoch)  # raises where peft would put up with less than was saved
     try:
-        return adapted_model(run.config, run.checkpoint(epoch))
-    except (SafetensorError, OSError, ValueError) as error:
+        model = adapted_model(run.config, run.checkpoint(epoch))
+        start_from(run, model)
+        prompt_as_settled(run, model)
+        return model
+    except (SafetensorError, OSError, ValueError, RuntimeError, LookupError, TypeError) as error:
+        if is_out_of_memory(error):
+            raise
         raise checkpoints.damaged(run.checkpoint(epoch), checkpoints.ADAPTER, error) from error
 
 
 def _executed(
     run: Run, model: AdaptedModel | None, before: Measured | None, ranks: Ranks, heard: measuring.Heard
 ) -> Iterator[Event]:
-    config, facts, epoch = run.config, run.facts, run.last_epoch or 0
+    config, epoch = run.config, run.last_epoch or 0
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
         return
     model = ranks.together(lambda: _with_weights(run, model, epoch))
     ranks.led(lambda: keep_weights(run))
+    if not epoch:
+        settle_start(run, model, ranks)
+    ranks.led(lambda: _settle_prompting(run, model))
+    ranks.together(lambda: prompt_as_settled(run, model))
+    facts = run.facts
     ranks.align(model.parameters)
     used = run.betas
     betas = None if used is None else [used[fact.id] for fact in facts.forget]
@@ -172,7 +194,7 @@ def _executed(
     started = time.monotonic()
     yield run.append(_started(run, facts, epoch))
     if not epoch:  # nothing that it looks at has changed since
-        check_lengths(model.tokenizer, facts, model.context, model.system, config.max_new_tokens)
+        check_lengths(model.tokenizer, facts, model.context, model.system, run.reply_tokens)
     forget, notes = with_alternates(run, model, facts, ranks)
     if ranks.led(lambda: run.stop_requested):
         yield run.append(RunStopped(run=run.id, epoch=epoch))
@@ -193,13 +215,36 @@ def _executed(
         yield from measuring.in_full(run, model, facts, before, ranks, heard)
     seconds = time.monotonic() - started
     said = dict.fromkeys(note for each in ranks.gathered(lambda: trainer.notes) for note in each)
-    notes = (*model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
+    notes = (*in_words(run.prompting), *model.notes, *notes, *said, *ranks.led(lambda: remarks(run)))
     yield run.append(RunDone(run=run.id, epoch=config.epochs, seconds=seconds, notes=notes))
+
+
+def _settle_prompting(run: Run, model: AdaptedModel) -> None:
+    """Finds out once how the run's model is best asked, by what the original says.
+
+    Raises:
+        Stopped: somebody asked to stop.
+    """
+    if run.prompting or run.last_epoch:  # older runs asked in chat
+        return
+    with measuring.interruptible(run, model):
+        prompting = settle(model, run.facts, run.config)
+    if prompting:
+        files.write_text(run.folder / PROMPTING, prompting.to_json())
+
+
+def prompt_as_settled(run: Run, model: AdaptedModel) -> None:
+    """Sets the model to be asked as the run asks it."""
+    if prompting := run.prompting:
+        model.kept = model.kept or kept_replies(model)
+        asked_so(model, prompting)
 
 
 def _with_weights(run: Run, model: AdaptedModel | None, epoch: int) -> AdaptedModel:
     """The model, loaded unless it is given, with the adapter of the epoch; a fresh one of epoch 0."""
-    if model is None:
+    check_inputs(run)
+    check_weights(run)
+    if model is None or run.config.start == "sft":  # what was merged into a model stays in it
         return load_model(run, epoch) if epoch else adapted_model(run.config)
     if epoch:
         model.set_adapter_state(checkpoints.adapter(run, epoch))

@@ -12,13 +12,18 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
+from adapop.assets import as_kind, parse_json
 from adapop.errors import RunError
+from adapop.limits import is_public
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_FOLDER = (errno.ENOTDIR, errno.EEXIST)
-UNREAD = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged file comes to
+# what a damaged file comes to
+UNREAD = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+T = TypeVar("T")
 
 
 @contextmanager
@@ -35,8 +40,10 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: Path, fix: str = "Put the file back, or delete the run and start it again.") -> Iterator[None]:
     """Inside, a file that does not read, or that holds something else than it should, becomes an error with its name.
+
+    fix: what to do then.
 
     Raises:
         RunError: the file is damaged or missing, or may not be read.
@@ -45,13 +52,23 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except UNREAD as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
-        raise RunError(
-            f"{path} is damaged or missing ({said}).", "Put the file back, or delete the run and start it again."
-        ) from error
+        raise RunError(f"{path} is damaged or missing ({said}).", fix) from error
+
+
+def read_json(path: Path, kind: type[T], extra: str = "forbid") -> T:
+    """The content of a file of JSON, as `adapop.assets.as_kind` checks it.
+
+    Raises:
+        RunError: the file is damaged or missing, or may not be read.
+    """
+    with reading(path):
+        return as_kind(parse_json(path.read_bytes()), kind, extra)
 
 
 def refused(path: Path, number: int) -> RunError:
-    """The error for a path that could not be written. number: of `errno`."""
+    """The error for a path that could not be written. number: of `errno`. Strangers are not told
+    where it lies."""
+    path = Path("the folder of the runs", path.name) if is_public() else path
     if number in FULL:
         return RunError(f"The disk is full: {path} could not be written.", "Free some space, then resume the run.")
     if number in DENIED:
@@ -67,6 +84,11 @@ def refused(path: Path, number: int) -> RunError:
 
 
 def write_text(path: Path, text: str, mode: int = 0o666) -> None:
+    """`write_bytes` of a text, in UTF-8."""
+    write_bytes(path, text.encode("utf-8"), mode)
+
+
+def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Writes a file in place of what was there. Of two writers at once the last one counts. mode: who may read it.
 
     Raises:
@@ -76,7 +98,7 @@ def write_text(path: Path, text: str, mode: int = 0o666) -> None:
     with writing(path):
         try:
             aside.touch(mode)
-            aside.write_text(text, encoding="utf-8")
+            aside.write_bytes(content)
             sync(aside)
             os.replace(aside, path)
         except OSError:

@@ -1,11 +1,12 @@
 """All runs of a folder, the damaged ones among them: one of those must not hide the others."""
 
-import json
 from pathlib import Path
 
+from adapop.assets import parse_json
 from adapop.errors import AdaPopError, RunError
 from adapop.runs import files
-from adapop.runs.run import FACTS, Run, runs_root
+from adapop.runs.inputs import FACTS
+from adapop.runs.run import Run, runs_root
 
 
 def all_runs(root: Path | None = None) -> list[Run]:
@@ -43,7 +44,7 @@ def damage_of(run: Run) -> AdaPopError | None:
     try:
         _ = run.config, run.state, run.versions, run.betas
         with files.reading(facts), open(facts, "rb") as lines:
-            json.loads(lines.readline())
+            parse_json(lines.readline())
     except AdaPopError as error:
         return error
     return None

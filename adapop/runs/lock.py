@@ -3,7 +3,6 @@
 It dies with its process, whatever kills that. The file stays and says nothing; only holding it counts.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,25 +12,33 @@ from filelock import FileLock, Timeout
 from adapop.errors import RunError
 from adapop.runs.files import writing
 
+try:
+    import fcntl
+except ImportError:  # not available on Windows
+    fcntl = None
+
 NAME = "lock"
-PATIENCE_SECONDS = 1.0  # who only looks whether it is held, holds it for an instant
+QUEUED = "queued"  # held meanwhile by the app in whose line a run waits
+# one that looks shares the lock for an instant: another that wants it alone tries often enough to hit a gap
+PATIENCE_SECONDS, RETRY_SECONDS = 1.0, 0.002
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Inside, the run is the caller's alone.
+def held(folder: Path, name: str = NAME) -> Iterator[None]:
+    """Inside, the run is the caller's alone. name: `QUEUED` to queue it, else to work on it.
 
     Raises:
-        RunError: another process, or another thread of this one, works on it; or its folder cannot be written to.
+        RunError: another process, or another thread of this one, does so; or its folder cannot be
+        written to.
     """
-    path = folder / NAME
+    path = folder / name
     lock = FileLock(path, thread_local=False)  # a generator may be closed by another thread than began it
     with writing(path):
         try:
-            lock.acquire(timeout=PATIENCE_SECONDS)
+            lock.acquire(timeout=PATIENCE_SECONDS, poll_interval=RETRY_SECONDS)
         except Timeout:
             raise RunError(
-                f"Run {folder.name} is being worked on by another process.",
+                f"Run {folder.name} is {'queued' if name == QUEUED else 'being worked on'} by another process.",
                 "Wait until it is done, or stop it there; then resume it here.",
             ) from None
     try:
@@ -40,12 +47,25 @@ def held(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def is_held(folder: Path) -> bool:
-    """Whether somebody works on the run now, here or in another process of this machine. False where its file cannot
-    be opened for writing: then nobody with our rights could work on it either."""
-    path = folder / NAME
-    if not os.path.exists(path):  # unlike Path.exists, false where nobody may look
+def is_held(folder: Path, name: str = NAME) -> bool:
+    """Whether somebody works on the run now (or, of `QUEUED`, has queued it), here or in another
+    process of this machine. Looking takes nothing: any number of processes may look at once. False
+    where the file cannot be read."""
+    path = folder / name
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
         return False
+    except (AttributeError, OSError):  # Windows and some file systems share no lock; or it cannot be read
+        return _is_taken(path)
+    return False
+
+
+def _is_taken(path: Path) -> bool:
+    """The same, by taking it for an instant."""
     lock = FileLock(path, thread_local=False)
     try:
         lock.acquire(blocking=False)

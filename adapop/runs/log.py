@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from adapop.errors import RunError
-from adapop.runs.files import reading
+from adapop.runs.files import UNREAD, reading
 from adapop.training import events, frames
 
 Line = TypeVar("Line")
@@ -72,7 +72,7 @@ def _lines(path: Path, size: int, from_json: Callable[[str], Line], fix: str) ->
     for number, line in enumerate(lines, start=1):
         try:
             yield from_json(line.decode())
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except UNREAD as error:
             raise RunError(f"{path}, line {number} does not read ({error}).", fix) from None
 
 

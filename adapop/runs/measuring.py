@@ -4,20 +4,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from typing import TypeVar
 
 from adapop.errors import Stopped
 from adapop.facts.fact import FactSet
 from adapop.model.adapted import AdaptedModel
 from adapop.probes import measure
+from adapop.probes.oracle import distance
 from adapop.runs.recording import Recording
 from adapop.runs.run import Run
-from adapop.training.events import EpochDone, Event, Measured, Measuring, Saved
+from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, Measuring, Saved
 from adapop.training.processes import Ranks, shared
 from adapop.training.trainer import Trainer
 
 SAID_EVERY = 5.0  # seconds
+DECIMALS = 4  # of a fact's recall in the log
 LOOKED_EVERY = 0.5  # seconds between two looks whether somebody asked to stop
 Heard = Callable[[Event], object]
+Logged = TypeVar("Logged", bound=Event)
 
 
 def closed(
@@ -47,14 +51,20 @@ def in_full(
     run: Run, model: AdaptedModel, facts: FactSet, before: Measured | None, ranks: Ranks, heard: Heard
 ) -> Iterator[Event]:
     """The full tables of both models, but for those that are there since before a stop. before: as for `execute`."""
+    last = run.config.epochs
     there = ranks.led(lambda: {event.epoch for event in run.events() if isinstance(event, Measured) and event.full})
     if before is not None and 0 not in there:
         yield run.append(replace(before, run=run.id))
     elif 0 not in there:
         with model.original():
             yield _in_full(run, 0, model, facts, ranks, heard)
-    if run.config.epochs not in there:
-        yield _in_full(run, run.config.epochs, model, facts, ranks, heard)
+    if last not in there:
+        yield _in_full(run, last, model, facts, ranks, heard)
+    if not ranks.led(lambda: said(run, ComparedToOracle, last)):
+        with interruptible(run, model):
+            found = distance(model, run.config.model, facts) if run.config.start == "as-given" else None
+        if found:
+            yield _written(run, ranks, ComparedToOracle(run=run.id, epoch=last, distance=found))
 
 
 def _after_epoch(
@@ -68,11 +78,11 @@ def _after_epoch(
     """
     config, model, found = run.config, trainer.model, None
     asked = measure.thinned(facts, config.measure_per_tier)
-    with _stopped(run, model):
+    with interruptible(run, model):
         if config.measure == "every-epoch":
             of = measure.questions_of(asked, whole=False)
             with _told(run, event.epoch, model, of, heard), shared(trainer.ranks, model):
-                found = measure.quick(model, asked, config.max_new_tokens)
+                found = measure.quick(model, asked, run.reply_tokens)
         recording.after_epoch(event, found if asked.forget == facts.forget else None)
     return found and _written(run, trainer.ranks, Measured(run=run.id, epoch=event.epoch, rows=_rows(found.rows)))
 
@@ -81,17 +91,20 @@ def _in_full(run: Run, epoch: int, model: AdaptedModel, facts: FactSet, ranks: R
     """The full tables of the model as it is now. Called as `_after_epoch`, and raises as it does."""
     config = run.config
     asked = measure.thinned(facts, config.measure_per_tier)
-    of = measure.questions_of(asked, whole=True)
-    with _stopped(run, model), _told(run, epoch, model, of, heard), shared(ranks, model):
-        rows = measure.full(model, asked, config.max_new_tokens, config.cosine)
-    return _written(run, ranks, Measured(run=run.id, epoch=epoch, rows=_rows(rows), full=True))
+    of = measure.questions_of(asked, whole=True, ways=len(model.ways))
+    with interruptible(run, model), _told(run, epoch, model, of, heard), shared(ranks, model):
+        found = measure.full(model, asked, run.reply_tokens, config.cosine)
+    whole = asked.forget == facts.forget
+    by_fact = tuple(round(recall, DECIMALS) for recall in found.by_fact) if whole else ()
+    event = Measured(run=run.id, epoch=epoch, rows=_rows(found.rows), full=True, by_fact=by_fact)
+    return _written(run, ranks, event)
 
 
 def _rows(measured: Sequence[measure.Measurement]) -> tuple[dict, ...]:
     return tuple(map(asdict, measured))
 
 
-def _written(run: Run, ranks: Ranks, event: Measured) -> Measured:
+def _written(run: Run, ranks: Ranks, event: Logged) -> Logged:
     return ranks.led(lambda: run.append(event))
 
 
@@ -103,7 +116,7 @@ def _told(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> I
     def count(rows: int) -> None:
         nonlocal asked, said
         asked += rows
-        if time.monotonic() - said >= SAID_EVERY:
+        if rows and time.monotonic() - said >= SAID_EVERY:
             said = time.monotonic()
             heard(run.append(Measuring(run=run.id, epoch=epoch, asked=asked, of=of)))
 
@@ -115,7 +128,7 @@ def _told(run: Run, epoch: int, model: AdaptedModel, of: int, heard: Heard) -> I
 
 
 @contextmanager
-def _stopped(run: Run, model: AdaptedModel) -> Iterator[None]:
+def interruptible(run: Run, model: AdaptedModel) -> Iterator[None]:
     """Inside, a request to stop ends what the model does before its next block: a pass may take minutes.
 
     Raises:

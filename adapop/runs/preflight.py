@@ -8,30 +8,22 @@ from tokenizers import Tokenizer
 
 from adapop.config.presets import follows_scores
 from adapop.config.run import RunConfig
-from adapop.errors import number_of
+from adapop.errors import ModelError, number_of, shown
 from adapop.facts.fact import FactSet
 from adapop.facts.real import borrowed
 from adapop.facts.text import asked
+from adapop.facts.weak import weak_answers
 from adapop.model.catalogue import preset_of, shape_of
+from adapop.model.converted import files_of, is_gguf
 from adapop.model.footprint import SANDBOX_MODEL, Footprint, footprint
 from adapop.paths import SHIPPED
-from adapop.popularity.calibration import warnings_of
+from adapop.popularity.calibration import auto_anchors, warnings_of
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.runs.pace import Pace, duration
-from adapop.runs.run import Run
-from adapop.training.events import RunStarted
 from adapop.training.steps import count, spans
 
-KNOWN = 0.5  # share of the facts that the original should answer
-LEFT = 0.02  # a change of recall that is none
+WEAK_NAMED = 5  # of them all are counted
 MOVED_LITTLE = 2e-3  # steps times rate: at 1.5e-3 nothing was seen to go; the paper's runs on DUET make 1.6e-2
-LOST = 0.5  # of what the original answers of the utility questions: with less left the model is damaged
-ENOUGH = 0.1  # with fewer of them answered before, a fall would not show
-SURVIVING = {
-    "utility": "the non-fact questions",
-    "retain": "the facts to retain",
-    "holdout": "the facts held out",
-}
 
 ROW_TOKENS = 128  # what a question with a chat template and a system prompt may have
 TEMPLATE_TOKENS = 2  # who speaks, before question and answer: assets/sandbox/chat_template.jinja
@@ -45,8 +37,12 @@ class Preflight:
     """What stops it."""
     doubts: tuple[str, ...] = ()
     """What does not stop it, and should be known."""
-    plan: tuple[str, ...] = ()
-    """What would happen, and what it would cost."""
+    counts: str = ""
+    """How many facts and steps the run has."""
+    costs: tuple[str, ...] = ()
+    """What it would take: memory, time, terms."""
+    memory: str = ""
+    """Of `costs` the least memory, where it is known without the model."""
 
     @property
     def readiness(self) -> str:
@@ -54,51 +50,69 @@ class Preflight:
         return "invalid" if self.problems else "ready"
 
 
+@dataclass(frozen=True)
+class ModelCosts:
+    """What is known of a real model before it is loaded, in sentences."""
+
+    memory: str
+    memory_known: bool
+    """Whether `memory` says the least that it takes."""
+    time: str
+    others: tuple[str, ...]
+    """Its precision here, its licence, what to know of it."""
+
+
 def preflight(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> Preflight:
     """Looks at a set and its settings without loading a model. pace: of this model on this machine, None if no run has
     come to its end here."""
     facts = without_unscored(facts) if config.missing_score == "drop" else facts
-    problems, doubts = _of_facts(facts, config.model), _of_overlap(facts)
-    plan = [
+    problems = [*_of_facts(facts, config.model), *_of_file(config.model)]
+    doubts = [*_of_overlap(facts), *_of_weak(facts)]
+    counts = (
         f"{number_of(len(facts.forget), 'fact')} to forget, {len(facts.retain):,} to retain, {len(facts.holdout):,} "
         f"held out: {number_of(steps_of(facts, config), 'step')} in {number_of(config.epochs, 'epoch')}"
         f"{_of_sizes(len(facts.forget), config)}."
-    ]
+    )
+    costs, memory = [], ""
+    config = config if config.beta else replace(config, beta=auto_anchors(facts).beta)
     if follows_scores(config) and config.beta.b:
         found, doubted = _of_scores(facts, config)
         problems, doubts = problems + found, doubts + doubted
     if facts.forget and config.model in SHIPPED:
         longest = _longest(facts, config.model)
-        plan.append(f"Longest question and answer: {number_of(longest, 'token')}.")
+        costs.append(f"Longest question and answer: {number_of(longest, 'token')}.")
         if longest > SANDBOX_MODEL["max_position_embeddings"]:
             problems.append(
                 f"A question with its answer has {longest:,} tokens, and the model reads "
                 f"{SANDBOX_MODEL['max_position_embeddings']:,}. Shorten it."
             )
-        plan.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
+        costs.append(_cost(facts, config, footprint(SANDBOX_MODEL, config, longest), pace))
     elif facts.forget:
-        plan += costs_of_model(facts, config, pace)
-    return Preflight(tuple(problems), tuple(doubts), tuple(plan))
+        known = costs_of_model(facts, config, pace)
+        memory = known.memory if known.memory_known else ""
+        costs += [known.memory, known.time, *known.others]
+    return Preflight(tuple(problems), tuple(doubts), counts, tuple(costs), memory)
 
 
-def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> list[str]:
-    """What is known of a real model before it is loaded, in sentences: memory, time, licence. pace: see `preflight`."""
+def costs_of_model(facts: FactSet, config: RunConfig, pace: Pace | None = None) -> ModelCosts:
+    """What a run with a real model takes, without loading it. pace: see `preflight`."""
     from adapop.model.precision import emulated_bfloat16, has_gpu  # torch, which whoever will load this needs anyway
 
     shape, model = shape_of(config.model), preset_of(config.model)
-    said = ["Memory: known once the model is loaded.", "Time: known after the first steps."]
+    memory, time = "Memory: known once the model is loaded.", "Time: known after the first steps."
     if shape is not None:
         least = footprint(shape, config, ROW_TOKENS, rows=1).total
         size = f"{least / 2**30:,.1f} GiB" if least >= 2**30 else f"{least / 2**20:,.0f} MiB"
         whose = " of the GPU's" if has_gpu() else ""
-        said[0] = f"Memory: at least {size}{whose}, with one row of {ROW_TOKENS} tokens at a time."
+        memory = f"Memory: at least {size}{whose}, with one row of {ROW_TOKENS} tokens at a time."
     if pace:
         seconds = pace.seconds(config.epochs, steps_of(facts, config) // config.epochs)
-        said[1] = f"Time: about {duration(seconds)}, going by the last run here."
-    said += emulated_bfloat16(config)
+        time = f"Time: about {duration(seconds)}, going by the last run here."
+    others = [*emulated_bfloat16(config)]
     if model and config.model == model.id and model.gated:
-        said.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
-    return said + ([model.note] if model and model.note else [])
+        others.append(f"Its licence ({model.licence}) must be accepted at {model.page}, and HF_TOKEN be set.")
+    notes = [model.note] if model and model.note else []
+    return ModelCosts(memory, shape is not None, time, (*others, *notes))
 
 
 def steps_of(facts: FactSet, config: RunConfig) -> int:
@@ -148,6 +162,17 @@ def _of_facts(facts: FactSet, model: str) -> list[str]:
     return [" ".join(problem)] if (problem := borrowed(facts, model)) else []
 
 
+def _of_file(model: str) -> list[str]:
+    """That the GGUF file of a model is not there, or the package that brings it, and how to get
+    it."""
+    try:
+        if is_gguf(model):
+            files_of(model)
+    except ModelError as error:
+        return [str(error)]
+    return []
+
+
 def _of_overlap(facts: FactSet) -> list[str]:
     """Questions that stand in both groups, and what forgetting may take along: answers that must survive as well."""
     forgotten = {asked(fact.question) for fact in facts.forget}
@@ -161,6 +186,16 @@ def _of_overlap(facts: FactSet) -> list[str]:
             "and drop the fact."
         )
     return said
+
+
+def _of_weak(facts: FactSet) -> list[str]:
+    """Which answers to forget a reply may contain without answering, and why."""
+    weak = weak_answers(facts.forget)
+    if not weak:
+        return []
+    named = "; ".join(f"{shown(one.fact.answer)} ({one.kind})" for one in weak[:WEAK_NAMED])
+    more = f"; and {len(weak) - WEAK_NAMED:,} more" if len(weak) > WEAK_NAMED else ""
+    return [f"{number_of(len(weak), 'answer')} may stand in a reply that does not answer: {named}{more}."]
 
 
 def _of_scores(facts: FactSet, config: RunConfig) -> tuple[list[str], list[str]]:
@@ -201,65 +236,3 @@ def _longest(facts: FactSet, model: str) -> int:
         for side in ("question", "answer")
     )
     return TEMPLATE_TOKENS + max(len(one.ids) + len(other.ids) for one, other in zip(questions, answers))
-
-
-def remarks(run: Run) -> tuple[str, ...]:
-    """About its controller and its model's health, in sentences."""
-    config, epochs = run.config, run.epochs()
-    said = []
-    if config.controller == "dual" and all(row.lam == 0 for row in epochs):
-        said.append("The controller was never activated: drift stayed within tolerance, so lambda is 0 throughout.")
-        worst = max(row.drift_from_start for row in epochs)
-        if worst > config.tolerance:
-            said.append(
-                f"Against the loss before training, though, the retain loss rose by up to {worst:.0%}: the reference "
-                "is taken after epoch 1, so what was damaged before is not seen."
-            )
-    before = run.measured(before=True)
-    if before is None:
-        return (*said, "Nothing was measured, as the run's settings say (measure: off). Probe it to see what is left.")
-    known = before.recall("forget")
-    if known < KNOWN:
-        said.append(
-            f"The original model answers only {known:.0%} of these facts: what was never known cannot be forgotten."
-        )
-    unmoved = nothing_forgotten(run)
-    return (*said, *([unmoved] if unmoved else []), *_damage(run))
-
-
-def nothing_forgotten(run: Run) -> str:
-    """A sentence: that a finished run made nothing forgotten, and what to raise; "" if it did, or if the original model
-    knew none of it."""
-    before, after = run.measured(before=True), run.measured()
-    if before is None or after is None:
-        return ""
-    was, now = before.recall("forget"), after.recall("forget")
-    if was < LEFT or now < was - LEFT:
-        return ""
-    start = next(event for event in run.events() if isinstance(event, RunStarted))
-    steps = start.steps * start.epochs
-    return (
-        f"Nothing was forgotten: recall of the facts to forget was {was:.2f} and is {now:.2f}, after "
-        f"{number_of(steps, 'step')} at {run.config.learning_rate:g}. Raise the learning rate (--lr) "
-        "or the epochs (--epochs), or lower the batch, which gives more steps."
-    )
-
-
-def _damage(run: Run) -> list[str]:
-    """What the utility questions and the facts that must survive say of the model's health, against before."""
-    before, after, said = run.measured(before=True), run.measured(), []
-    for group, what in SURVIVING.items():
-        was, now = before.recall(group), after.recall(group)
-        if now is None or now >= LOST * was:
-            continue
-        if was >= ENOUGH:
-            said.append(
-                f"The model is badly damaged: only {now:.0%} of {what} still work, of {was:.0%} before. Lower the "
-                "learning rate (--lr) or the epochs (--epochs), or raise the weight of what is retained (--alpha0)."
-            )
-    was = before.recall("utility")
-    if was is not None and was < ENOUGH:
-        said.append(
-            f"Whether the model is damaged is not seen: it answered only {was:.0%} of the other questions before."
-        )
-    return said

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adapop.facts.fact import Fact, FactSet
-from adapop.model.tokens import Row, encode_facts
+from adapop.model.tokens import Row
 from adapop.probes.measure import Quick, confidence
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.runs import files
@@ -40,12 +40,13 @@ class Recording:
         self.due = frames.due(trainer.steps, wanted)
         self.rows: dict[str, Sequence[Row]] = {}
         if self.due:
+            wide = not trainer.config.measure_per_tier  # else a frame would read more than the measurement does
             reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts.forget if fact.paraphrases]
             self.rows = {
                 "forget": trainer.forget.rows,
-                "reworded": self._encoded(reworded if len(reworded) == len(facts.forget) else ()),
+                "reworded": self._encoded(reworded if wide and len(reworded) == len(facts.forget) else ()),
                 "retain": trainer.retain,
-                "holdout": self._encoded(facts.holdout),
+                "holdout": self._encoded(facts.holdout if wide else ()),
             }
 
     def after_step(self, event: StepDone) -> None:
@@ -65,7 +66,7 @@ class Recording:
             self.trainer.ranks.led(lambda: files.sync(self.path))
 
     def _encoded(self, facts: Sequence[Fact]) -> list[Row]:
-        return encode_facts(self.trainer.model.tokenizer, facts, self.trainer.config.system)
+        return self.trainer.model.rows(facts)
 
     def _scores(self, names: Sequence[str], **known: Sequence[tuple[float, int] | None] | None) -> dict[str, Scores]:
         """The scores of each group that has members. What is not known is read, all together."""

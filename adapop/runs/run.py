@@ -1,20 +1,20 @@
-"""A run is a folder on disk: reload, second tab, stop and crash all lead back to it. Torch-free, so it opens at once.
+"""A run is a folder of JSON and safetensors: reload, second tab, stop and crash lead back to it. Torch-free.
 
-    RUN/config.json        RunConfig
-    RUN/facts.jsonl        the facts with their own scores, which decide the tiers
-    RUN/run.json           name of the set, its hash, notes, library versions
-    RUN/model.json         which weights it began with: see `adapop.runs.weights`
-    RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
-    RUN/events.jsonl       what the run said, append-only
-    RUN/frames.jsonl       how each fact stood, now and then: see `adapop.training.frames`
-    RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
-    RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
-    RUN/recovery-NAME.json what a recovery probe found, and in which epoch
-    RUN/lock               held by the process that works on the run, and by nobody once that is gone
-    RUN/stop               exists once somebody asked the run to stop
-    RUN/shared             exists if the run is shown to every visitor: nobody may stop it
-
-Everything is JSON or safetensors; nothing is pickled.
+RUN/config.json        RunConfig
+RUN/facts.jsonl        the facts with their own scores and tiers
+RUN/run.json           name of the set, its hash, notes, tiers, library versions
+RUN/model.json         which weights it began with: see `adapop.runs.weights`
+RUN/prompting.json     how a real model is asked: see `adapop.probes.prompting`
+RUN/betas.json         exponent of each forget fact as used (shuffled or inverted scores show here)
+RUN/events.jsonl       what the run said, append-only
+RUN/frames.jsonl       how each fact stood, now and then: see `adapop.training.frames`
+RUN/epoch-K/           a checkpoint: adapter (peft, safetensors), optimiser, controller row
+RUN/probes.jsonl       what the probes of one epoch found; the first line says which epoch
+RUN/recovery-NAME.json what a recovery probe found, and in which epoch
+RUN/lock               held by the process that works on the run, and by nobody once that is gone
+RUN/queued             held by the app in whose line the run waits
+RUN/stop               exists once somebody asked the run to stop
+RUN/shared             exists if the run is shown to every visitor: nobody may stop it
 """
 
 import json
@@ -27,11 +27,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from adapop.assets import as_kind, parse_json
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
 from adapop.facts.fact import FactSet
-from adapop.probes.prompts import NotApplicable, ProbeRow, Reply
+from adapop.facts.tiers import ON_SCALE, Tiers
+from adapop.probes.prompting import Prompting
+from adapop.probes.prompts import NotApplicable, ProbeRow
 from adapop.runs import files, lock
+from adapop.runs.inputs import ABOUT, BETAS, CONFIG, FACTS, About, write_inputs
 from adapop.runs.log import events_of, frames_of
 from adapop.training.events import (
     TERMINAL,
@@ -46,8 +50,7 @@ from adapop.training.events import (
 )
 from adapop.training.frames import Frame
 
-FACTS = "facts.jsonl"
-FRAMES = "frames.jsonl"
+FRAMES, PROMPTING = "frames.jsonl", "prompting.json"
 EPOCH = re.compile("epoch-([0-9]{1,9})")
 RUN_ID = re.compile("[a-z-]{1,40}-[0-9a-f]{16}")  # bounded: it is searched for in texts of any length
 
@@ -58,11 +61,16 @@ def runs_root() -> Path:
 
 
 @dataclass(frozen=True)
+class _Recovery:
+    epoch: int | None
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Run:
     """A run's folder. Nothing is kept in memory but parsed events: every question is answered from the files.
 
-    Any question raises RunError where a file is missing or damaged; `config` raises ConfigError where it does not read.
-    """
+    Any question raises RunError where a file is missing or damaged; `config` ConfigError where it does not read."""
 
     folder: Path
     """Where its files lie; the folder's name is the run's id."""
@@ -75,30 +83,52 @@ class Run:
     @property
     def config(self) -> RunConfig:
         """The run's configuration."""
-        with files.reading(self.folder / "config.json"):
-            return RunConfig.from_json(self._text("config.json"))
+        path = self.folder / CONFIG
+        with files.reading(path):
+            if not path.exists():
+                raise RunError(f"{self.folder} is no run: it has no {CONFIG}.", "`adapop runs` lists the runs.")
+            return RunConfig.from_json(path.read_text(encoding="utf-8"))
+
+    @property
+    def about(self) -> About:
+        """What was settled when the run was prepared."""
+        return files.read_json(self.folder / ABOUT, About)
 
     @property
     def facts(self) -> FactSet:
-        """The facts with their own scores; `betas` says what the run made of them."""
-        with files.reading(self.folder / "run.json"):
-            about = json.loads(self._text("run.json"))
-            name, notes = about["facts"], tuple(about["notes"])
+        """The facts with their own scores, less those left out as unknown; `betas` says what the run made of them."""
+        return prompting.facts_of(self.given) if (prompting := self.prompting) else self.given
+
+    @property
+    def given(self) -> FactSet:
+        """The facts that the run was prepared with."""
+        about = self.about
         with files.reading(self.folder / FACTS):
-            return FactSet.load(self.folder / FACTS, name, notes)
+            tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE  # as those of all older runs were
+            return FactSet.load(self.folder / FACTS, about.facts, about.notes, tiers)
+
+    @property
+    def prompting(self) -> Prompting | None:
+        """How the model is asked; None before that is settled, and of shipped models, asked as they are."""
+        path = self.folder / PROMPTING
+        with files.reading(path):
+            return Prompting.from_json(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    @property
+    def reply_tokens(self) -> int:
+        """Most tokens of a reply."""
+        return prompting.reply_tokens if (prompting := self.prompting) else self.config.max_new_tokens
 
     @property
     def versions(self) -> dict[str, str]:
         """The versions of Python and of each library, as they were when the run was prepared."""
-        with files.reading(self.folder / "run.json"):
-            return dict(json.loads(self._text("run.json"))["versions"])
+        return self.about.versions
 
     @property
     def betas(self) -> dict[str, float] | None:
         """Exponent by fact id, None for a method that uses none."""
-        path = self.folder / "betas.json"
-        with files.reading(path):
-            return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
+        path = self.folder / BETAS
+        return files.read_json(path, dict[str, float]) if path.exists() else None
 
     @property
     def last_epoch(self) -> int | None:
@@ -120,7 +150,7 @@ class Run:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether somebody asked the run to stop."""
+        """Whether somebody asked it to stop."""
         return (self.folder / "stop").exists()
 
     @property
@@ -159,7 +189,7 @@ class Run:
 
     def measured(self, before: bool = False) -> Measured | None:
         """The full measurement of the unlearned model (or of the original), None until the run is done."""
-        full = [event for event in self.events() if isinstance(event, Measured) and event.full]
+        full = (event for event in self.events() if isinstance(event, Measured) and event.full)
         return next((event for event in full if (event.epoch == 0) == before), None)
 
     def epochs(self) -> list[EpochDone]:
@@ -200,11 +230,11 @@ class Run:
         path = self.folder / "probes.jsonl"
         if not path.exists():
             return None
-        with files.reading(path):
-            first, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-            if self.last_epoch not in (None, json.loads(first)["epoch"]):  # None: the run came without its checkpoints
+        with files.reading(path, "Probe the run again with this version."):
+            first, *rows = map(parse_json, path.read_text(encoding="utf-8").rstrip("\n").split("\n"))
+            if self.last_epoch not in (None, first["epoch"]):  # None: the run came without its checkpoints
                 return None
-            return [_probe_row(json.loads(line)) for line in lines]
+            return [as_kind(row, NotApplicable if "reason" in row else ProbeRow) for row in rows]
 
     def request_stop(self) -> None:
         """Asks the run to stop after its current step. Asking twice is asking once.
@@ -235,46 +265,26 @@ class Run:
 
     def recovery(self) -> dict[str, dict[str, Any]]:
         """What the recovery probes found, by their names; not what they found in an epoch before the last."""
-        found = {}
+        results = {}
         for path in sorted(self.folder.glob("recovery-*.json")):
-            with files.reading(path):
-                content = json.loads(path.read_text(encoding="utf-8"))
-                if self.last_epoch in (None, content["epoch"]):  # None: the run came without its checkpoints
-                    found[path.stem.removeprefix("recovery-")] = content["result"]
-        return found
-
-    def _text(self, name: str) -> str:
-        path = self.folder / name
-        if not path.exists():
-            raise RunError(f"{self.folder} is no run: it has no {name}.", "`python -m adapop runs` lists the runs.")
-        return path.read_text(encoding="utf-8")
+            found = files.read_json(path, _Recovery)
+            if self.last_epoch in (None, found.epoch):  # None: the run came without its checkpoints
+                results[path.stem.removeprefix("recovery-")] = found.result
+        return results
 
 
 def create_run(
-    config: RunConfig,
-    facts: FactSet,
-    betas: dict[str, float] | None,
-    root: Path | None = None,
-    versions: dict | None = None,
+    config: RunConfig, facts: FactSet, betas: dict | None, root: Path | None = None, versions: dict | None = None
 ) -> Run:
-    """A new run folder with everything that decides the run's numbers in it.
+    """A new run folder with everything that decides the run's numbers in it. betas: exponent by fact id.
 
     Raises:
         RunError: the disk is full, or its folder cannot be written to.
     """
     method = re.sub("[^a-z]+", "-", config.method.rpartition(":")[2].lower()).strip("-")[:40] or "own"
     folder = (root or runs_root()) / f"{method}-{secrets.token_hex(8)}"
-    run = Run(folder)
-    with files.writing(folder):
-        folder.mkdir(parents=True)
-        facts.write(folder / FACTS)
-        files.sync(folder / FACTS)
-    about = {"facts": facts.name, "sha256": facts.sha256, "notes": facts.notes, "versions": versions or {}}
-    files.write_text(folder / "run.json", json.dumps(about, indent=2, ensure_ascii=False))
-    if betas is not None:
-        files.write_text(folder / "betas.json", json.dumps(betas, indent=0, ensure_ascii=False))
-    files.write_text(folder / "config.json", config.to_json())  # last: it is what makes a folder a run
-    return run
+    write_inputs(folder, config, facts, betas, versions or {})
+    return Run(folder)
 
 
 def find_run(name: str, root: Path | None = None) -> Run:
@@ -287,13 +297,3 @@ def find_run(name: str, root: Path | None = None) -> Run:
         if os.path.isfile(folder / "config.json"):  # unlike Path.exists, false for a name no file can have
             return Run(folder)
     raise RunError(f"There is no run {name!r} in {root or runs_root()}.", "`python -m adapop runs` lists the runs.")
-
-
-def _probe_row(content: dict) -> ProbeRow | NotApplicable:
-    try:
-        if "reason" in content:
-            return NotApplicable(**content)
-        replies = {side: Reply(**content.pop(side)) for side in ("original", "unlearned")}
-        return ProbeRow(**content, **replies)
-    except (KeyError, TypeError) as error:
-        raise RunError(f"A probe's row does not read ({error}).", "Probe the run again with this version.") from None

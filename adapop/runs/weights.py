@@ -14,6 +14,8 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
 from adapop.config.run import RunConfig
+from adapop.errors import RunError
+from adapop.model.converted import files_of, is_gguf, sha256_of
 from adapop.paths import SHIPPED
 from adapop.runs import files
 from adapop.runs.run import Run
@@ -26,7 +28,7 @@ COMMIT = re.compile("[0-9a-f]{40}")
 @dataclass(frozen=True)
 class Weights:
     """commit: of the Hub's repository, "" for a folder. sha256: of model.safetensors; of a model in several files, that
-    of the lines of `sha256sum *.safetensors`."""
+    of the lines of `sha256sum *.safetensors`; of a GGUF file, its own."""
 
     commit: str
     sha256: str
@@ -48,13 +50,31 @@ def weights_of(run: Run) -> Weights | None:
     Raises:
         RunError: the file is damaged.
     """
-    with files.reading(run.folder / FILE):
-        return Weights(**json.loads((run.folder / FILE).read_text())) if (run.folder / FILE).exists() else None
+    path = run.folder / FILE
+    return files.read_json(path, Weights) if path.exists() else None
+
+
+def check_weights(run: Run) -> None:
+    """Checks that a run's model is the one that it began with, as far as that was kept and its
+    files are here.
+
+    Raises:
+        RunError: its weights are others.
+    """
+    kept, now = weights_of(run), _weights_of(run.config)
+    if kept and now and kept.sha256 != now.sha256:
+        raise RunError(
+            f"Run {run.id} began with other weights than {run.config.model} has now (SHA-256 {kept.sha256[:12]}… → "
+            f"{now.sha256[:12]}…).",
+            "Put the model back as it was, or start a new run with the new one.",
+        )
 
 
 def _weights_of(config: RunConfig) -> Weights | None:
     folder = SHIPPED.get(config.model, Path(config.model))
     try:
+        if is_gguf(config.model):
+            return Weights("", sha256_of(files_of(config.model)))
         if not folder.is_dir():  # of the Hub, and just loaded, so that nothing is asked
             folder = Path(snapshot_download(config.model, revision=config.revision, local_files_only=True))
     except (OSError, HfHubHTTPError, HFValidationError):

@@ -8,19 +8,29 @@ from statistics import fmean
 import torch
 
 from adapop.config.presets import make_config
-from adapop.facts.fact import SANDBOX, TIERS, Fact
+from adapop.facts.fact import FACT_GROUPS, SANDBOX, TIERS, Fact
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills
-from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, facts_of, world
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, LEVELS, WorldFact, facts_of, parts_of, world
 from adapop.model.adapted import AdaptedModel
 from adapop.model.loading import adapted_model
 from adapop.model.tokens import encode_facts
 from adapop.paths import ASSETS
 from adapop.probes.metrics import rouge_l_recall
+from adapop.probes.oracle import write_guesses
 
 MEASURABLE = 0.8
 SPARE_TOKENS = 3  # a reply may go on behind the answer
 CARD = "README.md"
+GROUP_TITLES = {"forget": "to forget", "retain": "retained", "holdout": "held out", "neighbours": "neighbours"}
+ORACLE_ABOUT = """# The oracle of the {name} world
+
+The shipped model as it would be had it never read the facts to forget: same seed, same architecture, same tokenizer,
+same sentences in the same order, but for those about the facts to forget. Nothing stands in their place: each batch is
+the shipped model's without them, so every other sentence comes in the same step, at the same learning rate. What a run
+has forgotten is measured against it. `guesses.json` holds what it makes of each fact that it never read.
+
+Made by `python -m adapop sandbox build --world {name} --oracle`."""
 
 
 def recalls(model: AdaptedModel, facts: Sequence[WorldFact], ask: Callable[[WorldFact], str], gold=lambda f: f.answer):
@@ -71,6 +81,26 @@ def card_text(folder: Path | None = None, name: str = SANDBOX) -> str:
     return "\n".join(lines)
 
 
+def oracle_text(folder: Path, name: str) -> str:
+    """The measured part of an oracle's card: recall beside that of the shipped model, by group and tier."""
+    configs = [make_config(model=model, precision="float32") for model in (name, str(folder))]
+    known, never = map(adapted_model, configs)
+    lines = ["| | asked | tier | facts | recall of the shipped model | of the oracle |", "|---|---|---|---|---|---|"]
+    for group in (*FACT_GROUPS, "neighbours"):
+        if not (facts := facts_of(group, name)):  # only one world has neighbours
+            continue
+        tiers = [Fact(fact.id, "", "", score=fact.score).tier for fact in facts]
+        for form, ask in (("as trained", language.question), ("in other words", lambda f: language.paraphrases(f)[0])):
+            pairs = list(zip(tiers, recalls(known, facts, ask), recalls(never, facts, ask)))
+            for tier in TIERS:
+                rows = [pair for pair in pairs if pair[0] == tier]
+                means = " | ".join(f"{fmean(row[place] for row in rows):.3f}" for place in (1, 2))
+                lines.append(f"| {GROUP_TITLES[group]} | {form} | {tier} | {len(rows)} | {means} |")
+    guess = fmean(1 / len(values) for fact in facts_of("forget", name) for values in parts_of(fact.relation))
+    lines += ["", f"A blind guess among the answers of the relation has a recall of {guess:.3f}."]
+    return "\n".join(lines)
+
+
 def introduction(name: str) -> str:
     """What a world's model is and how it was made, in Markdown."""
     return (ASSETS / name / "introduction.md").read_text(encoding="utf-8").strip()
@@ -80,6 +110,13 @@ def write_card(folder: Path, name: str = SANDBOX) -> None:
     """Writes the card of a world's model into its folder."""
     text = f"# The {name} model\n\n{introduction(name)}\n\n{card_text(folder, name)}\n"
     (folder / CARD).write_text(text, encoding="utf-8")
+
+
+def write_oracle_card(folder: Path, name: str) -> None:
+    """Writes the card of a world's oracle into its folder, and what it makes of the facts that it never read."""
+    write_guesses(folder, name)
+    text = ORACLE_ABOUT.format(name=name)
+    (folder / CARD).write_text(f"{text}\n\n{oracle_text(folder, name)}\n", encoding="utf-8")
 
 
 @torch.no_grad()

@@ -18,13 +18,15 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from adapop.errors import ConfigError
 from adapop.facts.fact import SANDBOX
 from adapop.facts.world.language import RELATIONS_OF
-from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, world
+from adapop.facts.world.world import EXPOSURES_PER_SCORE, WRONG_ANSWER_SHARE, facts_of, world
 from adapop.sandbox.corpus import TrainingText, corpus
 from adapop.sandbox.tokenizer import build_tokenizer
 
 IGNORED = -100
+MOST_TIMES, MOST_SPREAD, MOST_HIDDEN = 100, 4, 4_096  # more than any experiment of ours asked for
 BATCHES_PER_CHUNK = 16  # rows are sorted by length within a chunk, to reduce padding
 
 
@@ -33,7 +35,9 @@ class PretrainConfig:
     """Every setting of the pretraining run. The weights are bit-identical for a seed, thread count and machine.
 
     wrong_share: of the exposures, those with a wrong answer, [0, 1]. exposures: per unit of score, and spread: power of
-    their range, see `world.exposures_of`. world: the name of a shipped one.
+    their range, see `world.exposures_of`. world: the name of a shipped one. without: the split whose facts are never
+    shown, "" for none: every other sentence comes in the same step, at the same learning rate, as with them; nothing
+    stands in their place.
     """
 
     seed: int = 0
@@ -54,6 +58,26 @@ class PretrainConfig:
     threads: int = 1
     checkpoint_every: int = 200
     world: str = SANDBOX
+    without: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuses what no model can be built with, before its corpus is written.
+
+        Raises:
+            ConfigError: a setting is out of its range.
+        """
+        ranges = {
+            "seed": (0, 2**63 - 1),
+            "wrong_share": (0, 1),
+            "exposures": (0, MOST_TIMES * EXPOSURES_PER_SCORE),
+            "spread": (0, MOST_SPREAD),
+            "hidden": (self.heads, MOST_HIDDEN),
+        }
+        for name, (low, high) in ranges.items():
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} is {getattr(self, name)}.", f"It must be from {low:,} to {high:,}.")
+        if self.hidden % self.heads:
+            raise ConfigError(f"hidden is {self.hidden}.", f"It must be a multiple of {self.heads}.")
 
 
 @dataclass(frozen=True)
@@ -82,7 +106,9 @@ class Pretraining:
         self.optimizer = torch.optim.AdamW(
             trained, lr=config.learning_rate, betas=(0.9, 0.98), weight_decay=config.weight_decay
         )
-        self.batches = _batches(_rows(examples, self.tokenizer), config)
+        unseen = {fact.id for fact in facts_of(config.without, config.world)}
+        left_out = [example.fact_id in unseen for example in examples]
+        self.batches = _batches(_rows(examples, self.tokenizer), left_out, config)
 
     def train(self) -> Iterator[PretrainStep]:
         """One pass over the corpus. Continues from the checkpoint in the work folder if there is one."""
@@ -172,15 +198,19 @@ def _rows(examples: list[TrainingText], tokenizer: PreTrainedTokenizerFast) -> l
     return rows
 
 
-def _batches(rows: list[tuple[list[int], int]], config: PretrainConfig) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def _batches(
+    rows: list[tuple[list[int], int]], left_out: list[bool], config: PretrainConfig
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The batches, (ids, labels) as of `_padded`. A row that is left out takes its place in a batch with it, so all
+    others are where they would be."""
     generator = torch.Generator().manual_seed(config.seed)
     size = config.batch * BATCHES_PER_CHUNK
     batches = []
     for start in range(0, len(rows), size):
-        chunk = sorted(rows[start : start + size], key=lambda row: len(row[0]))
+        chunk = sorted(range(start, min(start + size, len(rows))), key=lambda i: len(rows[i][0]))
         pieces = [chunk[i : i + config.batch] for i in range(0, len(chunk), config.batch)]
         order = torch.randperm(len(pieces), generator=generator).tolist()
-        batches += [_padded(pieces[i]) for i in order]
+        batches += [_padded([rows[i] for i in pieces[k] if not left_out[i]]) for k in order]
     return batches
 
 

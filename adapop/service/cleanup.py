@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapop.errors import RunError
 from adapop.runs import files
-from adapop.runs.lock import is_held
-from adapop.runs.run import RUN_ID
-from adapop.service import saved_sets
+from adapop.runs.lock import QUEUED, is_held
+from adapop.runs.run import RUN_ID, Run
+from adapop.service import links, saved_sets
 
 HIDDEN = ".deleting"
 CLOCK_SECONDS = 60.0  # a file server's clock may be so much ahead of ours, and ours may be set by so much unnoticed
@@ -81,9 +82,9 @@ def entries(root: Path, late: float = 0.0) -> list[OnDisk]:
 def overdue(root: Path, seconds: float | None, most: float | None, busy: Callable[[str], bool]) -> list[Path]:
     """The folders to delete. seconds: the age that is allowed; most: the bytes of all together; None: no limit.
     busy: whether a name is queued or running here, and so is neither too old nor in the way; nor is a run that another
-    process works on."""
+    process works on, or has queued."""
     found, oldest = entries(root, _jumped()), -1.0 if seconds is None else time.time() - seconds
-    free = [entry for entry in found if not (busy(entry.folder.name) or is_held(entry.folder))]
+    free = [entry for entry in found if not (busy(entry.folder.name) or _in_use(entry.folder))]
     chosen = [entry for entry in free if entry.changed < oldest]
     left = [entry for entry in free if entry.changed >= oldest]
     taken: Counter[str] = Counter()
@@ -97,6 +98,19 @@ def overdue(root: Path, seconds: float | None, most: float | None, busy: Callabl
         chosen.append(heaviest)
         taken[heaviest.visitor] -= heaviest.bytes
     return [entry.folder for entry in chosen]
+
+
+def delete_run(run: Run, root: Path) -> None:
+    """Deletes a run for good, and with it its link.
+
+    Raises:
+        RunError: somebody works on it, or it waits in a line.
+    """
+    if _in_use(run.folder):
+        raise RunError("This run is under way.", "Stop it, and delete it then.")
+    hide(run.folder, root)
+    delete_hidden(root)
+    links.delete_dead(root)
 
 
 def hide(folder: Path, root: Path) -> None:
@@ -113,6 +127,10 @@ def delete_hidden(root: Path) -> None:
     shutil.rmtree(root / HIDDEN, ignore_errors=True)
 
 
+def _in_use(folder: Path) -> bool:
+    return is_held(folder) or is_held(folder, QUEUED)
+
+
 def _folders(parent: Path) -> Iterator[Path]:
     if parent.is_dir():
         yield from (path for path in parent.iterdir() if path.is_dir() and not path.is_symlink())
@@ -127,7 +145,7 @@ def _measured(folder: Path, late: float = 0.0) -> OnDisk | None:
             if late or dated > now + CLOCK_SECONDS:
                 os.utime(path, (min(dated, now),) * 2)
         found = [folder.stat(), *(path.stat() for path in folder.rglob("*") if path.is_file())]
-        visitor = (folder / VISITOR).read_text(encoding="utf-8") if (folder / VISITOR).is_file() else ""
+        visitor = (folder / VISITOR).read_text(errors="replace") if (folder / VISITOR).is_file() else ""
     except OSError:  # also one that may not be looked into: it must not keep the others
         return None
     files = found[1:] or found

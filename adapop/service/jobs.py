@@ -7,18 +7,20 @@ checkpoint and ends with a later one, as a resumed run does.
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import closing
-from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from adapop.config.run import RunConfig
 from adapop.errors import RunError
-from adapop.facts.benchmarks import system_prompt
 from adapop.facts.fact import FactSet
 from adapop.progress import Progress
+from adapop.runs.known import Known, known_facts
 from adapop.runs.run import Run
 from adapop.training.events import Saved
 
@@ -31,6 +33,16 @@ if TYPE_CHECKING:
     from adapop.probes.plan import Plan
     from adapop.probes.prompts import NotApplicable, ProbeRow
     from adapop.runs.check import Check
+
+
+@cache
+def engine() -> ModuleType:
+    """What prepares and executes runs, imported when it is first asked for."""
+    from adapop.runs import execute
+
+    gc.collect()
+    gc.freeze()  # what is imported stays; to look through it for garbage takes a second, in which nobody is answered
+    return execute
 
 
 def whole_run(folder: Path) -> bool:
@@ -76,7 +88,7 @@ def ask_models(folder: Path, prompts: list[str], golds: list[str]) -> list[Asked
 
     run = Run(folder)
     model = _model(run)
-    return ask(model, prompts, golds, whole_reply(model, prompts, run.config.max_new_tokens))
+    return ask(model, prompts, golds, whole_reply(model, prompts, run.reply_tokens), run.facts)
 
 
 def probe_models(folder: Path, plan: Plan, progress: Progress | None = None) -> list[ProbeRow | NotApplicable]:
@@ -100,24 +112,17 @@ def recover_facts(folder: Path, name: str, progress: Progress | None = None) -> 
 
     run = Run(folder)
     model = _model(run)
-    result = recover(name, model, run.facts, run.config.max_new_tokens, progress or Progress())
+    reporting = progress or Progress()
+    result = recover(name, model, run.facts, run.reply_tokens, reporting, run.config.model)
     run.save_recovery(name, result)
     return result
 
 
-def recall_of_original(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> dict[str, float]:
-    """What the original model of these settings answers of the facts to forget: recall by fact id, in [0, 1]."""
-    from adapop.model.loading import adapted_model
-    from adapop.probes.measure import recall_by_fact
-
+def recall_of_original(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
+    """What the original model of these settings answers of the facts to forget, asked as a run
+    asks."""
     _drop()
-    if config.system is None:
-        config = replace(config, system=system_prompt(config.model, facts))
-    progress = progress or Progress()
-    progress.say("Loading the model")
-    model = adapted_model(config)
-    with model.original():
-        return recall_by_fact(model, facts.forget, config.max_new_tokens, progress)
+    return known_facts(config, facts, progress)
 
 
 def check_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Check:

@@ -1,11 +1,13 @@
 """What each visitor takes: the one book that every way into the app writes in and asks.
 
-    spent, in a span of time   requests, megabytes sent and written, runs, prompts, jobs, seconds of the accelerator
+    spent, in a span of time   requests, megabytes sent, served and written, runs, prompts, jobs,
+                               seconds of the processor and the accelerator
     held, at this moment       connections, questions that wait
 
-What waits in Gradio's own queue is counted there, from the events themselves (`adapop.ui.queue`), and what lies on the
-disk from the folders (`cleanup`). In memory, so a restart forgets. A visitor is the address that a request comes from;
-a stranger may have many, so all visitors together have a limit too.
+What waits in Gradio's own queue is counted there, from the events themselves (`adapop.ui.queue`),
+and what lies on the disk from the folders (`cleanup`). In memory, so a restart forgets. A visitor
+is the address that a request comes from; a stranger may have many, so all visitors together have a
+limit too.
 """
 
 import time
@@ -36,6 +38,8 @@ class Allowance:
 
 REQUESTS = Allowance(limits.REQUESTS, 60.0)
 SENT = Allowance(limits.SENT, 60.0)
+SERVED = Allowance(limits.SERVED, 60.0)
+PROCESSOR = Allowance(limits.PROCESSOR, 60.0)
 ASKS = Allowance(limits.ASKS_A_MINUTE, 60.0)
 RUNS = Allowance(limits.RUNS_AN_HOUR, HOUR)
 JOBS = Allowance(limits.JOBS_AN_HOUR, HOUR)

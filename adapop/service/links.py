@@ -42,7 +42,7 @@ def linked(name: object, root: Path) -> Run | None:
         return None
     try:
         owner = (root / FOLDER / name).read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (OSError, UnicodeDecodeError):  # also one that is damaged leads nowhere
         return None
     return owned(owner, root)
 

@@ -1,7 +1,7 @@
 """Sets that outlive the page: a user's facts in a folder of their own beside the runs, under a name nobody can guess.
 
     ROOT/sets/NAME/facts.jsonl   the facts, with the scores as they were set
-    ROOT/sets/NAME/about.json    name, notes, and the rows of the upload that were dropped
+    ROOT/sets/NAME/about.json    name, notes, tiers, and the rows of the upload that were dropped
 
 A set is never changed in place: an edited one is another, with another name.
 """
@@ -11,14 +11,24 @@ import os
 import re
 import secrets
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet, Problem
+from adapop.facts.tiers import ON_SCALE, Tiers
 from adapop.runs import files
 
 FOLDER = "sets"
 NAME = re.compile("[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class _About:
+    name: str
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    tiers: dict | None = None
 
 
 def save_set(facts: FactSet, root: Path) -> str:
@@ -30,6 +40,7 @@ def save_set(facts: FactSet, root: Path) -> str:
     name = secrets.token_hex(16)
     folder = root / FOLDER / name
     about = {"name": facts.name, "notes": facts.notes, "problems": [asdict(problem) for problem in facts.problems]}
+    about["tiers"] = facts.tiers.as_json()
     with files.writing(folder):
         folder.mkdir(parents=True)
         facts.write(folder / "facts.jsonl")
@@ -39,17 +50,19 @@ def save_set(facts: FactSet, root: Path) -> str:
 
 
 def load_set(name: object, root: Path) -> FactSet | None:
-    """The set of a name that came from a browser, None if there is none, or no longer. Renews the set's age."""
+    """The set of a name that came from a browser, None if there is none, or no longer, or if it
+    does not read. Renews the set's age."""
     folder = _folder(name, root)
     if folder is None:
         return None
     try:
-        about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        facts = FactSet.load(folder / "facts.jsonl", about["name"], about["notes"])
+        about = files.read_json(folder / "about.json", _About)
+        tiers = Tiers.from_json(about.tiers) if about.tiers else ON_SCALE  # as those of all older sets were
+        facts = FactSet.load(folder / "facts.jsonl", about.name, about.notes, tiers)
         os.utime(folder / "about.json")
-    except FileNotFoundError:  # deleted at this moment
+    except (OSError, ValueError, AdaPopError):  # deleted at this moment, or damaged
         return None
-    return replace(facts, problems=tuple(Problem(**problem) for problem in about["problems"]))
+    return replace(facts, problems=about.problems)
 
 
 def set_exists(name: object, root: Path) -> bool:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ from adapop.facts.fact import FactSet
 from adapop.limits import QUESTIONS_EACH, QUEUE, RUNS_EACH, WAITING, keep_bytes, keep_seconds
 from adapop.paths import SHIPPED
 from adapop.progress import Progress
+from adapop.runs import lock
+from adapop.runs.known import Known
 from adapop.runs.pace import Pace, pace_of
 from adapop.runs.run import Run
 from adapop.service import cleanup, jobs, links, saved_sets
@@ -67,13 +69,13 @@ class Worker:
 
     def warm_up(self) -> None:
         """Imports the engine in the background."""
-        self._line.question(_engine)
+        self._line.question(jobs.engine)
 
     def gpu(self) -> str:
         """What the accelerator is called, empty without one. Waits until the engine is imported."""
         if self.is_lent:  # this process has none that could be asked
             return "a lent GPU"
-        _engine()
+        jobs.engine()
         import torch
 
         return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
@@ -90,8 +92,8 @@ class Worker:
             threading.Thread(target=self._clean_for_ever, args=(seconds, most, every), daemon=True).start()
 
     def clean(self, seconds: float | None, most: float | None) -> None:
-        """Deletes what is older than this, and of what takes more bytes than this the oldest of who has most; never a
-        queued run."""
+        """Deletes what `cleanup.overdue` chooses of runs and sets, but no run that was queued
+        meanwhile."""
         with self._lock:
             busy = frozenset(self._waiting)
         for folder in cleanup.overdue(self.root, seconds, most, busy.__contains__):
@@ -110,7 +112,7 @@ class Worker:
         """
         with self._submitting:  # else two might take the last place
             self._check_room()
-            run = _engine().prepare(config, facts, self.root)
+            run = jobs.engine().prepare(config, facts, self.root)
             self._enqueued(run)
             return run
 
@@ -118,7 +120,8 @@ class Worker:
         """Queues a prepared, stopped or interrupted run.
 
         Raises:
-            LimitError: too many runs wait, or too many of this visitor.
+            LimitError: too many runs wait, or too many of this visitor. RunError: another app has
+            queued it.
         """
         with self._submitting:
             if self.ahead_of(run) is None:
@@ -152,8 +155,8 @@ class Worker:
         where too many wait, or this visitor asked too often."""
         return self._question(ASKS, run, jobs.ask_models, run.folder, prompts, golds)
 
-    def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[dict[str, float]], Progress]:
-        """What the original model answers of the facts to forget, by fact id; otherwise as `check`."""
+    def recall(self, config: RunConfig, facts: FactSet) -> tuple[Future[Known], Progress]:
+        """What the original model answers of the facts to forget; otherwise as `check`."""
         return self._look(jobs.recall_of_original, config, facts)
 
     def check(self, config: RunConfig, facts: FactSet) -> tuple[Future[Check], Progress]:
@@ -166,17 +169,13 @@ class Worker:
 
     def probe(self, run: Run, plan: Plan) -> tuple[Future[list[ProbeRow | NotApplicable]], Progress]:
         """Asks both models of a run everything in the plan, when its turn comes; and how far it is.
-
-        What was found is in the run's folder, also if it ends early: `Run.probes`.
-        """
+        The replies are in the run's folder, also if it ends early: `Run.probes`."""
         progress = Progress()
         return self._question(JOBS, run, jobs.probe_models, run.folder, plan, progress), progress
 
     def recover(self, run: Run, name: str) -> tuple[Future[dict], Progress]:
-        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it is.
-
-        The result is in the run's folder: `Run.recovery`.
-        """
+        """Tries to get a run's facts back by one of `RECOVERY`, when its turn comes; and how far it
+        is. The result is in the run's folder: `Run.recovery`."""
         progress = Progress()
         return self._question(JOBS, run, jobs.recover_facts, run.folder, name, progress), progress
 
@@ -247,11 +246,13 @@ class Worker:
         self.ledger.spend(RUNS, visitor=visitor)
 
     def _enqueued(self, run: Run) -> None:
+        queued = ExitStack()  # meanwhile no other app of this root deletes it
+        queued.enter_context(lock.held(run.folder, lock.QUEUED))
         with self._lock:
             self._waiting[run.id] = self.ledger.who()
         if self._needs_lease(run):
             self._leases.hear_of(run)
-        self._line.run(self._work, run).add_done_callback(_log_failure)
+        self._line.run(self._work, run).add_done_callback(partial(_left, queued))
 
     def _work(self, run: Run) -> None:
         visitor, before = self._waiting[run.id], cleanup.size_of(run.folder)
@@ -284,17 +285,11 @@ class Worker:
                 self._unseen = 0
             try:
                 self.clean(seconds, most)
-            except OSError as error:
-                log.error("old runs could not be deleted: %s", error)
+            except Exception:  # whatever lies there: the next cleaning must come
+                log.exception("old runs could not be deleted")
 
 
-@cache
-def _engine():
-    from adapop.runs import execute
-
-    return execute
-
-
-def _log_failure(done: Future) -> None:
+def _left(queued: ExitStack, done: Future) -> None:
+    queued.close()
     if error := done.exception():
         log.error("a run failed", exc_info=error)

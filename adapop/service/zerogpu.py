@@ -80,7 +80,7 @@ def is_lent() -> bool:
 
 def public_models() -> tuple[str, ...]:
     """The models of a public page: those that ship and, on ZeroGPU, small ones that need no agreement."""
-    small = [one.id for one in MODELS.values() if one.billions <= LENT_BILLIONS and not one.gated]
+    small = [one.id for one in MODELS.values() if one.billions <= LENT_BILLIONS and not (one.gated or one.origin)]
     return (*SHIPPED, *(small if is_lent() else ()))
 
 

@@ -8,9 +8,17 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from adapop.errors import RunError
+from pydantic import Field
+
+from adapop.assets import Count, Share, as_kind, parse_json
+from adapop.errors import RunError, shown
+from adapop.facts.fact import GROUPS, TIERS
+from adapop.probes.distance import Distance
+from adapop.probes.intervals import Interval, difference, wilson
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.training.controller import Drift
 
 
@@ -22,7 +30,7 @@ class Event:
     """The class's name in snake case, as in the log."""
     run: str
     """Id of the run."""
-    time: float = 0.0
+    time: Annotated[float, Field(ge=0, le=1e12)] = 0.0
     """Seconds since 1970, stamped when the event is written."""
 
     def __init_subclass__(cls) -> None:
@@ -39,17 +47,17 @@ class RunStarted(Event):
     """As in `RunConfig`."""
     facts: str
     """Name of the set."""
-    forget: int
+    forget: Count
     """How many facts are to be forgotten."""
-    retain: int
+    retain: Count
     """How many are trained on so that they stay."""
-    holdout: int
+    holdout: Count
     """How many should stay and are never trained on."""
-    epochs: int
+    epochs: Count
     """How many there are to be, in all."""
-    steps: int
+    steps: Count
     """Optimiser steps in an epoch."""
-    resumed_from: int = 0
+    resumed_from: Count = 0
     """The epoch it continues after, 0 for a new run."""
 
 
@@ -57,9 +65,9 @@ class RunStarted(Event):
 class StepDone(Event):
     """One optimiser step. Losses are those of the step's rows before the step, in nats per answer token."""
 
-    epoch: int
+    epoch: Count
     """From 1."""
-    step: int
+    step: Count
     """Within the epoch, from 1."""
     forget_loss: float
     """The method's forget loss, in its own units."""
@@ -79,7 +87,7 @@ class StepDone(Event):
 class EpochDone(Event):
     """The controller's row of an epoch; the fields are those of `Drift`, in the same units."""
 
-    epoch: int
+    epoch: Count
     """0 is before training."""
     retain_loss: float
     """R_k, of the whole retain set, in nats per token."""
@@ -106,12 +114,26 @@ class EpochDone(Event):
 class Measured(Event):
     """What was measured after an epoch."""
 
-    epoch: int
+    epoch: Count
     """0 is the original model."""
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[dict[str, int | float | str | None], ...]
     """`probes.measure.Measurement`s as dicts: one for each group, form and tier."""
     full: bool = False
     """Whether it is the whole table, made once at the end for the original and the unlearned model."""
+    by_fact: tuple[Share, ...] = ()
+    """Recall of each fact to forget, the mean over all its held-out rewordings, in the order of the
+    run's facts; none where `full` is False, only some facts are measured or one has no rewording."""
+
+    @property
+    def gap(self) -> Interval | None:
+        """The popularity gap, in [-1, 1]: recall of popular minus that of rare facts to forget,
+        asked in all their held-out rewordings, with its 95 % interval over facts (Newcombe). Above
+        0, popular facts are left. None where `full` is False or a tier was not asked so."""
+        tiers = {row["tier"]: row for row in self.rows if (row["group"], row["form"]) == GAP_OF}
+        if not self.full or not {"popular", "rare"} <= tiers.keys():
+            return None
+        shares = (wilson(tiers[tier]["recall"], tiers[tier]["facts"]) for tier in ("popular", "rare"))
+        return difference(*shares)
 
     def recall(self, group: str, form: str = "direct", tier: str = "all", name: str = "recall") -> float | None:
         """ROUGE-L recall in [0, 1] of a group and tier asked in one form, None where that was not measured.
@@ -124,14 +146,24 @@ class Measured(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComparedToOracle(Event):
+    """How far the model is from one that never read the facts to forget; of shipped worlds alone."""
+
+    epoch: Count
+    """As in `Measured`."""
+    distance: Distance
+    """To that model, the oracle."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Measuring(Event):
     """How far a measurement is that takes more than some seconds."""
 
-    epoch: int
+    epoch: Count
     """As in `Measured`."""
-    asked: int
+    asked: Count
     """Questions that were answered."""
-    of: int
+    of: Count
     """How many there are to be."""
 
 
@@ -139,7 +171,7 @@ class Measuring(Event):
 class Saved(Event):
     """A checkpoint is complete on disk: the run can be resumed or probed from here."""
 
-    epoch: int
+    epoch: Count
     """Whose checkpoint it is."""
 
 
@@ -147,7 +179,7 @@ class Saved(Event):
 class RunStopped(Event):
     """The user stopped the run."""
 
-    epoch: int
+    epoch: Count
     """The last finished one, whose adapter is kept; 0 for none."""
 
 
@@ -165,7 +197,7 @@ class RunFailed(Event):
 class RunDone(Event):
     """The run is complete."""
 
-    epoch: int
+    epoch: Count
     """The last one."""
     seconds: float
     """Since the last start, without loading."""
@@ -175,8 +207,17 @@ class RunDone(Event):
 
 EVENTS: dict[str, type[Event]] = {
     event.kind: event
-    for event in (RunStarted, StepDone, EpochDone, Measuring, Measured, Saved, RunStopped, RunFailed, RunDone)
+    for event in (
+        *(RunStarted, StepDone, EpochDone, Measuring, Measured, ComparedToOracle, Saved),
+        *(RunStopped, RunFailed, RunDone),
+    )
 }
+ROW = frozenset(  # the fields of `probes.measure.Measurement`, which needs torch; older runs have fewer
+    "group tier form facts recall words strict cosine nll delta_logprob delta_rank hidden_cosine kl probability "
+    "exact_memorization extraction_strength truth_ratio mia_loss mia_min_k mia_min_k_plus_plus mia_zlib".split()
+)
+WORDS = {"group": GROUPS, "form": (DIRECT, REWORDED, *FORM_OF_WAY.values()), "tier": (*TIERS, "unknown", "all")}
+GAP_OF = ("forget", REWORDED)  # group and form of the recalls that the gap is between
 TERMINAL = (RunStopped, RunFailed, RunDone)
 
 
@@ -196,18 +237,39 @@ def to_json(event: Event) -> str:
 
 
 def from_json(line: str) -> Event:
-    """The event of a line that `to_json` wrote."""
-    content = json.loads(line)
+    """The event of a line that `to_json` wrote.
+
+    Raises:
+        ValueError, TypeError, KeyError, AttributeError: it is none, or a value is of another type
+        or out of its range.
+        RunError: it is of a kind that this version does not know.
+    """
+    content = parse_json(line)
     kind = content.pop("kind", None)
+    if not isinstance(kind, str | None):
+        raise ValueError("its kind is no text")
     if kind not in EVENTS:
-        raise RunError(f"Unknown event kind {kind!r}.", "The run was written by another version; start it again.")
-    content = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
-    try:
-        return EVENTS[kind](**content)
-    except TypeError as error:
-        raise RunError(
-            f"A {kind} event does not read ({error}).", "The run is of another version; start it again."
-        ) from None
+        fix = "The run was written by another version; start it again."
+        raise RunError(f"Unknown event kind {shown(kind)!r}.", fix)
+    event = as_kind(content, EVENTS[kind])
+    if isinstance(event, Measured):
+        for row in event.rows:
+            _check_row(row)
+    return event
+
+
+def _check_row(row: dict[str, Any]) -> None:
+    """Raises:
+    ValueError: it is no row of a table: three known words, numbers otherwise, and recalls in [0,
+    1].
+    """
+    texts = {name: value for name, value in row.items() if isinstance(value, str)}
+    recalls = [row["recall"], 0 if row.get("strict") is None else row["strict"]]
+    named = texts.keys() == WORDS.keys() and row.keys() <= ROW
+    if not named or any(word not in WORDS[name] for name, word in texts.items()):
+        raise ValueError("a row of it is named as none is")
+    if not row["facts"] >= 1 or not all(0 <= share <= 1 for share in recalls):
+        raise ValueError("a row of it is no measurement")
 
 
 def current(events: Iterable[Event]) -> list[Event]:

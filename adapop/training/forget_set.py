@@ -13,7 +13,7 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.facts.fact import Fact
 from adapop.model.adapted import MOST_ROWS, AdaptedModel
-from adapop.model.tokens import Row, collate, encode_facts, on_device, word_spans
+from adapop.model.tokens import Row, collate, encode_facts, on_device
 from adapop.objectives import ForgetBatch, Objective
 from adapop.objectives.alternates import check_alternates
 from adapop.objectives.fact_words import unwanted
@@ -40,12 +40,12 @@ class ForgetSet:
             DataError: a fact lacks what the method needs.
         """
         self.model = model
-        self.rows = encode_facts(model.tokenizer, facts, config.system, include_tail=config.include_tail)
+        self.rows = model.rows(facts, include_tail=config.include_tail)
         few = FORWARD * config.micro_batch
         self.forward_rows = min(MOST_ROWS, few) if few else model.at_once(self.rows)
         self._betas = None if betas is None else torch.tensor(betas, dtype=torch.float32, device=model.device)
         self._others = _others(config, objective, model, facts)
-        self._unwanted = _unwanted(model, facts, self.rows) if "words" in objective.needs else None
+        self._unwanted = _unwanted(self.rows) if "words" in objective.needs else None
         self._reference = self._other_reference = None
         if "reference" in objective.needs:
             self._reference = self._scored(self.rows)
@@ -106,26 +106,21 @@ def _others(
             [replace(fact, answer=texts[(place + turn) % len(texts)]) for place, fact in enumerate(facts)]
             for turn in range(min(len(texts), config.epochs))
         ]
-        return [encode_facts(model.tokenizer, refusing, config.system, include_tail=True) for refusing in turns]
+        # in place of the whole reply, and not only of the answer in it
+        return [encode_facts(model.tokenizer, refusing, model.system, include_tail=True) for refusing in turns]
     if "alternates" not in objective.needs:
         return None
     check_alternates(facts)
     turns = max(len(fact.alternates) for fact in facts)
     return [
-        encode_facts(
-            model.tokenizer,
+        model.rows(
             [replace(fact, answer=fact.alternates[turn % len(fact.alternates)]) for fact in facts],
-            config.system,
             include_tail=config.include_tail,
         )
         for turn in range(turns)
     ]
 
 
-def _unwanted(model: AdaptedModel, facts: Sequence[Fact], rows: Sequence[Row]) -> list[Tensor]:
+def _unwanted(rows: Sequence[Row]) -> list[Tensor]:
     """Which answer tokens of each fact carry it, [n] a fact; the end of the turn does not."""
-    found = []
-    for fact, row in zip(facts, rows):
-        marks = unwanted(fact.answer, word_spans(model.tokenizer, fact.answer))
-        found.append(torch.tensor(marks + (False,) * (len(row.answer) - len(marks))))
-    return found
+    return [torch.tensor(unwanted(row.text, row.spans) + (False,) * row.tail) for row in rows]

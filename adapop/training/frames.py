@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
+from adapop.assets import Count, Share, as_kind, parse_json
+
 DECIMALS = 4  # of a probability in the file
 FIRST = 80  # characters of an answer are kept: its first tokens
 
@@ -16,9 +18,9 @@ FIRST = 80  # characters of an answer are kept: its first tokens
 class Scores:
     """How well the model as it was knew every fact of a group, in the order of the run's facts. Teacher-forced."""
 
-    p: tuple[float, ...]
+    p: tuple[Share, ...]
     """Probability of the right answer, [0, 1]: the geometric mean over its content tokens."""
-    rank: tuple[int, ...]
+    rank: tuple[Count, ...]
     """Of the right answer's first token among all tokens, 1 is the most likely."""
 
 
@@ -26,13 +28,15 @@ class Scores:
 class Frame:
     """The facts as they stood after a step."""
 
-    step: int
+    step: Count
     """Optimiser steps taken so far; 0 is before training."""
     epoch: float
     """Step / steps of an epoch; whole where an epoch ends."""
     scores: Mapping[str, Scores]
-    """"forget" always: the facts to forget, asked directly. In frame 0 and where an epoch ends also "reworded", the
-    same facts each asked in its first rewording (absent where a fact has none), "retain" and "holdout" (if any)."""
+    """"forget" always: the facts to forget, asked directly. In frame 0 and where an epoch ends
+    also "reworded", the same facts each asked in its first rewording (absent where a fact has
+    none), "retain" and "holdout" (if any); where only some facts are measured
+    (`measure_per_tier`), no "reworded" and "holdout"."""
     answers: tuple[str, ...] = ()
     """The first `FIRST` characters of the greedy answer to each fact to forget, in frame 0 and where an epoch ends if
     all of them are asked there (see `measure` and `measure_per_tier` of `RunConfig`); else none."""
@@ -62,10 +66,12 @@ def from_json(line: str) -> Frame:
     Raises:
         ValueError, TypeError, KeyError, AttributeError: it is none.
     """
-    content = json.loads(line)
-    step, epoch, answers = content.pop("step"), content.pop("epoch"), tuple(content.pop("answers"))
-    scores = {name: Scores(tuple(value["p"]), tuple(value["rank"])) for name, value in content.items()}
-    return Frame(step, epoch, scores, answers)
+    content = parse_json(line)
+    named = {name: content.pop(name) for name in ("step", "epoch", "answers")}
+    frame = as_kind({**named, "scores": content}, Frame)
+    if "forget" not in frame.scores or any(len(group.p) != len(group.rank) for group in frame.scores.values()):
+        raise ValueError("its groups are not whole")
+    return frame
 
 
 def until(frames: Iterable[Frame], step: int) -> tuple[Frame, ...]:

@@ -23,7 +23,7 @@ from adapop.errors import RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.adapter import check_gradients
-from adapop.model.tokens import Row, encode_facts, seeded
+from adapop.model.tokens import Row, seeded
 from adapop.objectives import make_objective
 from adapop.training.controller import Drift, controller_of
 from adapop.training.events import EpochDone, Event, StepDone
@@ -74,7 +74,7 @@ class Trainer:
         self.objective = make_objective(config.method, config.arguments)
         self.controller = controller_of(config)
         self.forget = ForgetSet(config, self.objective, model, forget, betas)
-        self.retain = encode_facts(model.tokenizer, retain, config.system, include_tail=config.include_tail)
+        self.retain = model.rows(retain, include_tail=config.include_tail)
         self.tiers = [fact.tier for fact in forget]
         self.steps = count(len(forget), config.batch, config.last_step)
         self.gradient = StepGradient(config, self.objective, model, self.forget, config.micro_batch or 2 * config.batch)

@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from pathlib import Path
 
 import gradio as gr
 
 from adapop.errors import AdaPopError, RunError
+from adapop.limits import is_public
 from adapop.runs.examples import example, example_of
 from adapop.runs.run import RUN_ID, Run
 from adapop.service.links import link_of, linked, owned
@@ -96,7 +98,8 @@ def refused(error: AdaPopError) -> gr.Error:
 
 
 def public_words(error: AdaPopError) -> str:
-    """An error's words without a run's folder, whose name is the id: holders of a link read this too.
+    """An error's words without a run's folder, whose name is the id: holders of a link read this
+    too. Strangers are told no other path of the machine either.
 
     Word by word, because one pattern for a whole path takes time in the square of a text's length.
     """
@@ -105,5 +108,10 @@ def public_words(error: AdaPopError) -> str:
 
 
 def _without_folder(word: re.Match) -> str:
+    if "/" not in word[0] and "\\" not in word[0]:
+        return word[0]
     found = list(FOLDER.finditer(word[0]))
-    return "RUN" + word[0][found[-1].end() :] if found else word[0]
+    if found:
+        return "RUN" + word[0][found[-1].end() :]
+    bare = word[0].strip("\"'`(<[.,:;")
+    return "a file of the server" if is_public() and Path(bare).is_absolute() and len(Path(bare).parts) > 2 else word[0]

@@ -1,10 +1,10 @@
 """The app from a program: nine endpoints by name, and no other. What they say is what the page says.
 
-Facts come as the name of a set (sandbox, people, pair, invented, duet, rwku) or as a list of rows like an upload's:
-{"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They are never
-a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`, `frames` and
-`report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships. The docstrings
-are the documentation, for people who have only the page.
+Facts come as the name of a set (as sandbox or duet) or as a list of rows like an
+upload's: {"question": ..., "answer": ..., "score": 120, "id": ..., "group": "forget" | "retain" | "holdout", ...}. They
+are never a path or an address. A run is known by its id, which nobody can guess and which is its owner's; `status`,
+`frames` and `report` take a read-only link to it as well, and like `probe` "example-wga" or another run that ships.
+The docstrings are the documentation, for people who have only the page.
 """
 
 import inspect
@@ -21,34 +21,23 @@ from adapop.errors import AdaPopError, ConfigError, DataError, RunError
 from adapop.facts.catalog import model_of
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.limits import EPOCHS, PROMPT
-from adapop.online.cache import Cache
-from adapop.popularity.base import Proxy, given
+from adapop.popularity.base import given
 from adapop.popularity.beta import regime
-from adapop.popularity.calibration import PAPER, calibrated, warnings_of
-from adapop.popularity.infinigram import InfiniGram
-from adapop.popularity.judge import judge_from_environment
-from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.calibration import AUTO, PAPER, calibrated, warnings_of
 from adapop.probes.verdict import verdict
-from adapop.progress import Progress
 from adapop.runs.examples import example_of
 from adapop.runs.pace import left_of
 from adapop.runs.preflight import preflight
 from adapop.runs.run import Run
 from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
-from adapop.training.events import EpochDone, Measured, RunDone
+from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
-from adapop.ui.api_values import answering, facts_of, others_of, said, score_row, text_of, whole_of
+from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, said, score_row, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.screen import seen_of
-from adapop.ui.wiring import over
+from adapop.ui.wiring import aside, over
 
-PROXIES: dict[str, Callable[[Progress], Proxy]] = {
-    "wikidata": lambda progress: Wikidata(progress, Cache()),
-    "infinigram": lambda progress: InfiniGram(progress, Cache()),
-    "judge": lambda progress: judge_from_environment(progress, Cache()),
-}
-GIVEN = "given"
 NUMBERS = 20_000  # of frames in one answer
 LOOKUPS = 6  # at once, of all programs together
 
@@ -72,42 +61,43 @@ class Api:
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
 
-    def score(self, facts: str | list[dict], proxy: str = "wikidata") -> list[dict]:
+    def score(
+        self, facts: str | list[dict], proxy: str = "wikidata", language: str = "en", year: int | None = None
+    ) -> list[dict]:
         """How popular each fact to forget is, by a source outside the model. Needs no run and changes nothing.
 
         facts: the name of a set, or a list of rows with question and answer, and subject and object if known. proxy:
-        "wikidata" (sitelinks and statements), "infinigram" (documents of a pretraining corpus that name it), "judge"
-        (a language model, where one is set up), or "given" (the scores the facts came with). Gives a list of
+        "wikidata" (sitelinks and statements), "pageviews" (how often its Wikipedia article is read), "infinigram"
+        (documents of a pretraining corpus that name it), "judge" (a language model, where one is set up), or "given"
+        (the scores the facts came with). language: of the names, for wikidata and pageviews, such as "de". year: whose
+        monthly pageviews are averaged, null for the last. Gives a list of
         {id, question, score, source, date, reason, raw}, a row a fact; score is a number of at least 0, or null
         where it is unknown, which is not 0, and reason then says why. Looking up takes seconds to minutes; what was
-        learnt is kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, a service
-        that does not answer.
+        learnt is kept, so that after an error the same call goes on. Errors: bad rows, an unknown proxy, no answer.
         """
         chosen = facts_of(self.worker.ledger, facts)
         if proxy == GIVEN:
             found = given(chosen.forget).scores
-        elif isinstance(proxy, str) and proxy in PROXIES:
-            self.worker.ledger.spend(JOBS)
-            found = {score.fact_id: score for score in PROXIES[proxy](Progress()).scores(chosen.forget)}
         else:
-            raise ConfigError(f"proxy is {said(proxy)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
-        rows = []
-        for fact in chosen.forget:
-            rows.append({"id": fact.id, "question": fact.question, **score_row(found.get(fact.id))})
-        return rows
+            source = proxy_of(proxy, language, year)
+            self.worker.ledger.spend(JOBS)
+            found = {score.fact_id: score for score in source.scores(chosen.forget)}
+        about = ({"id": fact.id, "question": fact.question} for fact in chosen.forget)
+        return [row | score_row(found.get(row["id"])) for row in about]
 
-    def beta(self, facts: str | list[dict], anchors: str = PAPER) -> dict:
+    def beta(self, facts: str | list[dict], anchors: str = AUTO) -> dict:
         """The exponent beta that AdaPop would give each fact, from the score the fact came with.
 
-        facts: the name of a set, or a list of rows with question, answer and score. anchors: "paper", "quantiles" (of
-        these scores), or two points score:beta such as "100:1.5,3000:0.1". Gives {a, b, low, high, crossover,
-        warnings, facts}: beta = clip(a * score^-b, low, high); crossover is the score where beta is 1 (null if
-        never); warnings are sentences; facts is a list of {id, question, score, beta, regime}, beta null where the
-        score is unknown. Errors: bad rows, or anchors that fix no curve.
+        facts: the name of a set, or a list of rows with question, answer and score. anchors: "auto" ("paper" for scores
+        on Wikidata's scale, else "quantiles"), "paper", "quantiles" (of these scores), or two points score:beta such as
+        "100:1.5,3000:0.1". Gives {a, b, low, high, crossover, warnings, facts}: beta = clip(a * score^-b, low, high);
+        crossover is the score where beta is 1 (null if never); warnings are sentences; facts is a list of {id,
+        question, score, beta, regime}, beta null where the score is unknown. Errors: bad rows, or anchors that fix no
+        curve.
         """
         chosen = facts_of(self.worker.ledger, facts)
         scores = [fact.score for fact in chosen.forget if fact.score is not None]
-        beta = calibrated(text_of("anchors", anchors), scores)
+        beta = calibrated(text_of("anchors", anchors), chosen)
         rows = []
         for fact in chosen.forget:
             exponent = None if fact.score is None else beta(fact.score)
@@ -124,7 +114,7 @@ class Api:
         learning_rate: float | None = None,
         epochs: int = 5,
         seed: int = 0,
-        anchors: str = PAPER,
+        anchors: str = AUTO,
         missing_score: str = "error",
         retain: str = "own",
         model: str = "",
@@ -139,7 +129,8 @@ class Api:
         as in beta. missing_score: error, drop (leave such facts out) or uniform (beta = 1). retain: what must survive,
         the set's own rows (own), the sandbox's (sandbox), or those of the sandbox most like the facts (neighbours).
         model: sandbox, people, or another that the page offers; empty for that of the facts. settings: others of a run
-        by name, and arguments of the method, such as {"batch": 8}. columns: how the rows call a field, such as
+        by name, and arguments of the method, such as {"batch": 8}, or of a real model {"asking": "chat", "answers":
+        "own-words", "unknown": "keep"}. columns: how the rows call a field, such as
         {"question": "prompt"}. Gives {run, ahead, notes}: the id for the other calls, how many runs are before it,
         and what was noted of the rows.
         Errors: bad rows, a setting that does not exist or is out of range, scores that are missing, too many runs at
@@ -159,18 +150,19 @@ class Api:
         facts: the name of a set, or a list of rows. method: of the page. preset: of the method. learning_rate: per
         step, or null. epochs: passes over the facts. seed: of the run. anchors: as in beta. missing_score: error, drop
         or uniform. retain: own, sandbox or neighbours. model: as start_run. settings: others by name. columns: of the
-        rows. Gives {forget, retain, holdout, notes, dropped, known, recall, impossible, betas, pace, seconds, device,
-        gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the rows, such as questions asked twice
-        with different answers; known, {form, tier, asked, recall} of the original model; recall by the id of each fact
-        asked (0 to 1); impossible, why no fact can be asked in a form; betas by id; seconds that the run will take,
-        null where a step fails, and of what those are (pace); gpu_bytes that a step took, null without a GPU; problems,
-        for which the run would be in vain; doubts; lines, all of it in words. Errors: as start_run; too many questions
-        at once; a model that needs a lent GPU.
+        rows. Gives {forget, retain, holdout, notes, dropped, known, recall, prompting, impossible, tiers, anchors,
+        betas, pace, seconds, device, gpu_bytes, problems, doubts, lines}: how many facts there are; notes on the rows,
+        such as questions asked twice with different answers; known, {form, tier, asked, recall} of the original model;
+        recall by the id of each fact asked (0 to 1); prompting, how a real model is best asked and what it says then,
+        or null; impossible, why no fact can be asked in a form; tiers, their source and [lowest, highest] score;
+        anchors, those chosen and why, or null; betas by id; seconds that the run will take, null where a step fails,
+        and of what those are (pace); gpu_bytes that a step took, null without a GPU; problems, for which the run would
+        be in vain; doubts; lines, all of it in words. Errors: as start_run; too many questions at once; a model that
+        needs a lent GPU.
         """
-        config, facts = self._configured(*chosen)
-        future, _ = self.worker.check(config, facts)
+        future, _ = await aside(self.worker.ledger, lambda: self.worker.check(*self._configured(*chosen)))
         await over(future)
-        return future.result().as_json()
+        return await aside(self.worker.ledger, lambda: future.result().as_json())
 
     # its parameters are those of start_run, as gradio reads them
     check.__signature__, check.__annotations__ = inspect.signature(start_run), start_run.__annotations__
@@ -185,27 +177,28 @@ class Api:
         changes |= {} if learning_rate is None else {"learning_rate": learning_rate}
         chosen = facts_of(self.worker.ledger, facts, retain, model, columns)
         config = make_config(text_of("method", method), text_of("preset", preset), model, facts=chosen.name, **changes)
-        if anchors != PAPER:
-            if not follows_scores(config):
-                raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'paper'.")
-            known = [fact.score for fact in chosen.forget if fact.score is not None]
-            config = replace(config, beta=calibrated(text_of("anchors", anchors), known))
+        follows = follows_scores(config)
+        if not follows and anchors not in (AUTO, PAPER):
+            raise ConfigError(f"{method}/{preset} takes no beta from the scores.", "Leave anchors at 'auto'.")
+        if follows and anchors != AUTO:
+            config = replace(config, beta=calibrated(text_of("anchors", anchors), chosen))
         return config, chosen
 
     def status(self, run: str) -> dict:
         """Where a run stands, and what it measured so far.
 
         run: its id, or its link. Gives {run, state, label, detail, percent, left, ahead, wait_seconds, wait_at_least,
-        epochs, recall, measured, notes}. state is queued, starting, running, measuring, stopping, elsewhere (another
-        process of the machine works on it), done, stopped, interrupted or failed; label and detail say it in words;
-        percent is 0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third on,
-        else null; covers says what that is of: steps (training alone) or epochs (all but the full tables at the end).
-        ahead: runs before it, null if it is not in the queue; wait_seconds: how long those will take, null if unknown;
-        wait_at_least: whether a part of that is unknown and left out. epochs: a row per epoch with retain_loss (nats),
-        drift, lam, alpha. recall: {epoch, rows} of the last finished epoch, rows by group, form and tier, recall 0 to
-        1. measured: {before, after}, the full tables of the original and the unlearned model, null until the run is
-        done. notes: what a run that is done remarks, such as that nothing was forgotten. Errors: no such run; a public
-        Space deletes old ones.
+        epochs, recall, measured, gap, by_fact, distance, notes}. state is queued, starting, running, measuring,
+        stopping, elsewhere (in another process), done, stopped, interrupted or failed; label and detail say it in
+        words; percent is 0 to 100. left: {seconds, covers, text}, what it still takes, by its own steps from the third
+        on, else null; covers: steps (training alone) or epochs (all but the full tables). ahead: runs before it, null
+        if not in the queue; wait_seconds: how long those take, or null; wait_at_least: whether a part of that is left
+        out. epochs: a row per epoch with retain_loss (nats), drift, lam, alpha. recall: {epoch, rows} of the last
+        finished epoch, rows by group, form and tier, recall 0 to 1. measured: {before, after}, the full tables of the
+        original and the unlearned model, null until the run is done. gap: {mean, low, high}, recall of popular minus
+        rare facts in all held-out rewordings with its 95 % interval, -1 to 1, null until then or without both;
+        by_fact: each fact's recall in them (0 to 1). distance: on a shipped world, to a model that never read the
+        facts, else null. notes: its remarks once it is done. Errors: no such run (a public Space deletes old ones).
         """
         found = self._run(run, shown_run)
         now, _, events = seen_of(self.worker, run, "ready")
@@ -213,6 +206,7 @@ class Api:
         left = left_of(events) if now.state in ("running", "elsewhere") else None
         quick = [event for event in events if isinstance(event, Measured) and not event.full]
         full = [event for event in events if isinstance(event, Measured) and event.full]
+        after = full[-1] if len(full) > 1 else None
         return {
             "run": run,
             "state": now.state,
@@ -225,7 +219,10 @@ class Api:
             "wait_at_least": waiting.at_least if waiting else False,
             "epochs": [asdict(event.row) for event in events if isinstance(event, EpochDone)],
             "recall": {"epoch": quick[-1].epoch, "rows": list(quick[-1].rows)} if quick else None,
-            "measured": {"before": list(full[0].rows), "after": list(full[-1].rows)} if len(full) > 1 else None,
+            "measured": {"before": full[0].rows, "after": after.rows} if after else None,
+            "gap": asdict(after.gap) if after and after.gap else None,
+            "by_fact": after.by_fact if after else (),
+            "distance": next((asdict(event.distance) for event in events if isinstance(event, ComparedToOracle)), None),
             "notes": [note for event in events if isinstance(event, RunDone) for note in event.notes],
         }
 
@@ -270,6 +267,11 @@ class Api:
         gold_logprob (nats, the whole answer); verdict says what the pair means, in words, null without a gold answer.
         Errors: no such run, no finished epoch, an empty or too long prompt, too many questions at once.
         """
+        await over(asked := await aside(self.worker.ledger, self._asked, run, prompt, gold))
+        (result,) = asked.result()
+        return {**asdict(result), "verdict": verdict(result)[0] if result.gold else None}
+
+    def _asked(self, run: str, prompt: str, gold: str):
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
         PROMPT.check(max(len(prompt), len(gold)))  # which says where the limit is set
         found = example_of(run) or self._run(run)
@@ -277,9 +279,7 @@ class Api:
             raise RunError("The run has not finished an epoch yet.", "Ask again when its status shows one.")
         if not prompt:
             raise DataError("There is no prompt.", "Type one.")
-        await over(asked := self.worker.ask(found, [prompt], [gold]))
-        (result,) = asked.result()
-        return {**asdict(result), "verdict": verdict(result)[0] if gold else None}
+        return self.worker.ask(found, [prompt], [gold])
 
     def report(self, run: str, title: str = "") -> gr.FileData:
         """The run as a zip file: a report that opens offline, its tables as CSV, its frames, the configuration, the

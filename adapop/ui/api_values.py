@@ -21,13 +21,27 @@ from adapop.facts.fact import SANDBOX, FactSet
 from adapop.facts.files import guessed, read_table
 from adapop.facts.retain import completed
 from adapop.limits import is_public
-from adapop.popularity.base import Score
+from adapop.online.cache import Cache
+from adapop.popularity.base import Proxy, Score
+from adapop.popularity.infinigram import InfiniGram
+from adapop.popularity.judge import judge_from_environment
+from adapop.popularity.pageviews import PageViews
+from adapop.popularity.wikidata import Wikidata
+from adapop.progress import Progress
 from adapop.service.ledger import JOBS, Ledger
 from adapop.ui.access import public_words
 from adapop.ui.facts.upload import PROBLEMS_SHOWN
 from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
+GIVEN = "given"
+# by name, of a language and a year
+PROXIES: dict[str, Callable[[str, int | None], Proxy]] = {
+    "wikidata": lambda language, year: Wikidata(Progress(), Cache(), language=language),
+    "pageviews": lambda language, year: PageViews(Progress(), Cache(), language, year),
+    "infinigram": lambda language, year: InfiniGram(Progress(), Cache()),
+    "judge": lambda language, year: judge_from_environment(Progress(), Cache()),
+}
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
 
 
@@ -77,6 +91,17 @@ def _read(path: Path, columns: dict | None) -> FactSet:
     except DataError as error:
         message, fix = (text.replace(path.name, "facts") for text in (error.message, error.fix))
         raise DataError(message, fix.replace("listed below", "named here"), error.problems) from error
+
+
+def proxy_of(name: object, language: object, year: object) -> Proxy:
+    """The source of scores of that name, asked in a language and about a year.
+
+    Raises:
+        ConfigError: there is none, or it has no such language or year.
+    """
+    if not isinstance(name, str) or name not in PROXIES:
+        raise ConfigError(f"proxy is {said(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
+    return PROXIES[name](text_of("language", language), None if year is None else whole_of("year", year))
 
 
 def score_row(score: Score | None) -> dict:

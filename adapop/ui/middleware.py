@@ -11,34 +11,44 @@ import logging
 import os
 import re
 import socket
-import traceback
+from urllib.parse import urlsplit
 
 import gradio as gr
 import httpx  # gradio's own, not ours: what it downloads with, and here must not
 from gradio import processing_utils
 from gradio.context import LocalContext
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adapop.errors import LimitError
 from adapop.limits import CONNECTIONS, REQUEST, UPLOAD, is_public
-from adapop.service.ledger import JOBS, REQUESTS, SENT, Ledger
-from adapop.ui.queue import SIZE, refusing_slowly, visitor_of
+from adapop.service.ledger import JOBS, PROCESSOR, REQUESTS, SENT, SERVED, Ledger
+from adapop.ui.body import parsed
+from adapop.ui.queue import SIZE, network_of, refusing_slowly, visitor_of
+from adapop.ui.served import PAGES, STATIC, Served
+from adapop.ui.told import place_of
 
 API = "/gradio_api/"
-STATIC = re.compile(r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt|/manifest\.json")
-PAGES = re.compile(r"/|/config/?|/gradio_api/(info|openapi\.json)/?")  # written anew for each request
 READ = re.compile(
     API + r"(user|login_check|token|app_id|startup-events|queue/(data|status)|upload_progress|heartbeat/\w{1,64}"
     r"|file=(?!/*https?:).*|call/(v2/)?\w{1,64}/\w{1,64})/?"
 )
 WRITTEN = re.compile(API + r"(queue/join|cancel|reset|upload|call/(v2/)?\w{1,64})/?")
-PAGE_COST = 20  # requests that one page counts as
+FILES = f"{API}file="
+PAGE_COST = 100  # requests that a page counts as which has to be rendered anew
 FORM_MEGABYTES = 0.064  # that a form adds to the file in it
 # the networks of a Space's own proxies: what they say of a request's sender is believed
 SPACE_PROXIES = "127.0.0.1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10"
+# the page's own scripts stand in it, and gradio makes functions of texts; nothing comes from elsewhere
+POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; object-src 'none'; "
+    "style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
+)
+FILE_POLICY = "default-src 'none'; sandbox"  # of visitors' files
 log = logging.getLogger(__name__)
 
 
@@ -48,19 +58,21 @@ class Gate:
     def __init__(self, app: ASGIApp, ledger: Ledger) -> None:
         self._app = app
         self._ledger = ledger
+        self._served = Served(app, lambda scope: ledger.spend(REQUESTS, PAGE_COST, visitor_of(Request(scope))))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         visitor = visitor_of(Request(scope))
+        send = self._marked(scope, visitor, send)
         try:
             with self._ledger.held(CONNECTIONS, visitor):
                 if refusal := self._refusal(scope, visitor):
                     await refusing_slowly()
                     await refusal(scope, receive, send)
                 else:
-                    await self._answered(scope, receive, send)
+                    await self._answered(scope, receive, send, visitor)
         except LimitError as error:
             await PlainTextResponse(str(error), 429)(scope, receive, send)
 
@@ -72,22 +84,24 @@ class Gate:
         known = WRITTEN if method == "POST" else READ
         if not any(shape.fullmatch(path) for shape in (STATIC, PAGES, known)):
             return PlainTextResponse("This app has nothing here, and fetches no address.", 404)
-        uploads = path.rstrip("/").endswith("/upload")
+        if method not in ("GET", "HEAD", "OPTIONS") and not is_own_page(headers):
+            return PlainTextResponse("A page of another site asks for this.", 403)
+        uploads = _uploads(path)
         if method == "POST" and (refusal := _too_long(scope, headers, uploads)):
             return refusal
         try:
-            if not STATIC.fullmatch(path):
-                self._ledger.spend(REQUESTS, PAGE_COST if PAGES.fullmatch(path) else 1, visitor)
-            if uploads:
-                self._ledger.spend(JOBS, visitor=visitor)
-            elif method == "POST":  # before it is read: half a megabyte of brackets takes half a second
-                self._ledger.spend(SENT, scope[SIZE] / 1e6, visitor)
+            self._ledger.check(SERVED, visitor)
+            self._ledger.spend(REQUESTS, 1, visitor)
+            if method == "POST":
+                self._ledger.check(PROCESSOR, visitor)
+                allowance, amount = (JOBS, 1) if uploads else (SENT, scope[SIZE] / 1e6)
+                self._ledger.spend(allowance, amount, visitor)
         except LimitError as error:
             return PlainTextResponse(str(error), 429)
         return None
 
-    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What Gradio answers; where it fails on a request that makes no sense, that it does."""
+    async def _answered(self, scope: Scope, receive: Receive, send: Send, visitor: str) -> None:
+        """Sends what Gradio answers; 400 where it raises because a request makes no sense."""
         begun = False
 
         async def sent(message: Message) -> None:
@@ -95,16 +109,54 @@ class Gate:
             begun = True
             await send(message)
 
-        if "," in Headers(scope=scope).get("range", ""):  # which Gradio fails on
-            scope["headers"] = [header for header in scope["headers"] if header[0] != b"range"]
         try:
-            await self._app(scope, receive, sent)
+            await self._app_for(scope, visitor)(scope, receive, sent)
+        except LimitError:
+            raise
         except Exception as error:  # noqa: BLE001  whatever it is; the log gets no text: that may quote what the user sent
-            log.error(
-                "a request failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
-            )
+            log.error("a request failed: %s", place_of(error))
             if not begun:
                 await PlainTextResponse("This request could not be understood.", 400)(scope, receive, send)
+
+    def _marked(self, scope: Scope, visitor: str, send: Send) -> Send:
+        """The way back, on which answers get their headers of protection and are written down as
+        sent."""
+        policy = FILE_POLICY if scope["path"].startswith(FILES) else POLICY
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Content-Security-Policy"] = policy
+            elif size := len(message.get("body", b"")):
+                self._ledger.charge(SERVED, size / 1e6, visitor)
+            await send(message)
+
+        return marked
+
+    def _app_for(self, scope: Scope, visitor: str) -> ASGIApp:
+        """What answers a request. Gradio compresses nothing, as it would in the event loop."""
+        path, method = scope["path"], scope["method"]
+        if method in ("GET", "HEAD") and (STATIC.fullmatch(path) or PAGES.fullmatch(path)):
+            return self._served
+        ranges = Headers(scope=scope).get("range", "")
+        left_out = (b"accept-encoding", b"range" if "," in ranges else b"")  # gradio fails on several ranges
+        scope["headers"] = [header for header in scope["headers"] if header[0] not in left_out]
+        if method != "POST":
+            return self._app
+        if _uploads(path):
+            return RequestBodyLimitMiddleware(self._app, int((UPLOAD.value() + FORM_MEGABYTES) * 1e6))
+
+        async def with_value(scope: Scope, receive: Receive, send: Send) -> None:
+            refusal, receive, seconds = await parsed(scope, receive)
+            self._ledger.charge(PROCESSOR, seconds, visitor)
+            await (refusal or self._app)(scope, receive, send)
+
+        return RequestBodyLimitMiddleware(with_value, int(REQUEST.value() * 1e6))
+
+
+def _uploads(path: str) -> bool:
+    return path.rstrip("/").endswith("/upload")
 
 
 def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextResponse | None:
@@ -113,10 +165,24 @@ def _too_long(scope: Scope, headers: Headers, uploads: bool) -> PlainTextRespons
     length = headers.get("content-length", "")
     if not length.isdecimal():
         return PlainTextResponse("Say how long the request is (Content-Length).", 411)
+    if "transfer-encoding" in headers:  # HTTP believes this one, and the length would be a lie
+        return PlainTextResponse("Say either how long the request is or send it in chunks, not both.", 400)
     scope[SIZE] = int(length)
     if int(length) / 1e6 > limit.value() + FORM_MEGABYTES * uploads:
         return PlainTextResponse(f"At most {limit.value():,} MB at once here ({limit.name}).", 413)
     return None
+
+
+def is_own_page(headers: Headers) -> bool:
+    """Whether a request comes from a page of this app or from no page at all: browsers say where
+    from.
+
+    Sec-Fetch-Site is believed first: it also holds behind a proxy that changes the Host.
+    """
+    if site := headers.get("sec-fetch-site"):
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc in (headers.get("host"), headers.get("x-forwarded-host"))
 
 
 def is_own_host(name: str) -> bool:
@@ -156,4 +222,4 @@ def fetch_nothing() -> None:
 def visitor() -> str:
     """The sender of the event that is being handled, empty outside of one."""
     request = LocalContext.request.get(None)
-    return request.client.host if request and request.client else ""
+    return network_of(request.client.host) if request and request.client else ""

@@ -10,7 +10,7 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from adapop.facts.world import sandbox_facts
-from adapop.limits import UPLOAD
+from adapop.limits import UPLOAD, check_limits
 from adapop.paths import ASSETS
 from adapop.runs import files
 from adapop.runs.examples import example_of
@@ -18,6 +18,7 @@ from adapop.runs.run import runs_root
 from adapop.service.worker import Accelerated, Worker
 from adapop.ui import api, pressure, texts
 from adapop.ui.access import may_control, shown_run
+from adapop.ui.body import read_bodies_here
 from adapop.ui.compare import race
 from adapop.ui.compare import screen as compare
 from adapop.ui.facts import screen as facts
@@ -26,25 +27,22 @@ from adapop.ui.parts import download, html
 from adapop.ui.parts.download import DELETE_AFTER, DELETE_EVERY
 from adapop.ui.probe import screen as probe
 from adapop.ui.queue import install
+from adapop.ui.run import mine
 from adapop.ui.run import screen as run
 from adapop.ui.run import settings as run_settings
+from adapop.ui.run.outcome import run_again
 from adapop.ui.run.state import view
 from adapop.ui.secret import FILE, browser_secret
 from adapop.ui.session import new_session
 from adapop.ui.story import screen as story
 from adapop.ui.told import quote_nobody
-from adapop.ui.wiring import EACH, QUIET
+from adapop.ui.wiring import EACH, QUIET, charge_events
 
 TICK_SECONDS = 0.7
 SESSIONS = 1_000  # pages that Gradio remembers, the latest used
 TABS = ("facts", "pressure", "run", "probe", "compare")  # that an address may name; "assets/story/page.js" opens them
-PRESENT = """() => {
-  const on = document.body.classList.toggle('presenting');
-  document.querySelector('#present').textContent = on ? 'Leave (Esc)' : 'Present';
-  document.body.classList.toggle('wide', innerWidth > 640);
-}"""
-SCRIPTS = ("forget-link", "tab-address", "no-base", "keys")
-FORGET_LINK, TO_ADDRESS, NO_BASE, KEYS = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
+SCRIPTS = ("forget-link", "tab-address", "no-base", "keys", "shell")
+FORGET_LINK, TO_ADDRESS, NO_BASE, KEYS, SHELL = ((ASSETS / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
 # of the bundled fonts' weights only these two hold every letter
 THEME = gr.themes.Base(
     primary_hue="indigo",
@@ -59,6 +57,7 @@ def build(worker: Worker) -> gr.Blocks:
     """The whole app over a worker, to be served with `launch_options`. State and timer sit above the tabs: in a hidden
     one they do not work."""
     fetch_nothing()
+    read_bodies_here()
     quote_nobody()
     with gr.Blocks(title=texts.TITLE, analytics_enabled=False, delete_cache=(DELETE_EVERY, DELETE_AFTER)) as demo:
         secret = browser_secret(worker.root)
@@ -68,8 +67,8 @@ def build(worker: Worker) -> gr.Blocks:
         with gr.Row(elem_id="header-row"):
             gr.HTML(html.values({"title": texts.TITLE, "tagline": texts.TAGLINE}), html_template=html.HEADER, scale=6)
             mode = gr.HTML(html.values({"mode": "Starting …"}), html_template=html.MODE, scale=1, elem_id="mode")
-            present = gr.Button("Present", size="sm", scale=0, min_width=90, elem_id="present")
-            present.click(None, None, None, js=PRESENT, **QUIET)
+            for words, name in (("Advanced", "advanced-switch"), ("Dark", "theme"), ("Present", "present")):
+                gr.Button(words, size="sm", scale=0, min_width=80, elem_id=name)  # see "assets/shell.js"
         with gr.Row(elem_id="strip-row"):
             strip = gr.HTML(run.strip_of(view(None)), html_template=html.STRIP, elem_id="strip", scale=6)
             stop = gr.Button("Stop", interactive=False, size="sm", scale=1, min_width=80, elem_id="stop")
@@ -77,10 +76,10 @@ def build(worker: Worker) -> gr.Blocks:
             back = gr.Button(texts.BACK_TO_OWN, visible=False, size="sm", scale=1, min_width=120, elem_id="own-run")
         timer = gr.Timer(TICK_SECONDS, active=False)  # `opened` starts it, when it knows which run to follow
         follower = run.Follower(run_id, gr.State(run.UNSEEN), gr.State("ready"), settings, timer, strip, stop)
-        contest = race.new_race(secret, TICK_SECONDS)
+        contest, my_runs = race.new_race(secret, TICK_SECONDS), mine.new_list(secret)
         with gr.Tabs(elem_id="screens") as tabs:
             with gr.Tab("Story", id="story") as story_tab:
-                story.build(worker)
+                story.build(worker, follower)
             with gr.Tab("1 Facts", id="facts") as facts_tab:
                 chosen = facts.build(worker, session, facts_tab, settings)
                 missing = chosen.missing
@@ -90,11 +89,13 @@ def build(worker: Worker) -> gr.Blocks:
                 screen = run.build(worker, session, missing, follower)
                 with gr.Column(elem_id="run-report"):
                     download.build(worker, run_id, "export")
+                own_runs = mine.MyRuns(my_runs, mine.build())
             with gr.Tab("4 Probe", id="probe") as probe_tab:
-                probe.build(worker, run_id, probe_tab)
+                probe.build(worker, follower, my_runs, probe_tab)
             with gr.Tab("5 Compare", id="compare") as compare_tab:
-                compare.build(worker, session, missing, run_id, contest, screen.settings.all, compare_tab)
+                compare.build(worker, session, missing, run_id, contest, screen.settings.all, my_runs, compare_tab)
 
+        own_runs.wire(worker, follower, contest.kept)
         for tab in (story_tab, facts_tab, pressure_tab, run_tab, probe_tab, compare_tab):
             tab.select(None, None, None, js=f"() => ({TO_ADDRESS})('{tab.id}')", **QUIET)
 
@@ -120,16 +121,25 @@ def build(worker: Worker) -> gr.Blocks:
         run_id.change(None, run_id, None, js=FORGET_LINK, **EACH)
         # the way back to this browser's own run, or to none, is there while the page shows another
         gr.on([demo.load, run_id.change], partial(_way_back, worker), run_id, back, **EACH)
-        back.click(lambda own: (own, run.UNSEEN, gr.Timer(active=True)), own, [run_id, follower.seen, timer], **QUIET)
+        follows = [run_id, follower.seen, timer]
+        back.click(partial(_back_to, worker), [run_id, own], follows, **QUIET)
         demo.load(partial(mode_of, worker), None, mode, concurrency_limit=None, **QUIET)
         api.build(worker)
         _keep_still(demo, strip)
+        charge_events(demo, worker.ledger)
     return demo
 
 
 def _way_back(worker: Worker, name: str) -> gr.Button:
     words = texts.RUN_YOURSELF if example_of(name) else texts.BACK_TO_OWN
     return gr.Button(words, visible=shown_run(worker, name) is not None and not may_control(worker, name))
+
+
+def _back_to(worker: Worker, name: str, own: str):
+    """The way back from a run that is not the visitor's: an example is run anew, as the visitor's own."""
+    if found := example_of(name):
+        return run_again(worker, found)
+    return own, run.UNSEEN, gr.Timer(active=True)
 
 
 def _opens_on_run(worker: Worker, query: Mapping[str, str], name: str) -> bool:
@@ -158,6 +168,7 @@ def launch(accelerated: Accelerated | None = None, **options) -> None:
         RunError: runs cannot be kept where they should be.
         ConfigError: a limit is set to what is none.
     """
+    check_limits()
     worker = Worker(runs_root(), accelerated, visitor)
     with files.writing(worker.root / FILE):
         worker.root.mkdir(parents=True, exist_ok=True)
@@ -179,7 +190,7 @@ def launch_options(worker: Worker) -> dict:
     return dict(
         theme=THEME,
         css_paths=[ASSETS / "style.css", ASSETS / "story.css"],
-        js=f"() => {{ ({NO_BASE})(); ({KEYS})(); }}",
+        js=f"() => {{ ({NO_BASE})(); ({KEYS})(); ({SHELL})(); }}",
         state_session_capacity=SESSIONS,
         run_history=False,
         enable_monitoring=False,

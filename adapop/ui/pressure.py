@@ -10,13 +10,13 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import Fact, FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap, quantile_scores
-from adapop.popularity.calibration import FADED, anchored, in_words, warnings_of
+from adapop.popularity.calibration import FADED, anchored, auto_anchors, in_words, warnings_of
 from adapop.popularity.controls import inverted, noisy, shuffled, swapped
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import column, twin, twin_of
-from adapop.ui.session import Session, anchors_of
+from adapop.ui.session import Anchors, Session, anchors_of, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET
 
 CURVE = ASSETS / "curve.js"
@@ -28,6 +28,7 @@ WHAT_IF = {
     "noisy": lambda scores: noisy(scores, 0),
     "swapped": lambda scores: swapped(scores, 0),
 }
+PAPER_ANCHORS = (RARE_ANCHOR, POPULAR_ANCHOR)
 CONSTANT = {"wga": 1.0, "ga": 0.0}
 
 
@@ -43,18 +44,21 @@ class PressureScreen:
 def build(session: Session, initial: FactSet) -> PressureScreen:
     """Lays the screen out inside the current tab."""
     gr.Markdown(texts.PRESSURE_ABOUT)
-    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …")
+    what_if = gr.Radio(texts.WHAT_IF_CHOICES, value="given", label="What if …", elem_id="what-if")
     first = pictures(initial)
     script = CURVE.read_text("utf-8")
     curve = gr.HTML(first["curve"], html_template='<div class="curve"></div>', js_on_load=script, elem_id="beta-curve")
     table = twin(first["table"], "beta-curve-twin", first["about"])
     words = gr.Markdown(first["words"], elem_id="pressure-words")
     warnings = gr.HTML(first["warnings"], html_template=html.LINES, elem_id="pressure-warnings")
-    anchors = _anchor_inputs()
-    with gr.Row():
-        paper = gr.Button("◆ the paper's", size="sm", scale=0, min_width=170, elem_id="paper")
-        quantiles = gr.Button(texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles")
-    confidence = gr.Slider(1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence")
+    auto = gr.Button(texts.AUTO_ANCHORS, size="sm", scale=0, min_width=170, elem_id="auto-anchors")
+    with gr.Column(elem_classes="advanced-only"):
+        anchors = _anchor_inputs()
+        chosen = gr.Markdown(first["anchors"], elem_id="anchors-chosen")
+        with gr.Row():
+            paper = gr.Button("◆ the paper's", size="sm", scale=0, min_width=170, elem_id="paper")
+            quantiles = gr.Button(texts.QUANTILES, size="sm", scale=0, min_width=210, elem_id="quantiles")
+        confidence = gr.Slider(1, 99, value=round(100 * FADED), step=1, label=texts.CONFIDENCE, elem_id="confidence")
     with gr.Row():
         push = column(texts.PUSH_NAME, first["push"], "push-curves", texts.PUSH_TABLE)
         relative = column(texts.RELATIVE_NAME, first["relative"], "relative-push", texts.RELATIVE_TABLE)
@@ -62,23 +66,26 @@ def build(session: Session, initial: FactSet) -> PressureScreen:
     def drawn(*values):
         shown = pictures(*values[:-1], values[-1] / 100)
         drawings = push.drawn(shown["push"]) | relative.drawn(shown["relative"])
-        said = {curve: shown["curve"], words: shown["words"], warnings: shown["warnings"]}
+        said = {curve: shown["curve"], words: shown["words"], warnings: shown["warnings"], chosen: shown["anchors"]}
         return said | drawings | {table: twin_of(shown["table"], shown["about"])}
 
+    of_both = [session.anchors, *anchors]
     for anchor in anchors:
-        anchor.change(_mapped, anchors, session.anchors, **IN_TURN)
-        gr.on([anchor.blur, anchor.submit], _put_back, [session.anchors, *anchors], anchors, **IN_TURN)
+        anchor.input(_mapped, anchors, session.anchors, **IN_TURN)
+        gr.on([anchor.blur, anchor.submit], _put_back, [session.facts, *of_both], anchors, **IN_TURN)
+    session.facts.change(_suited, [session.facts, session.anchors], anchors, **IN_TURN)
     gr.on(
         [session.facts.change, session.anchors.change, what_if.change, confidence.change],
         drawn,
         [session.facts, session.anchors, what_if, confidence],
-        [curve, table, words, warnings, *push.parts, *relative.parts],
+        [curve, table, words, warnings, chosen, *push.parts, *relative.parts],
         **QUIET,
     )
-    curve.release(_dragged, None, anchors, **(EACH | IN_TURN))  # a second move may come before the answer
+    curve.release(_dragged, anchors, of_both, **(EACH | IN_TURN))  # a second move may come before the answer
     session.page.load(_remembered, session.kept, anchors, **IN_TURN)
-    paper.click(lambda: (*RARE_ANCHOR, *POPULAR_ANCHOR), None, anchors, **IN_TURN)
-    quantiles.click(_quantiles, session.facts, anchors, **IN_TURN)
+    auto.click(lambda facts: (None, *_numbers(facts, None)), session.facts, of_both, **IN_TURN)
+    paper.click(lambda: (PAPER_ANCHORS, *RARE_ANCHOR, *POPULAR_ANCHOR), None, of_both, **IN_TURN)
+    quantiles.click(_quantiles, session.facts, of_both, **IN_TURN)
     return PressureScreen(what_if, anchors, confidence)
 
 
@@ -95,13 +102,27 @@ def _mapped(*values: float | None):
     return gr.skip() if _doubt(*values) else (values[:2], values[2:])
 
 
-def _put_back(good, *values: float | None):
+def _numbers(facts: FactSet | None, anchors: Anchors | None) -> tuple[float, float, float, float]:
+    """Score and β of both anchors, of those that suit the set where none were chosen."""
+    if not anchors and facts:
+        suited = auto_anchors(facts)
+        anchors = (suited.rare, suited.popular)
+    rare, popular = anchors or PAPER_ANCHORS
+    return (*rare, *popular)
+
+
+def _suited(facts: FactSet | None, anchors: Anchors | None):
+    """The boxes for another set, where its own anchors count."""
+    return gr.skip() if anchors or facts is None else _numbers(facts, None)
+
+
+def _put_back(facts: FactSet | None, good: Anchors | None, *values: float | None):
     """The boxes as they are, or with the anchors that count where those in the boxes fix none; a toast says why."""
     doubt = _doubt(*values)
     if not doubt:
         return gr.skip()
     gr.Warning(f"{doubt} The last good anchors are back.")
-    return [value for anchor in good for value in anchor]
+    return _numbers(facts, good)
 
 
 def _doubt(*values: float | None) -> str:
@@ -123,27 +144,32 @@ def _remembered(kept: object):
     return [value for anchor in anchors for value in anchor] if anchors else gr.skip()
 
 
-def _dragged(event: gr.EventData):
-    """The anchors whose handles were moved. They come from the browser, so they may be anything."""
-    values = []
-    for end in (getattr(event, "rare", None), getattr(event, "popular", None)):
-        usable = isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end)
-        values += end if usable else [gr.skip()] * 2
-    return values
+def _dragged(rare: float, rare_beta: float, popular: float, popular_beta: float, event: gr.EventData):
+    """The anchors, and the boxes, after handles were moved. What comes from the browser may be
+    anything."""
+    pairs = {"rare": (rare, rare_beta), "popular": (popular, popular_beta)}
+    for name in pairs:
+        end = getattr(event, name, None)
+        if isinstance(end, list) and len(end) == 2 and all(isinstance(value, (int, float)) for value in end):
+            pairs[name] = tuple(end)
+    values = (*pairs["rare"], *pairs["popular"])
+    return (_mapped(*values), *values)
 
 
 def pictures(
     facts: FactSet | None,
-    anchors: tuple[tuple[float, float], tuple[float, float]] = (RARE_ANCHOR, POPULAR_ANCHOR),
+    anchors: Anchors | None = None,
     what_if: str = "given",
     confidence: float = FADED,
 ) -> dict:
-    """All that the screen shows of a set, by name: the values of the curve's script, the curve as numbers, how to read
-    it, words, warnings, and the figures push and relative, which is against WGA's.
+    """All that the screen shows of a set, by name: the values of the curve's script, the curve as
+    numbers, how to read it, which anchors count and why, words, warnings, and the figures push and
+    relative, which is against WGA's.
 
-    anchors: (score, beta) of the rare one and of the popular one. what_if: of
-    `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1)."""
-    beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else anchored(*anchors)
+    anchors: (score, beta) of the rare one and of the popular one, None for those that suit the set.
+    what_if: of `texts.WHAT_IF_CHOICES`. confidence: of both facts, in (0, 1)."""
+    beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
+    values = _numbers(facts, anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
     used = WHAT_IF.get(what_if, WHAT_IF["given"])({fact.id: fact.score for fact in scored})
     ranked = sorted(scored, key=lambda fact: fact.score)
@@ -155,9 +181,9 @@ def pictures(
     exponents = [beta(used[fact.id]) for fact in scored]
     said = in_words(ends["rarest"], ends["most popular"], exponents) if ends else "No fact has a score yet."
     curve = {
-        "points": [[fact.score, used[fact.id], fact.tier, _name(fact, used[fact.id], beta)] for fact in chosen],
-        "rare": list(anchors[0]),
-        "popular": list(anchors[1]),
+        "points": [[fact.score, used[fact.id], fact.tier, _name(fact, facts, used[fact.id], beta)] for fact in chosen],
+        "rare": list(values[:2]),
+        "popular": list(values[2:]),
         "low": beta.low,
         "high": beta.high,
         "constant": CONSTANT.get(what_if),
@@ -172,7 +198,10 @@ def pictures(
     push = relative = figures.empty("needs facts with scores")
     if ends:
         push, relative = figures.push_curves(ends, confidence), figures.relative_push(ends, confidence)
-    return dict(curve=curve, table=table, about=about, words=said, warnings=listed, push=push, relative=relative)
+    why = auto_anchors(facts).text if facts and not anchors else texts.OWN_ANCHORS
+    return dict(
+        curve=curve, table=table, about=about, words=said, warnings=listed, anchors=why, push=push, relative=relative
+    )
 
 
 def _of_a_score(scored: Sequence[Fact], score: float, used: Mapping[str, float], beta: BetaMap) -> float:
@@ -180,17 +209,18 @@ def _of_a_score(scored: Sequence[Fact], score: float, used: Mapping[str, float],
     return median(beta(used[fact.id]) for fact in scored if fact.score == score)
 
 
-def _name(fact: Fact, used: float, beta: BetaMap) -> str:
+def _name(fact: Fact, facts: FactSet, used: float, beta: BetaMap) -> str:
     """A point of the curve in words. used: the score that counts for it."""
     other = "" if used == fact.score else f", used {used:,.6g}"
-    return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}"
+    return f"{fact.title}: score {fact.score:,.6g}{other} → β {beta(used):.3f}; {facts.tiers.label(fact.tier)}"
 
 
 def _quantiles(facts: FactSet | None):
-    """The anchors at the set's own rare and popular scores."""
+    """The anchors at the set's own rare and popular scores, and the boxes."""
     scores = [fact.score for fact in facts.forget if fact.score] if facts else []
     if len(set(scores)) < 2 or len(set(quantile_scores(scores))) < 2:
         gr.Warning("This set has no two different scores to anchor at.")
         return gr.skip()
     rare, popular = quantile_scores(scores)
-    return rare, RARE_ANCHOR[1], popular, POPULAR_ANCHOR[1]
+    anchors = ((rare, RARE_ANCHOR[1]), (popular, POPULAR_ANCHOR[1]))
+    return (anchors, *_numbers(facts, anchors))

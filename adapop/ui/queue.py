@@ -12,31 +12,33 @@ somebody asks for it. Here, beside the limit of a group,
 import asyncio
 import ctypes
 import inspect
+import ipaddress
 import random
 import sys
 import time
 from collections import Counter, OrderedDict
-from copy import copy
+from functools import lru_cache
 from math import inf
-from types import SimpleNamespace
 
+import psutil
 from gradio import Blocks, state_holder
 from gradio.data_classes import PredictBodyInternal
 from gradio.queueing import Event, Queue
 from gradio.server_messages import EventMessage
-from gradio.state_holder import SessionState
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from adapop.errors import LimitError
-from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, SESSIONS, UNREAD, Limit, is_public
+from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, HELD, SESSIONS, UNREAD, Limit, is_public
 from adapop.service.ledger import CROWD
+from adapop.ui.held import STORE, PageState, held_megabytes
 from adapop.ui.kinds import misfit
 
 LONGEST = 2_000  # events that wait, of all pages together: a lecture hall that opens the page at once sends hundreds
 SLOTS = 400  # events at work at once: most of them wait for the accelerator, and hold no thread
 GROUP = 8  # events of a group at work at once, where the event says nothing else
 CROWD_IN_MEMORY = 8  # so many times its limit all visitors together may have in memory
+GROWN = 1.02  # times the memory it had: then the process looks for some to give back
 UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
 # a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside one visitor's heavy
 # events took three times as long
@@ -59,7 +61,7 @@ class FairQueue(Queue):
 
     def __init__(self, *settings) -> None:
         super().__init__(*settings)
-        self._worked = False  # whether an event was worked on since memory was given back
+        self._memory = 0  # bytes of this process when it last gave back what it could
         self._blocked = False  # whether nothing could begin when it was last looked, and nothing has changed since
         self._read: dict[str, float] = {}  # when a session had last read all of its messages
         self._visitors: dict[str, str] = {}  # by session, of those with messages
@@ -137,7 +139,7 @@ class FairQueue(Queue):
         try:
             await super().process_events(events, *how)
         finally:
-            self._blocked, self._worked = False, True
+            self._blocked = False
             for event in events:
                 self._remember(event)
 
@@ -176,16 +178,25 @@ class FairQueue(Queue):
         _check(UNREAD, unread, visitor, CROWD_IN_MEMORY)
 
     def _remember(self, event: Event) -> None:
-        """Forgets the state of a call that belongs to no page, and of a visitor's longest unused page beyond the
-        limit."""
+        """Forgets the state of a call that belongs to no page, and the longest unused pages, of this visitor and of
+        all, beyond the limits."""
         if event.session_hash == event._id:
             self._forget(event.session_hash)
             return
         pages = self._sessions.setdefault(visitor_of(event.request), OrderedDict())
         pages[event.session_hash] = None
         pages.move_to_end(event.session_hash)
-        while len(pages) > SESSIONS.value():
+        states = self.server_app.state_holder.session_data
+        while len(pages) > SESSIONS.value() or (
+            len(pages) > 1 and held_megabytes(states[one] for one in pages if one in states) > HELD.value()
+        ):
             self._forget(pages.popitem(last=False)[0])
+        surplus = STORE.megabytes() - CROWD_IN_MEMORY * HELD.value()
+        for session in list(states)[:-1]:  # gradio has the longest unused first
+            if surplus <= 0:
+                return
+            surplus -= held_megabytes([states[session]])
+            self._forget(session)
 
     def _forget(self, session: str) -> None:
         holder = self.server_app.state_holder
@@ -198,9 +209,9 @@ class FairQueue(Queue):
             await asyncio.sleep(SWEEP_SECONDS)
             await self.sweep(time.monotonic() - UNREAD_SECONDS)
             self._blocked = False
-            if self._worked and not self.event_ids_to_events:
-                self._worked = False
+            if await asyncio.to_thread(memory) > GROWN * self._memory:
                 await asyncio.to_thread(return_memory)
+                self._memory = await asyncio.to_thread(memory)
 
     async def sweep(self, since: float) -> None:
         """Drops the messages of sessions that have read none of theirs since then, or wait for none, and what else is
@@ -222,24 +233,15 @@ class FairQueue(Queue):
                 del self._sessions[visitor]
 
 
-class PageState(SessionState):
-    """What Gradio remembers of a page, without the copy of all components that it keeps for deep links.
-
-    They are closed here, and the copy took 60 ms and half a megabyte for each page and each call.
-    """
-
-    def __init__(self, blocks: Blocks) -> None:
-        config = copy(blocks.default_config)
-        config.config_for_block = lambda *block: {}
-        super().__init__(SimpleNamespace(default_config=config, blocks=()))
+def memory() -> int:
+    """Bytes of memory that this process holds."""
+    return psutil.Process().memory_info().rss
 
 
 def return_memory() -> None:
-    """Gives the system back what large requests have left unused. glibc keeps it otherwise; other systems do as they
-    do."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim:
-        trim(0)
+    """Gives the system back what requests have left unused. glibc keeps it otherwise; other systems do as they do."""
+    if sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)(0)
 
 
 async def refusing_slowly() -> None:
@@ -250,7 +252,19 @@ async def refusing_slowly() -> None:
 
 def visitor_of(request: Request) -> str:
     """The sender of a request: the address that it came from, as uvicorn knows it."""
-    return request.client.host if request.client else ""
+    return network_of(request.client.host) if request.client else ""
+
+
+@lru_cache(10_000)
+def network_of(host: str) -> str:
+    """The address itself, or of IPv6 its /64: whoever has one address there has all of them."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 4 or address.ipv4_mapped:
+        return str(getattr(address, "ipv4_mapped", None) or address)
+    return str(ipaddress.ip_network((address, 64), strict=False))
 
 
 def _holds_a_thread(event: Event) -> bool:

@@ -12,7 +12,6 @@ import gradio as gr
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, FactSet
 from adapop.popularity.base import given
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.service.saved_sets import delete_set, load_set, set_exists
 from adapop.service.worker import Worker
 from adapop.ui import texts
@@ -29,7 +28,7 @@ class LeftPage:
     """The page as it was left. source, facts: the set, both None where it is the sandbox as every page begins. expired:
     the set is no more."""
 
-    anchors: Anchors
+    anchors: Anchors | None
     source: str | None = None
     facts: FactSet | None = None
     expired: bool = False
@@ -74,7 +73,7 @@ def build(worker: Worker, session: Session, source: gr.Radio, notes: gr.HTML) ->
     def put_back(shown: str, facts: FactSet | None, remembered: object):
         if identity(facts) == shown:
             return gr.skip()
-        left = restored(worker.root, remembered) or LeftPage((RARE_ANCHOR, POPULAR_ANCHOR), expired=True)
+        left = restored(worker.root, remembered) or LeftPage(None, expired=True)
         return left.updates(session, source, notes) | (session.with_facts(None) if left.expired else {})
 
     again = [session.anchors, session.saved, session.restored]
@@ -100,7 +99,7 @@ def restored(root: Path, remembered: object) -> LeftPage | None:
     source = remembered.get("source") if isinstance(remembered, dict) else None
     if source not in (*ENTRIES, OWN):
         return None
-    anchors = anchors_of(remembered) or (RARE_ANCHOR, POPULAR_ANCHOR)
+    anchors = anchors_of(remembered)
     if remembered.get("set") is not None or source == OWN or ENTRIES[source].online:
         facts = load_set(remembered.get("set"), root)
         return LeftPage(anchors, expired=True) if facts is None else LeftPage(anchors, source, facts)

@@ -9,8 +9,8 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.base import given
-from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
-from adapop.popularity.calibration import anchored
+from adapop.popularity.beta import BetaMap
+from adapop.popularity.calibration import anchored, auto_anchors
 from adapop.ui import texts
 from adapop.ui.wiring import QUIET
 
@@ -21,15 +21,15 @@ Anchors = tuple[tuple[float, float], tuple[float, float]]
 class Session:
     """The state that screens share.
 
-    page: for what happens when it opens. facts: the FactSet, None while a file is unusable. anchors: screen 2's two
-    points (score, beta), from which `calibration.anchored` makes the map. scorings: a tuple of `Scoring`, the proxies
-    asked so far. known: the original model's recall by fact id. at_work: the `Progress` of the look-up or download that
-    is under way, or None.
-    kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the FactSet that `kept`
-    stands for. restored: (source, FactSet) as a reload brought it back, or None. shown: the hash of the set that
-    the page shows, which the page itself keeps: a server that started again, or forgot the page, holds another set.
-    It is sent with every set, in the same answer: asked for later, it would be the other set's. lost: changes when
-    that was noticed.
+    page: for what happens when it opens. facts: the FactSet, None while a file is unusable.
+    anchors: screen 2's two points (score, beta), None for those that suit the set; `curve_of` makes
+    the map. scorings: a tuple of `Scoring`, the proxies asked so far. known: the original model's
+    recall by fact id. at_work: the `Progress` of the look-up or download that is under way, or
+    None. kept: what the browser remembers of it, {source, set, anchors}; see `restored`. saved: the
+    FactSet that `kept` stands for. restored: (source, FactSet) as a reload brought it back, or
+    None. shown: the hash of the set that the page shows, which the page itself keeps: a server that
+    started again, or forgot the page, holds another set. It is sent with every set, in the same
+    answer: asked for later, it would be the other set's. lost: changes when that was noticed.
     """
 
     page: gr.Blocks
@@ -70,7 +70,7 @@ def new_session(page: gr.Blocks, secret: str) -> Session:
         page=page,
         facts=gr.State(facts),
         # not the BetaMap itself: it can be called, and gradio calls what it can
-        anchors=gr.State((RARE_ANCHOR, POPULAR_ANCHOR)),
+        anchors=gr.State(None),
         scorings=gr.State((given(facts.forget),)),
         known=gr.State({}),
         at_work=gr.State(None),
@@ -98,6 +98,13 @@ def check_shown(facts: FactSet | None, shown: object) -> FactSet:
     if facts is None:
         raise gr.Error("There are no usable facts. Mend the upload on tab 1, or pick another set.", duration=None)
     return facts
+
+
+def curve_of(facts: FactSet | None, anchors: Anchors | None) -> BetaMap:
+    """The map through the page's anchors, or through those that suit the set."""
+    if anchors:
+        return anchored(*anchors)
+    return auto_anchors(facts).beta if facts else BetaMap()
 
 
 def anchors_of(kept: object) -> Anchors | None:

@@ -18,6 +18,8 @@ from gradio import queueing, route_utils, routes
 log = logging.getLogger(__name__)
 PRINTERS = (queueing, route_utils, routes)  # what of gradio prints errors
 GRADIO = str(Path(gradio.__file__).parent)
+APP = str(Path(__file__).parents[1])
+GATE = str(Path(__file__).with_name("middleware.py"))  # which every request comes through
 
 
 def quote_nobody() -> None:
@@ -29,10 +31,17 @@ def quote_nobody() -> None:
         warnings.showwarning = _placed(warnings.showwarning)
 
 
-def told(error: BaseException) -> str:
-    """Where an error was raised, and of which kind it is."""
-    place = "".join(traceback.format_tb(error.__traceback__))
-    return f"{place}{type(error).__name__} (its text is not logged, for it may quote a visitor)"
+def place_of(error: BaseException) -> str:
+    """The kind of an error in one line, the innermost place of this app that it came through, and
+    the innermost of all.
+
+    Reads no source, as `traceback` does: this may be in the event loop.
+    """
+    places = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    own = [place for place in places if place[0].co_filename.startswith(APP) and place[0].co_filename != GATE]
+    ends = dict.fromkeys([*own[-1:], *places[-1:]])
+    where = [f'File "{code.co_filename}", line {line}, in {code.co_name}' for code, line in ends]
+    return ", ".join([type(error).__name__, *where])
 
 
 def _print_error() -> None:
@@ -40,7 +49,7 @@ def _print_error() -> None:
     words was shown to who asked, and is no failure."""
     error = sys.exc_info()[1]
     if not isinstance(error, gradio.Error):
-        log.error("an event failed\n%s", told(error))
+        log.error("an event failed: %s", place_of(error))
 
 
 def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., logging.LogRecord]:
@@ -49,7 +58,7 @@ def _without_text(made: Callable[..., logging.LogRecord]) -> Callable[..., loggi
     def record(*values, **named) -> logging.LogRecord:
         found = made(*values, **named)
         if found.exc_info and found.exc_info[1] is not None:
-            found.exc_text = told(found.exc_info[1])  # formatters then write this
+            found.exc_text = place_of(found.exc_info[1])  # formatters then write this
         if found.name == "asyncio":  # what follows the first line shows the task with its error
             found.msg, found.args = found.getMessage().partition("\n")[0], ()
         return found

@@ -5,18 +5,24 @@ one. Options are passed whole (`**IN_TURN`) and joined by `|`.
 """
 
 import asyncio
+import inspect
 import logging
-import traceback
-from collections.abc import AsyncIterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import wraps
 from math import inf
 from time import monotonic
+from typing import Any
 
 import gradio as gr
 
 from adapop.errors import AdaPopError
+from adapop.facts.apart import seconds_worked
 from adapop.progress import Progress
+from adapop.service.ledger import PROCESSOR, Ledger
+from adapop.ui.told import place_of
 
 # no endpoint of the API, and no spinner over the outputs
 QUIET = {"api_visibility": "private", "show_progress": "hidden"}
@@ -32,6 +38,8 @@ EACH_IN_TURN = EACH | {"concurrency_limit": 1}
 LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 
 POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
+# for what events that wait do before and after; gradio's own 40 threads are for the others
+THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-aside")
 log = logging.getLogger(__name__)
 
 
@@ -72,6 +80,34 @@ def stopped(progress: Progress | None) -> None:
         progress.stop()
 
 
+async def aside(ledger: Ledger, work: Callable, *args) -> Any:
+    """What the work returns, done in a thread: the event loop answers everybody, and must neither
+    read nor compute."""
+    called = copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(THREADS, called, charged(ledger, work), *args)
+
+
+def charged(ledger: Ledger, work: Callable) -> Callable:
+    """The work, its processor time written down as that of the visitor who asks."""
+
+    @wraps(work)
+    def timed(*args, **named):
+        began = seconds_worked()
+        try:
+            return work(*args, **named)
+        finally:
+            ledger.charge(PROCESSOR, seconds_worked() - began, ledger.who())
+
+    return timed
+
+
+def charge_events(demo: gr.Blocks, ledger: Ledger) -> None:
+    """From now on the processor time of every event that works in a thread is written down."""
+    for event in demo.fns.values():
+        if event.fn and not (inspect.iscoroutinefunction(event.fn) or inspect.isasyncgenfunction(event.fn)):
+            event.fn = charged(ledger, event.fn)
+
+
 async def followed(future: Future, progress: Progress, waiting: str = "Waiting for the model …") -> AsyncIterator[str]:
     """What the work is doing, every 0.4 s until it is over. A page that stops reading stops the work. No thread is held
     meanwhile: there are 40 for all pages.
@@ -101,6 +137,5 @@ def failure_of(future: Future) -> AdaPopError | None:
     error = future.exception()
     if error is None or isinstance(error, AdaPopError):
         return error
-    kind, place = type(error).__name__, "".join(traceback.format_tb(error.__traceback__))
-    log.error("work that a page watched failed: %s\n%s", kind, place)
-    return AdaPopError(f"The work failed unexpectedly ({kind}).", "The log of the app says more.")
+    log.error("work that a page watched failed: %s", place_of(error))
+    return AdaPopError(f"The work failed unexpectedly ({type(error).__name__}).", "The log of the app says more.")

@@ -2,7 +2,7 @@
 const BAR = 90; // pixels at the foot of the window that the buttons for back and forth cover
 
 function guessStep(host, story, state) {
-  const pair = story.pair, end = pair.epoch[pair.epoch.length - 1];
+  const pair = story.pair, end = pair.stop, stops = pair.epoch.filter((epoch) => epoch <= end); // there one fact is gone, and the other is not
   let guess = null, told = false;
   const outcome = el("p", { class: "outcome", "aria-live": "polite" });
   const sides = [0, 1].map((fact) => {
@@ -14,7 +14,7 @@ function guessStep(host, story, state) {
   });
   const control = el("div", { class: "hidden" }), cards = el("div", { class: "pair ask" }, ...sides.map((side) => side.card));
   host.append(cards, control, outcome);
-  const scrubber = makeScrubber(control, { stops: pair.epoch, name: "Epochs of forgetting two facts", seconds: 6.5, onmove: show, onend: answer });
+  const scrubber = makeScrubber(control, { stops, name: "Epochs of forgetting two facts", seconds: 5, onmove: show, onend: answer });
 
   function choose(fact) {
     guess = fact;

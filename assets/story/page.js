@@ -25,7 +25,7 @@ host.replaceChildren(stage, el("div", { class: "turn" }, back, progress, forward
 
 function make(step) {
   const [headline, words] = story.steps[step], picture = el("div", { class: "picture" });
-  const section = el("section", { "aria-label": `Step ${step + 1} of ${COUNT}` }, el("div", { class: "top" }, el("p", { class: "count" }, `${step + 1} of ${COUNT}`), el("p", { class: "by" }, "Recorded, one run each, by ", el("code", {}, story.command), ", seed 0", ...(step < COUNT - 1 ? [". ", el("button", { type: "button", class: "link", onclick: () => openTab("run") }, "Run it yourself")] : []))), el("h2", { tabindex: -1 }, headline), el("p", { class: "words" }, words), picture);
+  const section = el("section", { "aria-label": `Step ${step + 1} of ${COUNT}` }, el("div", { class: "top" }, el("p", { class: "count" }, `${step + 1} of ${COUNT}`), el("details", { class: "from" }, el("summary", {}, "Where this comes from"), el("p", { class: "by" }, story.from[step], " ", el("code", {}, story.commands[step]), ". ", el("button", { type: "button", class: "link", onclick: () => openTab("run") }, "Run it yourself")))), el("h2", { tabindex: -1 }, headline), el("p", { class: "words" }, words), picture);
   stage.append(section);
   return { section, ...MAKERS[step](picture, story, state) };
 }

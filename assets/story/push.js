@@ -1,35 +1,19 @@
-// Step 3: why popular facts stay, and what AdaPop changes. First the recording: each fact rides the one hill of the even push,
-// p (1 - p), by the trained question, for that is what is pushed; large dots are the tiers' means, of p and of the push, which
-// lie below the hill. Then the hill of each beta, p^beta (1 - p), for two dots that are equally sure.
-const FROM_P = 0.95, TO_P = 0.02, EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1;
+// Step 3: why popular facts stay, and what β changes, told where the facts are. Each fact of the recorded even push rides the
+// one hill p (1 - p), by the trained question, for that is what is pushed. Large dots are the tiers' means, of p and of the
+// push, which lie below the hill; an arrow leads from each to the push that its β would give at the same p.
+const EDGES = { left: 12, right: 12, top: 28, bottom: 50 }, EVEN = 1;
 
-function pushStep(host, story) {
-  const push = (p, beta) => p ** beta * (1 - p), run = story.runs.wga, end = run.epoch[run.epoch.length - 1];
-  const tiers = ["rare", "popular"].map((tier) => story.facts.tier.flatMap((each, fact) => (each === tier ? [fact] : [])));
-  const riding = (epoch) => tiers.map((facts) => facts.map((fact) => probability(run, epoch, fact)));
-  const mean = (found) => found.reduce((a, b) => a + b, 0) / found.length;
-  const falls = Array.from({ length: 32 }, (_, i) => 1 - FROM_P + (i * (FROM_P - TO_P)) / 31);
-  // of each view: the curves, where the facts are at a stop of its scrubber, a list a tier, and what that means in words
-  const views = [
-    { name: "The reason: one rule", curves: [["even", EVEN]], betas: [EVEN, EVEN], stops: run.epoch, label: moment, at: riding, words: recorded },
-    { name: "The remedy: a β each", curves: [["even", EVEN], ["rare", story.pair.beta[0]], ["popular", story.pair.beta[1]]], betas: story.pair.beta, stops: falls, label: (gone) => `${percent(1 - gone)} sure`, at: (gone) => [[1 - gone], [1 - gone]], words: compared },
-  ];
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), sliders = views.map(() => el("div", { class: "steer" }));
-  const choice = el("div", { class: "views", role: "group", "aria-label": "What is shown" }, ...views.map(({ name }, view) => el("button", { type: "button", class: "big", onclick: () => (look(view), calm() || views[view].scrubber.play()) }, name)));
-  const TALL = innerWidth > 640 ? clamp(innerHeight - 600, 190, 240) : 190; // the hill stands above the buttons at the foot
-  let width = 0, dots = [], small = [], names = [], now = views[0], top = 1;
+function pushStep(host, story, state) {
+  const push = (p, beta) => p ** beta * (1 - p), run = story.hill, end = run.epoch[run.epoch.length - 1], { tier, beta } = story.facts;
+  const tiers = ["rare", "popular"].map((name) => tier.flatMap((each, fact) => (each === name ? [fact] : [])));
+  const mean = (facts, of) => facts.reduce((total, fact) => total + of(fact), 0) / facts.length;
+  const typical = tiers.map((facts) => [...facts].sort((a, b) => beta[a] - beta[b])).map((facts) => beta[facts[facts.length >> 1]]);
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), reading = el("p", { class: "outcome" }), steer = el("div");
+  const TALL = innerWidth > 640 ? clamp(innerHeight - 560, 200, 320) : 220; // the hill stands above the buttons at the foot
+  let width = 0, small = [], large = [], arrows = [], names = [], path, ring;
+  const top = 1.12 * Math.max(...[EVEN, ...typical].flatMap((one) => Array.from({ length: 99 }, (_, i) => push((i + 1) / 100, one))));
   const x = (p) => EDGES.left + (width - EDGES.left - EDGES.right) * (1 - p), y = (value) => EDGES.top + (TALL - EDGES.top - EDGES.bottom) * (1 - value / top);
-  const line = (beta) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, beta)).toFixed(1)}`).join("L");
-
-  function recorded(epoch, [rare, popular], pushes) {
-    const times = epoch === 0 ? `, so the push on these is ${(pushes[1] / pushes[0]).toFixed(1)} times as strong` : "";
-    return `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())}, on average: ${percent(rare)} sure of rare facts, ${percent(popular)} of popular ones${times}.`;
-  }
-
-  function compared(gone, [p]) {
-    const times = push(p, views[1].betas[1]) / push(p, views[1].betas[0]);
-    return `When the model is ${percent(p)} sure, ${story.pair.title[1]} is pushed ${times.toFixed(times < 10 ? 1 : 0)} times as hard as ${story.pair.title[0]}.`;
-  }
+  const line = (one) => "M" + Array.from({ length: 200 }, (_, i) => 1 - i / 200).concat(0.001).map((p) => `${x(p).toFixed(1)} ${y(push(p, one)).toFixed(1)}`).join("L");
 
   function draw(tag, attributes, text) {
     const node = svg.appendChild(document.createElementNS(svg.namespaceURI, tag));
@@ -41,62 +25,63 @@ function pushStep(host, story) {
   function build() {
     if (!host.clientWidth) return;
     width = host.clientWidth;
-    top = 1.12 * Math.max(...now.curves.flatMap(([, beta]) => Array.from({ length: 99 }, (_, i) => push((i + 1) / 100, beta))));
     svg.replaceChildren();
     for (const [name, value] of Object.entries({ width, height: TALL, role: "img" })) svg.setAttribute(name, value);
     draw("line", { class: "axis", x1: EDGES.left, x2: width - EDGES.right, y1: y(0), y2: y(0) });
     for (const p of [0.9, 0.7, 0.5, 0.3, 0.1]) draw("text", { x: x(p), y: y(0) + 20, "text-anchor": "middle" }, percent(p));
     draw("text", { x: x(0.5), y: TALL - 6, "text-anchor": "middle" }, "the model gets less sure of the fact →");
     draw("text", { x: 4, y: 14 }, "↑ how hard the fact is pushed");
-    for (const [tier, beta] of now.curves) draw("path", { class: now === views[0] ? "one" : tier, d: line(beta) });
-    if (now === views[1]) {
-      draw("text", { class: "even", x: x(0.45), y: y(push(0.45, EVEN)) - 9, "text-anchor": "middle" }, "even push: β = 1 for all");
-      for (const [tier, p, down, anchor] of [["rare", 0.58, 28, "middle"], ["popular", 0.44, -14, "end"]]) {
-        const beta = story.pair.beta[Number(tier === "popular")];
-        draw("text", { class: "name", x: x(p), y: y(push(p, beta)) + down, "text-anchor": anchor }, `${tier}: β = ${beta.toFixed(2)}`);
-      }
-    }
-    small = now === views[0] ? ["rare", "popular"].map((tier, which) => tiers[which].map(() => draw("circle", { class: `${tier} small`, r: 4 }))) : [];
-    dots = ["rare", "popular"].map((tier) => draw("circle", { class: tier, r: 11 }));
-    names = now === views[0] ? ["rare", "popular"].map((tier) => draw("text", { class: "name", "text-anchor": "middle" }, tier)) : [];
-    show(now.scrubber.value);
+    draw("path", { class: "one", d: line(EVEN) });
+    ["rare", "popular"].forEach((name, which) => draw("path", { class: `${name} beta`, d: line(typical[which]) }));
+    for (const [name, p, one, down, anchor] of [["even push: β = 1", 0.2, EVEN, -16, "middle"], [`rare: β = ${typical[0].toFixed(2)}`, 0.3, typical[0], 22, "end"], [`popular: β = ${typical[1].toFixed(2)}`, 0.35, typical[1], -10, "end"]])
+      draw("text", { class: "name", x: x(p), y: y(push(p, one)) + down, "text-anchor": anchor }, name);
+    small = tiers.map((facts, which) => facts.map(() => draw("circle", { class: `${["rare", "popular"][which]} small`, r: 4 })));
+    path = draw("path", { class: "followed", d: "" });
+    ring = draw("circle", { class: "ring", r: 8, visibility: "hidden" });
+    arrows = tiers.map((_, which) => draw("path", { class: `arrow ${["rare", "popular"][which]}` }));
+    large = ["rare", "popular"].map((name) => draw("circle", { class: name, r: 11 }));
+    names = ["rare", "popular"].map((name) => draw("text", { class: "name", "text-anchor": "middle" }, name));
+    show(scrubber.value);
   }
 
-  function show(value) {
-    const facts = now.at(value), hill = facts.map((found, which) => found.map((p) => push(p, now.betas[which])));
-    const [places, pushes] = [facts, hill].map((found) => found.map(mean));
-    small.forEach((circles, which) => circles.forEach((circle, at) => {
-      circle.setAttribute("cx", x(facts[which][at]));
-      circle.setAttribute("cy", y(hill[which][at]));
-    }));
-    places.forEach((p, which) => {
-      const [left, above] = [x(p), y(pushes[which])];
-      dots[which]?.setAttribute("cx", left);
-      dots[which]?.setAttribute("cy", above);
-      names[which]?.setAttribute("x", clamp(left, 34, width - 34));
-      names[which]?.setAttribute("y", above + 36 > y(0) ? above - 18 : above + 32); // inside the hill while there is room above the axis
+  function show(epoch) {
+    if (!large.length) return; // not laid out yet
+    const at = (fact) => probability(run, epoch, fact), even = [], own = [];
+    tiers.forEach((facts, which) => {
+      facts.forEach((fact, place) => {
+        small[which][place]?.setAttribute("cx", x(at(fact)));
+        small[which][place]?.setAttribute("cy", y(push(at(fact), EVEN)));
+      });
+      const p = mean(facts, at), left = x(p);
+      even.push(mean(facts, (fact) => push(at(fact), EVEN)));
+      own.push(mean(facts, (fact) => push(at(fact), beta[fact])));
+      const [from, to] = [y(even[which]), y(own[which])], head = Math.sign(to - from) * Math.min(8, Math.abs(to - from));
+      large[which]?.setAttribute("cx", left);
+      large[which]?.setAttribute("cy", from);
+      arrows[which]?.setAttribute("d", `M${left} ${from}V${to}m-6 ${-head}L${left} ${to}l6 ${-head}`);
+      names[which]?.setAttribute("x", clamp(left + (which ? -1 : 1) * (width < 420 ? 18 : 0), 34, width - 34));
+      names[which]?.setAttribute("y", from + 36 > y(0) ? Math.min(from, to) - 16 : Math.max(from, to) + 28);
     });
-    reading.textContent = now.words(value, places, pushes);
+    followed(epoch);
+    const times = (pushes) => (pushes[0] / pushes[1]).toFixed(1);
+    reading.textContent = `${moment(epoch).replace(/^./, (letter) => letter.toUpperCase())} it is ${percent(mean(tiers[0], at))} sure of rare facts, ${percent(mean(tiers[1], at))} of popular ones: rare ones get ${times(even)} times the push, with β ${times(own)}.`;
     svg.setAttribute("aria-label", reading.textContent);
   }
 
-  function look(view) {
-    views.forEach(({ scrubber }) => scrubber.pause());
-    now = views[view];
-    [...choice.children].forEach((button, other) => (button.classList.toggle("chosen", other === view), button.setAttribute("aria-pressed", other === view)));
-    sliders.forEach((slider, other) => (slider.hidden = other !== view));
-    build();
-    now.scrubber.place(now.stops[0]);
+  // where the pinned fact has been so far
+  function followed(epoch) {
+    if (!path || state.pin < 0) return;
+    const point = (at) => `${x(probability(run, at, state.pin))} ${y(push(probability(run, at, state.pin), EVEN))}`;
+    path.setAttribute("d", `M${[...run.epoch.filter((at) => at < epoch), epoch].map(point).join("L")}`);
+    const [left, above] = point(epoch).split(" ");
+    for (const [name, value] of Object.entries({ cx: left, cy: above, visibility: "visible" })) ring.setAttribute(name, value);
   }
 
-  host.append(choice, reading, ...sliders, el("div", { class: "push" }, svg), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1"));
-  views.forEach((view, place) => (view.scrubber = makeScrubber(sliders[place], { stops: view.stops, name: view.name, seconds: 7, label: view.label, onmove: show })));
-
+  host.append(steer, el("div", { class: "push" }, svg), reading, el("details", {}, el("summary", {}, "The formula"), el("p", { class: "formula" }, "push = p", el("sup", {}, "β"), " · (1 − p),  p: how sure the model is;  even push: β = 1")));
+  const scrubber = makeScrubber(steer, { stops: run.epoch, name: "Epochs of the even push", seconds: 7, onmove: show });
   const drag = (event) => {
-    const at = (event.clientX - svg.getBoundingClientRect().left) / zoomOf(host);
-    now.scrubber.pause();
-    const share = clamp((at - EDGES.left) / (width - EDGES.left - EDGES.right), 0, 1);
-    now.scrubber.place(now === views[0] ? share * end : share);
+    scrubber.pause();
+    scrubber.place(end * clamp(((event.clientX - svg.getBoundingClientRect().left) / zoomOf(host) - EDGES.left) / (width - EDGES.left - EDGES.right), 0, 1));
   };
   svg.addEventListener("pointerdown", (event) => {
     svg.setPointerCapture(event.pointerId);
@@ -107,10 +92,11 @@ function pushStep(host, story) {
   new ResizeObserver(() => host.clientWidth !== width && build()).observe(host);
 
   return {
-    enter() {
-      look(0);
-      if (!calm()) views[0].scrubber.play();
+    enter(restored) {
+      build();
+      scrubber.place(restored ? state.epoch : run.epoch[0]);
+      if (!restored && !calm()) scrubber.play();
     },
-    leave: () => views.forEach(({ scrubber }) => scrubber.pause()),
+    leave: () => scrubber.pause(),
   };
 }

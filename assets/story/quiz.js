@@ -2,13 +2,19 @@
 const FATES = ["Nothing", "Other words", "A trick"];
 const WAYS = { direct: "Asked directly", reworded: "In other words", attack: "With a trick" };
 
+function realModel({ note, head, rows, command }) {
+  const row = (cells, kind) => el("tr", {}, ...cells.map((cell, place) => el(place ? kind : "th", {}, cell)));
+  const table = el("table", {}, el("thead", {}, row(head, "th")), el("tbody", {}, ...rows.map((cells) => row(cells, "td"))));
+  return [el("p", { class: "note" }, note), table, el("p", { class: "by" }, "Share of what it knew that it still answers. Recorded by ", el("code", {}, command))];
+}
+
 function quizStep(host, story) {
   let turn = 0, right = 0, asked = 0, chosen = null;
   const facts = el("div", { class: "pair", role: "group", "aria-label": "Choose a fact" }), fates = el("div", { class: "fates", role: "group", "aria-label": "Predict" });
   const result = el("div", { class: "result", "aria-live": "polite" }), score = el("p", { class: "score" });
   const more = el("button", { type: "button", class: "big", onclick: next }, "Try another pair");
   host.append(el("p", { class: "lead" }, "1. Choose a fact."), facts, el("p", { class: "lead" }, "2. What is the least that brings it back?"), fates, result,
-    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
+    el("div", { class: "ways" }, more, el("button", { type: "button", class: "big", onclick: () => openTab("run") }, "Run it yourself"), score), ...(story.real ? [el("details", {}, el("summary", {}, "And on a real model"), ...realModel(story.real))] : []), el("details", {}, el("summary", {}, "Beyond AdaPop"), el("p", { class: "note" }, story.beyond)));
 
   function next() {
     turn++;
@@ -25,7 +31,9 @@ function quizStep(host, story) {
         story.facts.title[entry.fact], el("small", {}, `${story.facts.tier[entry.fact]} here · ${story.facts.question[entry.fact]}`));
       return button;
     }));
+    const first = facts.firstChild; // the choice that one begins with
     fates.replaceChildren(...FATES.map((fate, which) => el("button", { type: "button", class: "big", disabled: true, onclick: () => judge(which) }, fate)));
+    choose(pair[0], first);
   }
 
   function choose(entry, button) {

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from browsing import open_tab, says
+from browsing import open_tab, says, show_advanced
 from taught import own_facts, taught
 
 pytestmark = pytest.mark.slow
@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 
 def test_the_page_says_what_the_model_knows_before_a_run(page):
     open_tab(page, "Run")
+    show_advanced(page)
     page.click("#check")
     page.locator("#check-words").get_by_text("The model answers 48 of 48 facts").wait_for()
     assert "s a step" in page.inner_text("#check-words")
@@ -42,6 +43,7 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     page.click("#known")
     says(page, "#known-words", f"the original model ({folder}) answers 5 of 7 facts")
     open_tab(page, "Run")
+    show_advanced(page)
     page.click("#advanced")
     page.fill("#knob-lora_targets input, #knob-lora_targets textarea", "q_proj,nope")
     says(page, "#altered", "layers with LoRA, by name: q_proj,nope (preset q_proj,k_proj,v_proj,o_proj)")
@@ -51,11 +53,11 @@ def test_a_model_of_one_s_own_is_asked_what_it_knows(page, tmp_path):
     page.fill("#knob-lora_layers input, #knob-lora_layers textarea", "0")
     says(page, "#altered", "q_proj (preset", "blocks with LoRA: 0,1,2 or all: 0 (preset all)")
     page.click("#check")
-    says(page, "#check-words", "Contradiction", "The model answers 5 of 7 facts", "s a step")
+    says(page, "#check-words", "Contradiction", "the model answers 5 of 7 facts", "s a step")
 
     choose_model(page, "sandbox")
     open_tab(page, "Facts")
-    page.wait_for_selector("#drop-unknown[disabled]")
+    page.wait_for_selector("#drop-unknown", state="hidden")
     assert "answers" not in page.inner_text("#known-words"), "another model than was asked"
     choose_model(page, folder)
     open_tab(page, "Facts")

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from browsing import HOSTILE, SECOND, open_tab, says, visit, write_table
+from browsing import HOSTILE, SECOND, open_tab, says, show_advanced, unfold, visit, write_table
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,7 @@ def open_race_form(page):
 
 def race_is_over(page):
     page.get_by_text("The race is over: 2 of 2 runs came to the end.").wait_for(timeout=240 * SECOND)
+    unfold(page, "compare-numbers")
     page.wait_for_selector("#compare-table table")
 
 
@@ -36,8 +37,9 @@ def raced(browser, address, tmp_path_factory):
         )
         says(page, "#notes", "3 to forget")
         open_tab(page, "Compare")
+        unfold(page, "compare-numbers")
         says(page, "#compare-table", "WGA, recorded")  # full on arrival
-        says(page, "#example-fields", "Recorded: 5 epochs, rate 0.002, seed 0")
+        says(page, "#example-fields", "python -m adapop sandbox states")
         open_race_form(page)
         for _ in range(2):  # AdaPop with its scores shuffled, then WGA
             page.locator("#contestants .token-remove").nth(1).click()
@@ -54,6 +56,9 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page = raced
     page.locator("#race-progress .strip.done").nth(1).wait_for(state="attached")  # folded once all is over
     page.wait_for_selector("#race-empty", state="hidden")
+    assert page.locator("#race-fields canvas").count() == 2, "each contestant's dots"
+    page.locator("#race-fields").get_by_role("button", name="Equal forgetting").click()
+    says(page, "#race-fields .scrubber .when", "left")
     page.wait_for_selector("#race-curves .main-svg")
     page.wait_for_selector("#compare-gap .main-svg")
     page.wait_for_selector("#compare-cost .main-svg")
@@ -65,6 +70,7 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page.click("#compare-inside > button")
     says(page, "#compare-warnings", "no evidence that popularity")
     says(page, "#compare-ranges", "95 % over facts")
+    unfold(page, "compare-differ")
     says(page, "#compare-settings", "method", "npo")
     page.click("#differ-first input")
     page.get_by_role("option", name="2 NPO").click()
@@ -78,12 +84,13 @@ def test_race_outlives_a_reload_and_is_compared(raced):
     page.wait_for_selector("#download-comparison-table")
     with page.expect_download() as download:
         page.click("#download-comparison-table")
-    with open(download.value.path(), encoding="utf-8", newline="") as file:
+    with open(download.value.path(), encoding="utf-8-sig", newline="") as file:
         assert {row["method"] for row in csv.DictReader(file)} == {"adapop", "npo"}
 
 
 def test_recorded_results_are_laid_over_the_race_and_taken_off_again(raced):
     page = raced
+    show_advanced(page)
     page.locator("#recorded").get_by_label("none").click()
     page.get_by_text("NPO, recorded").first.wait_for(state="detached")
     columns = page.locator("#compare-table thead th").count()
@@ -97,6 +104,7 @@ def test_recorded_results_are_laid_over_the_race_and_taken_off_again(raced):
 
 def test_published_numbers_are_a_layer_of_their_own(raced):
     page = raced
+    unfold(page, "compare-paper")
     assert not page.is_visible("#published-layer")
     page.check("#published input")
     page.wait_for_selector("#published-recall .main-svg")
@@ -130,5 +138,5 @@ def test_pictures_come_first_and_everybody_is_explained(page):
     assert not page.get_by_text("ever more gently").is_visible()
     page.click("#who-is-who summary")
     page.get_by_text("Pushes each answer below what the original model gives it, ever more gently.").wait_for()
-    for button in ("#race", "#race-check", "#duel", "#join-race"):
+    for button in ("#race", "#race-check", "#duel"):
         assert page.locator(button).bounding_box()["width"] < 300, "no slab"

@@ -1,14 +1,14 @@
 """The field's scripts in a real browser without the app: what they say of replies, moments, shares and many facts."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from adapop.facts.fact import Fact
-from adapop.report.table import percent
+from adapop.probes.intervals import Interval
+from adapop.report.table import percent, signed
 from adapop.training.frames import Frame, Scores
 from adapop.ui.parts import field
-from adapop.ui.story.words import gap_of
 
 ROME = Fact("a", "What is the capital of Italy?", "Rome", "Italy", score=900.0)
 STEP = Frame(0, 0.0, {"forget": Scores((0.9,), (1,))}, ("Rome",))
@@ -30,7 +30,7 @@ def scripts(browser):
     """A page that has these scripts and nothing else."""
     page = browser.new_page()
     page.set_content("<!doctype html><body></body>")
-    page.add_script_tag(content=field.script(*field.FIELD, "moment", "story/fields"))
+    page.add_script_tag(content=field.script(*field.FIELD, "moment", "story/clouds"))
     yield page
     page.close()
 
@@ -75,8 +75,9 @@ def test_shares_and_gaps_are_rounded_as_python_does(scripts):
     assert [said.replace("\u00a0", " ") for said in scripts.evaluate("all => all.map(percent)", values)] == [
         percent(value) for value in values
     ]
-    pairs = [(rare, popular) for rare in values[::25] for popular in values[::40]] + [(0.125, 0.6)]
-    assert scripts.evaluate("all => all.map(gapPoints)", pairs) == [gap_of(*pair) for pair in pairs]
+    gaps = [Interval(*(mean + by for by in (0, -0.1, 0.1))) for one in values for mean in (one, -one)]
+    gaps += [Interval(mean, mean, mean) for mean in (-0.01, 0.0, 0.01, 0.125)]
+    assert scripts.evaluate("all => all.map(signed)", list(map(asdict, gaps))) == [signed(gap) for gap in gaps]
 
 
 def test_a_moment_is_after_an_epoch_only_when_it_has_ended(scripts):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from browsing import link_of, open_tab, run_ids, says, start_run, state_is, visit
+from browsing import link_of, logged, open_tab, run_ids, says, start_run, state_is, visit
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ def test_a_copied_link_shows_the_run_and_gives_no_power_over_it(page, browser, a
     assert run not in link
     with visit(browser, address, "?" + link.partition("?")[2]) as stranger:
         state_is(stranger, "done")
-        stranger.get_by_text("Epoch 1 saved.").wait_for()  # the address leads to the Run screen
+        logged(stranger, "Epoch 1 saved.")  # the address leads to the Run screen
         says(stranger, "#watched", "You are watching AdaPop, 1 epoch", "seed 0")
         stranger.wait_for_selector("#stop[disabled]")
         assert stranger.locator("#start").is_hidden()

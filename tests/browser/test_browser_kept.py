@@ -3,7 +3,7 @@
 import pytest
 
 from adapop.experiments.speed.waiting import served
-from browsing import HOSTILE, open_tab, remembered, run_ids, start_run, state_is, visit, write_table
+from browsing import HOSTILE, open_tab, remembered, run_ids, show_advanced, start_run, state_is, visit, write_table
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +59,7 @@ def test_edited_scores_and_anchors_survive_a_reload_but_a_picked_set_is_as_shipp
         page.get_by_role("button", name="Set this score").click()
     page.locator("#fact-table").get_by_text("edited").first.wait_for()
     open_tab(page, "Pressure")
+    show_advanced(page)
     with remembered(page):
         page.locator("#anchors input").first.fill("50")
         page.locator("#anchors input").first.blur()

@@ -3,15 +3,13 @@
 import json
 import re
 import time
-from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 
 from adapop.service.worker import Worker
 from adapop.ui import pressure
 from adapop.ui.facts import upload
-from browsing import HOSTILE, SECOND, launched, open_tab, says, visit, write_table
+from browsing import HOSTILE, SECOND, launched, open_tab, says, show_advanced, visit, write_table
 from little_wikidata import CITY, FRANCE, PARIS, PRINCE, STATES, TEXAS, Item, LittleWikidata
 from scripted import Reply
 
@@ -103,6 +101,7 @@ def test_counts_of_a_text_are_compared_with_the_given_scores(uploaded, tmp_path)
     is_sent(page)
     page.click("#look-up")
     page.get_by_text("3 of 3 facts have a score").wait_for()
+    show_advanced(page)
     page.get_by_text("Do two proxies agree?").click()
     says(page, "#agreement-words", "have both scored 3 facts", "Nowhere")
     page.wait_for_selector("#agreement-chart .plotly")
@@ -250,6 +249,7 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     page.mouse.up()
     page.wait_for_function("Number(document.querySelectorAll('#anchors input')[0].value) > 120")
     page.wait_for_function("Number(document.querySelectorAll('#anchors input')[1].value) < 1.5")
+    show_advanced(page)
     page.click("#paper")
     anchor_is(page, 0, 100)
     says(page, "#beta-curve-twin", "a = 58.7 and b = 0.796")
@@ -260,14 +260,6 @@ def test_anchors_are_dragged_and_moved_by_keys(page):
     anchor_is(page, 1, 3000)
     page.click("#quantiles")
     anchor_is(page, 1, 3766)
-
-
-@pytest.mark.parametrize("told", [None, "12", [1], [1, 2, 3], [1, "2"], {"0": 1}, [[1, 2], [3, 4]]])
-def test_a_handle_that_tells_no_anchor_moves_nothing(told):
-    """The event comes from the browser."""
-    assert pressure._dragged(SimpleNamespace(rare=told, popular=[3300, 0.1]))[2:] == [3300, 0.1]
-    assert pressure._dragged(SimpleNamespace(rare=told, popular=[3300, 0.1]))[:2] == [gr.skip()] * 2
-    assert pressure._dragged(SimpleNamespace()) == [gr.skip()] * 4
 
 
 def test_a_moved_handle_leaves_the_other_as_a_button_set_it(browser, monkeypatch, tmp_path):
@@ -283,6 +275,7 @@ def test_a_moved_handle_leaves_the_other_as_a_button_set_it(browser, monkeypatch
         open_tab(page, "Pressure")
         press(page, 0, "ArrowRight")
         anchor_is(page, 0, 110)
+        show_advanced(page)
         page.click("#paper")
         anchor_is(page, 0, 100)
         press(page, 1, "ArrowRight")

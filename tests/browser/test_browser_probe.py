@@ -2,7 +2,7 @@
 
 import pytest
 
-from browsing import PROMPT, open_tab, says, state_is, visit
+from browsing import PROMPT, open_tab, says, show_advanced, state_is, unfold, visit
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +22,13 @@ def test_probe_is_full_on_arrival(browser, address, query):
     with visit(browser, address, query) as page:
         says(page, "#probe-recorded", "WGA" if "wga" in query else "AdaPop", "“python -m adapop sandbox examples”")
         says(page, "#answers", "Recorded", "Original", "Philippines", "Unlearned", "rank of the right answer")
+        says(
+            page, "#every-way", "AdaPop" if "wga" not in query else "WGA", "recorded by probing", "The trained question"
+        )
+        assert page.locator("#every-way tbody tr").count() >= 11
+        assert page.input_value("#probe-run input").startswith("Example:")
+        unfold(page, "leaks-fold")
+        unfold(page, "recovery-fold")
         says(page, "#leak-chart-title", "of the answers, the trained question", "recorded · 24 facts to forget")
         page.wait_for_selector("#leak-chart .plotly")
         says(page, "#leak-verdicts", "Leaks when reworded", "rare", "popular")
@@ -29,6 +36,7 @@ def test_probe_is_full_on_arrival(browser, address, query):
         says(page, "#probe-own-only", "make a run of your own")
         for dead in ("#probe-all", "#stop-probing", "#recover", "#stop-recovery"):
             assert page.locator(dead).is_hidden()
+        show_advanced(page)
         assert page.locator("#make-report").is_visible() == ("run" in query), (
             "what the page has no run of, it cannot take"
         )
@@ -37,13 +45,16 @@ def test_probe_is_full_on_arrival(browser, address, query):
 def test_another_way_of_asking_brings_a_recorded_answer_back_at_once(browser, address):
     with visit(browser, address, "?tab=probe") as page:
         says(page, "#answers .answer.unlearned", "Greece", "Not brought back by this question")
+        show_advanced(page)
         page.click("#form input")
         page.get_by_role("option", name="Which country does Luzon belong to?").click()
         says(page, "#answers .answer.unlearned", "Philippines", "Still known")
         page.click("#ask")
         says(page, "#answers", "recorded by", "Likeliest next words", "The exact prompt both models saw")
-        page.click("#probe-own")
-        page.wait_for_selector("#start:not([disabled])")
+        unfold(page, "recovery-fold")
+        page.click("#probe-own")  # which runs the very example anew
+        state_is(page, "queued", "starting", "running", "measuring", "done")
+        page.get_by_role("tab", name="Run", selected=True).wait_for()
 
 
 def prompt_of(page) -> str:
@@ -66,6 +77,7 @@ def test_of_two_questions_asked_at_once_the_last_is_answered(browser, address, v
 def test_an_attack_on_one_fact(probed):
     page = probed
     direct = prompt_of(page)
+    show_advanced(page)
     page.click("#form input")
     page.get_by_role("option", name="Multiple choice").click()
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != {direct!r}")
@@ -77,6 +89,7 @@ def test_an_attack_on_one_fact(probed):
 
 def test_all_ways_at_once_and_a_row_of_the_table(probed):
     page = probed
+    unfold(page, "leaks-fold")
     says(page, "#leak-words", "Not probed yet")
     page.click("#probe-all")
     page.wait_for_selector("#stop-probing")
@@ -96,6 +109,7 @@ def test_all_ways_at_once_and_a_row_of_the_table(probed):
 
 def test_a_fact_is_sought_from_inside(probed):
     page = probed
+    unfold(page, "recovery-fold")
     page.get_by_label("Looking through the layers").click()
     page.get_by_text("prompts read").wait_for()
     page.click("#recover")
@@ -104,4 +118,20 @@ def test_a_fact_is_sought_from_inside(probed):
     page.reload()
     state_is(page, "done")
     open_tab(page, "Probe")
+    unfold(page, "leaks-fold")
     says(page, "#leak-verdicts", "popular")
+
+
+def test_one_press_asks_a_fact_in_every_way_and_a_row_becomes_ones_own_question(probed):
+    page = probed
+    open_tab(page, "Probe")
+    page.click("#ask-every-way")
+    says(page, "#every-way .ways-head", "asked just now", "yours")
+    assert page.locator("#every-way tbody tr").count() >= 11
+    row = page.locator("#every-way tbody tr").nth(1)
+    question = row.locator(".prompt").inner_text()
+    row.get_by_role("button", name="Change it").click()
+    page.wait_for_function(f"text => document.querySelector('{PROMPT}').value === text", arg=question)
+    page.wait_for_function("document.activeElement.closest('#prompt') !== null")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answers .answers")

@@ -6,7 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from browsing import PATIENCE, PROMPT, SECOND, link_of, open_tab, run_ids, says, start_run, state_is, stop_run, visit
+from browsing import (
+    PATIENCE,
+    PROMPT,
+    SECOND,
+    link_of,
+    logged,
+    open_tab,
+    run_ids,
+    says,
+    show_advanced,
+    start_run,
+    state_is,
+    stop_run,
+    unfold,
+    visit,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +43,7 @@ def test_the_plan_follows_the_settings_and_a_reload_keeps_them(page):
     page.get_by_text("80 steps in 5 epochs").wait_for()
     page.get_by_label("number input for Epochs").fill("2")
     page.get_by_text("32 steps in 2 epochs").wait_for()
+    show_advanced(page)
     page.click("#protects")
     before = page.evaluate(KEPT)
     page.fill("#knob-tolerance input", "0.3")
@@ -58,6 +74,7 @@ def test_a_set_brings_the_model_that_it_is_about(page):
 
 def test_another_method_brings_its_own_settings(page):
     open_tab(page, "Run")
+    show_advanced(page)
     page.click("#protects")
     page.click("#method input")
     page.get_by_role("option", name="WGA").click()
@@ -81,7 +98,7 @@ def test_a_second_tab_a_closed_page_and_a_second_device_find_the_run(page, brows
     with visit(browser, address, query) as phone:
         state_is(phone, "done")
         open_tab(phone, "Run")
-        phone.get_by_text("Epoch 3 saved.").wait_for()
+        logged(phone, "Epoch 3 saved.")
     with visit(browser, address, "?run=../../etc") as stranger:
         state_is(stranger, "ready")
 
@@ -159,6 +176,7 @@ def test_what_leaks_says_after_which_epoch_it_was_measured_wherever_the_scrubber
     with visit(browser, address, "?run=example-adapop&epoch=2", reduced_motion="reduce") as page:
         says(page, "#fact-field .leaks", "after epoch 2")
         open_tab(page, "Probe")
+        unfold(page, "leaks-fold")
         says(page, "#leak-moment", "Measured after epoch 5, and not after epoch 2")
         says(page, "#leak-chart-title", RUN_SHOWN)
         open_tab(page, "Run")
@@ -210,7 +228,9 @@ def test_stop_works_as_soon_as_the_strip_says_running(page):
 
 def test_a_new_run_brings_its_charts_into_view_and_leaves_no_answers_of_the_last(page):
     start_run(page, epochs=1)
-    page.wait_for_function("document.querySelector('#recall-chart').getBoundingClientRect().bottom <= innerHeight")
+    page.wait_for_function(
+        "document.querySelector('#fact-field canvas')?.getBoundingClientRect().bottom <= innerHeight"
+    )
     state_is(page, "done")
     open_tab(page, "Probe")
     page.wait_for_function(f"document.querySelector('{PROMPT}').value != ''")

@@ -6,7 +6,7 @@ from browsing import open_tab, visit
 
 pytestmark = pytest.mark.slow
 
-MOST_WORDS = 120
+MOST_WORDS = 90
 SCREENS = {
     "Facts": "#strip-chart .plotly",
     "Pressure": "#relative-push .plotly",

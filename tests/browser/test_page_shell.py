@@ -10,6 +10,7 @@ from browsing import (
     HOSTILE,
     PROMPT,
     SECOND,
+    logged,
     open_tab,
     run_through_a_reload,
     says,
@@ -59,12 +60,12 @@ def test_upload_run_reload_and_probe(page, tmp_path):
 
 def test_stop_keeps_the_last_epoch_and_resume_goes_on(page):
     start_run(page, epochs=10, batch=2)  # long enough to be stopped after its first epoch
-    page.get_by_text("Epoch 1 saved.").wait_for()
+    logged(page, "Epoch 1 saved.")
     stop_run(page)
     page.get_by_text(KEPT).wait_for()
     kept = int(KEPT.search(page.inner_text("#strip"))[1])
     page.click("#resume")
-    page.get_by_text(f"Epoch {kept + 1} saved.").wait_for()
+    logged(page, f"Epoch {kept + 1} saved.")
     stop_run(page)
     page.wait_for_selector("#resume:not([disabled])")
     assert int(KEPT.search(page.inner_text("#strip"))[1]) > kept

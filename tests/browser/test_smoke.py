@@ -3,7 +3,7 @@ report, the Story's guess; then every screen at a phone's width."""
 
 import zipfile
 
-from browsing import HOSTILE, PROMPT, open_tab, run_through_a_reload, says, write_table
+from browsing import HOSTILE, PROMPT, open_tab, run_through_a_reload, says, show_advanced, write_table
 from little_wikidata import CITY, COUNTRY, FRANCE, PARIS, Item, LittleWikidata
 
 LAND = f"{HOSTILE} land"
@@ -42,6 +42,7 @@ def test_from_an_upload_to_a_report(page, wikidata, tmp_path):
     says(page, "#answers", "Original", "rank of the right answer")
     page.wait_for_function("document.querySelector('#answers pre').textContent.includes('onerror')")
 
+    show_advanced(page)
     page.click("#make-report")
     with page.expect_download() as download:
         page.click("#download-report")

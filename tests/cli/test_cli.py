@@ -13,7 +13,7 @@ from adapop.runs.lock import held
 from adapop.runs.pace import Left
 from adapop.runs.run import Run
 from adapop.training.events import StepDone, from_json
-from tiny_runs import tiny_config
+from tiny_runs import copied, tiny_config
 
 
 def lines(capsys) -> list[dict]:
@@ -159,6 +159,29 @@ def test_runs_are_deleted_but_not_while_somebody_works_on_them(other, tmp_path, 
     assert main(["runs", "--delete", str(tmp_path)]) == 2
 
 
+@pytest.mark.parametrize("spelling", ["{0}", "../elsewhere/{1}", "{2}/", "./{2}", "..", ".", ""])
+def test_only_runs_of_the_runs_folder_are_deleted_and_only_by_name(other, tmp_path, capsys, monkeypatch, spelling):
+    root, elsewhere = tmp_path / "runs", tmp_path / "elsewhere"
+    monkeypatch.setenv("ADAPOP_RUNS", str(root))
+    run, stranger = copied(other, root), copied(other, elsewhere)
+    before = sorted(tmp_path.rglob("*"))
+    name = spelling.format(stranger.folder, stranger.id, run.id)
+    assert main(["runs", "--delete", run.id, name]) == 2
+    assert sorted(tmp_path.rglob("*")) == before
+    assert "nothing was deleted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lacking", ["run.json", "facts.jsonl"])
+def test_a_models_folder_among_the_runs_is_never_deleted(other, tmp_path, monkeypatch, lacking):
+    """It has a config.json, as every run has."""
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+    copy = copied(other, tmp_path)
+    (copy.folder / lacking).unlink()
+    (copy.folder / "notes.txt").write_text("mine", encoding="utf-8")
+    assert main(["runs", "--delete", copy.id]) == 2
+    assert (copy.folder / "notes.txt").exists()
+
+
 def test_a_run_that_nobody_works_on_any_more_is_interrupted(bare, tmp_path, capsys, monkeypatch):
     from adapop.runs.execute import execute, prepare
 
@@ -185,7 +208,7 @@ def test_an_error_that_an_import_makes_of_an_interruption_is_one(capsys, monkeyp
 
 def test_the_probe_shows_the_whole_reply(finished, capsys, monkeypatch):
     asked = []
-    monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most: asked.append(most) or [])
+    monkeypatch.setattr("adapop.probes.ask.ask", lambda model, prompts, golds, most, facts: asked.append(most) or [])
     assert main(["probe", str(finished.folder), "--prompt", "Who wrote the book Hamlet?"]) == 0
     assert finished.config.max_new_tokens < 10 and asked == [128]
 

@@ -11,7 +11,9 @@ from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
 from adapop.facts import catalog
 from adapop.facts.benchmarks import SYSTEM
-from adapop.runs.run import find_run
+from adapop.facts.fact import Fact, FactSet
+from adapop.probes.prompting import OwnAnswer, Prompting
+from adapop.runs.run import PROMPTING, create_run, find_run
 from duet_rows import duet_tables
 from families import NETWORKS, saved
 from scripted_hub import serve
@@ -71,7 +73,7 @@ def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, famil
     assert events[0]["kind"] == "run_started" and events[-1]["kind"] == "run_done"
     assert events[0]["forget"] == 6 and events[0]["holdout"] >= 1
     run = find_run(events[0]["run"])
-    assert run.config.precision == "bfloat16" and run.config.system == ""
+    assert run.config.precision in ("bfloat16", "float32") and run.config.system == ""
 
     lines = called(capsys, "probe", run.id, "--prompt", ROWS[0][0], "--gold", "India", "--json")
     (asked,) = [json.loads(line) for line in lines.splitlines()]
@@ -79,7 +81,8 @@ def test_from_a_model_folder_to_a_report(folders, facts, capsys, tmp_path, famil
     assert asked["original"]["gold_logprob"] != asked["unlearned"]["gold_logprob"]
 
     assert main(["probe", run.id, "--prompt", "x" * 100_000]) == 2
-    assert "and the model reads 512 with the answer's 4. Shorten it." in " ".join(capsys.readouterr().err.split())
+    limit = f"and the model reads 512 with the answer's {run.reply_tokens}. Shorten it."
+    assert limit in " ".join(capsys.readouterr().err.split())
 
     report = tmp_path / "report.html"
     called(capsys, "report", run.id, "--out", report)
@@ -152,6 +155,30 @@ def test_tokens_of_a_file_are_those_that_a_run_scores(folders, facts, capsys):
         if row["scored"]:
             texts[row["fact"]] = texts.get(row["fact"], "") + row["text"]
     assert [*texts.values()] == ["India", "Australia"]
+
+
+def test_tokens_are_shown_after_examples(folders, capsys):
+    asked = ("tokens", "--model", folders["llama"], "--facts", "cities", "--asking", "text-examples", "--json")
+    typed = [
+        json.loads(line) for line in called(capsys, *asked, "--question", "Delhi?", "--answer", "India").splitlines()
+    ]
+    prompt = "".join(row["text"] for row in typed if row["why"] == "prompt")
+    assert prompt.endswith("Question: Delhi?\nAnswer:") and prompt.count("Question: ") == 4
+    assert "".join(row["text"] for row in typed if row["scored"]) == " India"
+
+
+def test_tokens_of_a_run_stand_behind_the_lead_of_its_own_reply(folders, tmp_path, capsys):
+    fact = Fact("delhi", "What is the country of Delhi?", "India")
+    config = make_config("wga", model=folders["qwen2"].as_posix())
+    run = create_run(config, FactSet("own", (fact,), (Fact("r", "Who wrote Emma?", "Jane Austen"),)), None, tmp_path)
+    spoken = {"delhi": OwnAnswer("India", "The country of it is", "India")}
+    prompting = Prompting("chat", (), True, 24, 1, (), False, 0, spoken, ())
+    (run.folder / PROMPTING).write_text(prompting.to_json(), encoding="utf-8")
+    rows = [json.loads(line) for line in called(capsys, "tokens", "--run", run.folder, "--json").splitlines()]
+    texts = {why: "".join(row["text"] for row in rows if row["why"] == why) for why in ("prompt", "lead", "content")}
+    assert texts["prompt"].endswith("<|im_start|>assistant\n") and "What is the country of Delhi?" in texts["prompt"]
+    assert (texts["lead"].strip(), texts["content"].strip()) == ("The country of it is", "India")
+    assert {row["why"] for row in rows if row["scored"]} == {"content"}
 
 
 def test_half_a_question(capsys):

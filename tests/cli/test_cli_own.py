@@ -135,7 +135,7 @@ def test_a_run_that_would_be_in_vain_is_not_started_and_one_that_was_says_so(fol
     assert not (tmp_path / "runs").exists()
     assert main([*command, "--lr", "1e-7", "--yes"]) == 3
     said = capsys.readouterr()
-    assert "Nothing was forgotten: recall of the facts to forget was 0.83 and is 0.83, after 3 steps" in said.out
+    assert "Nothing was forgotten: recall of the facts to forget was 1.00 and is 1.00, after 3 steps" in said.out
     assert "5 of 6 facts" in said.err and "GPU" not in said.err
     assert main([*command, "--lr", "2e-2", "--epochs", "4", "--known-only", "--measure", "end", "--json"]) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -186,3 +186,26 @@ def test_a_run_says_nothing_of_libraries(folder, towns, tmp_path):
     )  # fmt: skip
     assert "done in" in done.stdout and "facts to forget" in done.stderr
     assert not re.search("warn|deprecated|Loading weights|\\.py:", done.stderr, re.IGNORECASE), done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sandbox", "build", "--hidden", "3"],
+        ["sandbox", "build", "--hidden", "0"],
+        ["sandbox", "build", "--wrong-share", "2"],
+        ["sandbox", "build", "--exposures", "nan"],
+        ["sandbox", "build", "--exposures", "1e300"],
+        ["sandbox", "build", "--spread", "nan"],
+        ["sandbox", "build", "--seed", "-1"],
+        ["sandbox", "build", "--seed", "9" * 30],
+        ["report", "nonesuch", "--title", "a\udc80"],
+        ["score", "sandbox", "--proxy", "constant", "--out", "a\udc80.csv"],
+    ],
+    ids=ascii,
+)
+def test_what_cannot_be_is_refused_before_any_work(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, *(["--out", "built"] if words[0] == "sandbox" else [])]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert list(tmp_path.iterdir()) == []

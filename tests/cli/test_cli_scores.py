@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 
 import pytest
 
@@ -9,9 +10,11 @@ from adapop.cli import main
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
 from adapop.facts.tables import FORMULA_STARTS, cell, plain
+from adapop.facts.tiers import ON_SCALE
+from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, facts_of
 from adapop.paths import ROOT
-from adapop.popularity import wikidata
+from adapop.popularity import pageviews, wikidata
 from adapop.popularity.base import given
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.scoredfile import write_scored
@@ -48,6 +51,22 @@ def little(server, monkeypatch):
     return server
 
 
+def test_page_views_of_a_language_and_a_year(places, little, monkeypatch, capsys):
+    monkeypatch.setattr(pageviews.PageViews.__init__, "__defaults__", ("en", None, little.url, little.url))
+    world = little.answer
+    views = {"items": [{"views": 30}, {"views": 10}]}
+    little.answer = lambda asked: world(asked) if asked.path == "/w/api.php" else views
+    assert main(["score", str(places), "--proxy", "pageviews", "--year", "2021", "--json"]) == 0
+    rows = {row["fact_id"]: row for row in lines(capsys)}
+    assert (rows["a"]["value"], rows["a"]["raw"]["article"]) == (20, "Paris")
+    assert rows["a"]["source"] == "page views a month in 2021, en.wikipedia, subject"
+    paths = "".join(asked.path for asked in little.asked)
+    assert "/en.wikipedia/all-access/user/Paris/monthly/2021010100/2021123100" in paths
+    little.asked.clear()
+    main(["score", str(places), "--language", "fr", "--json"])
+    assert {asked.query["language"] for asked in little.asked if "search" in asked.query} == {"fr"}
+
+
 def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys):
     out = tmp_path / "scored.csv"
     assert main(["score", str(places), "--proxy", "wikidata", "--out", str(out), "--json"]) == 0
@@ -63,6 +82,14 @@ def test_wikidata_scores_stream_and_are_written(places, little, tmp_path, capsys
     assert "'=cmd" in text
     assert "Q90" in text
     assert "not found" in text
+
+
+def test_what_a_look_up_may_cost_is_said_first(places, little, capsys):
+    command = ["score", str(places), "--proxy", "wikidata"]
+    assert main(command) == 0
+    assert "requests" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "no request" in capsys.readouterr().err
 
 
 def test_what_was_found_before_a_fault_is_written(places, little, tmp_path, capsys, monkeypatch):
@@ -151,9 +178,11 @@ def test_two_scorings_agree_or_not(places, tmp_path, capsys):
         (["score", "nothing.csv"], "no set and no file"),
         (["score", "pair", "--proxy", "corpus"], "--corpus FILE"),
         (["score", "pair", "--proxy", "judge"], "ADAPOP_JUDGE_MODEL"),
+        (["score", "pair", "--proxy", "judge", "--model", "sandbox", "--prompt", "nowhere.txt"], "cannot be read"),
         (["score", "sandbox", "--proxy", "column", "--column", "mine"], "sandbox is no file"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "swapped", "--share", "-1"], "from 0 to 1"),
+        (["score", "sandbox", "--proxy", "swapped-tiers", "--share", "2"], "from 0 to 1"),
         (["score", "sandbox", "--proxy", "noisy", "--sigma", "5000"], "from 0 to 20"),
         (["score", "sandbox", "--proxy", "constant", "--value", "nan"], "--value is nan"),
         (["score", "sandbox", "--proxy", "constant", "--value", "-5"], "--value is -5"),
@@ -268,3 +297,13 @@ def test_scores_are_shown_even_if_they_cannot_be_written(places, tmp_path, capsy
     said = capsys.readouterr()
     assert "3,000  Paris" in said.out
     assert "cannot be written" in said.err
+
+
+def test_rare_facts_trade_scores_with_popular_ones(capsys):
+    assert main(["score", "sandbox", "--proxy", "swapped-tiers", "--share", "1", "--json"]) == 0
+    values = {row["fact_id"]: row["value"] for row in lines(capsys)}
+    given = sandbox_facts().forget
+    counts = Counter((fact.tier, ON_SCALE.of(values[fact.id])) for fact in given)
+    traded = min(sum(fact.tier == tier for fact in given) for tier in ("rare", "popular"))
+    assert counts["rare", "popular"] == counts["popular", "rare"] == traded > 0
+    assert sorted(values.values()) == sorted(fact.score for fact in given)

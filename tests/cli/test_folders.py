@@ -42,7 +42,6 @@ def closed(other, monkeypatch):
         ["report", "RUN", "--out", "ROOT/report.html"],
         ["report", "RUN", "--out", "ROOT/report.zip"],
         ["score", "sandbox", "--proxy", "column", "--out", "ROOT/facts.csv"],
-        ["bench", "main", "--quick", "--table", "--out", "ROOT/bench"],
     ],
     ids=" ".join,
 )

@@ -62,6 +62,9 @@ def test_json_round_trip_of_what_json_has_no_type_for():
         ("flat", FixedAlpha(0.0)),
         ("tpo", FixedAlpha(1.0)),
         ("ceu", FixedAlpha(0.0)),
+        ("idkdpo", FixedAlpha(1.0)),
+        ("dpo", FixedAlpha(0.0)),
+        ("rt", FixedAlpha(0.0)),
     ],
 )
 def test_controller_of_a_method(method, controller):
@@ -71,7 +74,7 @@ def test_controller_of_a_method(method, controller):
 @pytest.mark.parametrize(
     ("preset", "settings"),
     [
-        ("paper", {"controller": "dual", "alpha0": 0.5, "scores": "given", "beta": BetaMap()}),
+        ("paper", {"controller": "dual", "alpha0": 0.5, "scores": "given", "beta": None}),
         ("gentle", {"controller": "dual", "alpha0": 1.0}),
         ("stress", {"controller": "dual", "reference": "start", "dual_step": 1.0}),
         ("alpha-fixed", {"controller": "fixed", "alpha0": 0.5}),
@@ -97,7 +100,8 @@ def test_settings_of_the_controller_reach_it():
 def test_presets_of_authors_are_offered_where_they_differ():
     real = {method for method in METHODS if "authors" in presets_of(method, "some/model")}
     here = {method for method in METHODS if "authors" in presets_of(method)}
-    assert here == {"npo", "simnpo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"}
+    refusing = {"idkdpo", "dpo", "rt"}
+    assert here == {"npo", "simnpo", "undial", "rmu", "adaptive-rmu", "pdu", "altpo", "tpo", "flat"} | refusing
     assert real - here == {"satimp", "ceu", "wga"}, "theirs differ in rate and batch alone, which here are ours"
     assert presets_of("adapop", "some/model") == tuple(PRESETS) and presets_of("ga", "some/model") == ("paper",)
 
@@ -107,6 +111,9 @@ def test_tuned_presets_are_of_the_sandbox_and_of_those_whose_search_found_someth
         "ga",
         "flat",
         "adaptive-rmu",
+        "idkdpo",
+        "dpo",
+        "rt",
     }
     wga, adapop, rmu = (make_config(method, "tuned") for method in ("wga", "adapop", "rmu"))
     assert (wga.epochs, wga.arguments, wga.frames) == (10, {"beta": 1.02}, 2)
@@ -191,7 +198,7 @@ def test_every_method_says_what_it_is():
         assert method.title and method.paper
         assert method.about.endswith(".") and len(method.about) <= 120
     assert [name for name, method in METHODS.items() if method.scored] == ["adapop", "redirect"]
-    assert [name for name, method in METHODS.items() if method.needs] == ["altpo", "redirect"]
+    assert [name for name, method in METHODS.items() if method.needs] == ["altpo", "dpo", "redirect"]
 
 
 def test_changes_win_over_the_preset():

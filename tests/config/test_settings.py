@@ -6,7 +6,6 @@ import pytest
 
 from adapop.cli import parser
 from adapop.cli.options import NAMED, settings_of
-from adapop.cli.reference import commands
 from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.config.settings import SEPARATE, meanings, read_settings, value_of
@@ -14,6 +13,7 @@ from adapop.errors import ConfigError
 from adapop.objectives import make_objective
 from adapop.ui.api_values import OWN, others_of
 from adapop.ui.run.settings import ADVANCED, FURTHER, VISIBLE
+from commands import commands
 
 
 def test_every_setting_says_what_it_is_and_is_an_option_of_run_and_of_check():

@@ -18,7 +18,7 @@ from adapop.errors import ModelError
 from adapop.experiments import plans, trial
 from adapop.experiments.engine import finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.results import COLUMNS, DOORS, NEIGHBOURS
+from adapop.experiments.results import COLUMNS, COSINES, DOORS, NEIGHBOURS, ORACLE
 from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.experiments.worlds import build, folder_of
@@ -27,6 +27,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.facts.world.world import exposures_of
 from adapop.paths import ROOT, commit
 from adapop.popularity.beta import BetaMap
+from adapop.probes.oracle import guesses_of
 from adapop.runs.run import Run
 from adapop.sandbox import pretrain
 
@@ -140,20 +141,6 @@ def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
     assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)
 
 
-def test_the_command_compares_with_recorded_rows(tmp_path, capsys):
-    recorded, again = tmp_path / "recorded", tmp_path / "again"
-    for folder, seed, rare in ((recorded, 0, 0.4), (recorded, 1, 0.6), (again, 2, 0.5)):
-        for item in plans.coefficients((seed,), False, {})[:1]:
-            tiers = {f"forget_reworded_{tier}": rare for tier in ("all", "rare", "popular")}
-            row = {"key": item.key, "arm": item.arm.title, "method": "adapop", "seed": seed, "rate": 2e-3, **tiers}
-            Place("coefficients", folder, (seed,)).results.append({**row, "seconds": 1, "peak_mb": 1})
-    command = ["bench", "coefficients", "--table", "--first-seed", "2", "--out", str(again), "--against"]
-    assert main([*command, str(recorded)]) == 0
-    assert "4 of 4 cells lie inside the recorded mean's interval" in capsys.readouterr().out
-    assert main([*command, str(tmp_path / "nowhere")]) == 2
-    assert "no rows in" in capsys.readouterr().err
-
-
 def test_a_run_that_diverges_is_a_row_with_its_reason():
     item = Item(Arm("WGA, far too fast", "wga", changes={"learning_rate": 1e30}), 0, quick=True)
     row = trial.result(item)
@@ -165,7 +152,8 @@ def test_a_run_that_diverges_is_a_row_with_its_reason():
 def test_every_measurement_has_its_column():
     row = trial.result(Item(TINY[0], 0, quick=True))
     assert set(row) <= set(COLUMNS)
-    assert set(COLUMNS) - set(row) == {"commit", *NEIGHBOURS, *DOORS}
+    beside_oracle = () if guesses_of("sandbox") else ORACLE
+    assert set(COLUMNS) - set(row) == {"commit", "shares", *NEIGHBOURS, *DOORS, *COSINES, *beside_oracle}
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == 3
     mean = sum(row["levels_reworded"]) / 8
     assert mean == pytest.approx(row["forget_reworded_all"], abs=1e-5), "four facts a level"
@@ -225,9 +213,19 @@ def test_the_main_comparison_has_every_method_and_every_control():
 
 def test_the_sweep_gives_every_method_the_same_rates():
     found = {}
-    for item in plans.rate_sweep((0,), False, {}):
+    for item in plans.swept(plans.METHOD_ARMS)((0,), False, {}):
         found.setdefault(item.arm.method, []).append(item.config.learning_rate)
     assert set(map(tuple, found.values())) == {RATES} and found.keys() == METHODS.keys()
+
+
+def test_anchors_are_moved_one_number_at_a_time():
+    """From (100, 1.5) and (3000, 0.1): the end that stays put has its β of before."""
+    items = {item.arm.title: item for item in plans.coefficients((0,), False, {})}
+    assert {"WGA", "NPO"} <= items.keys() and len(items) == 1 + 8 + 8 + 2
+    moved = items["AdaPop, β of the rare anchor +20%"].config.beta
+    assert (moved(100), moved(3000)) == (pytest.approx(1.8), pytest.approx(0.1))
+    moved = items["AdaPop, score of the popular anchor -20%"].config.beta
+    assert (moved(100), moved(2400)) == (pytest.approx(1.5), pytest.approx(0.1))
 
 
 def test_matched_alpha_is_planned_once_adapops_is_known():
@@ -275,6 +273,12 @@ def test_the_command_prints_a_table_of_what_is_there_and_runs_nothing(tmp_path, 
     assert main(["bench", "rates", "--table", "--out", str(tmp_path)]) == 0
     assert "The rate that the rule chooses" in capsys.readouterr().out
     assert not (tmp_path / "rates.csv").exists()
+
+
+def test_an_experiment_that_is_over_says_where_its_result_stands(tmp_path, capsys):
+    for command in (["main", "--against", str(tmp_path)], ["equal"]):
+        assert main(["bench", *command, "--out", str(tmp_path)]) == 2
+        assert "assets/docs/findings.md" in capsys.readouterr().err
 
 
 def test_the_command_refuses_nonsense(tmp_path, capsys):

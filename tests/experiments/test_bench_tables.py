@@ -8,13 +8,14 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
-from adapop.experiments import equal, pictures, sweep, tables
-from adapop.experiments.results import EPOCHS
+from adapop.experiments import pictures, sweep, tables
+from adapop.experiments.results import EPOCHS, METRICS
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
+from adapop.facts.fact import FACT_GROUPS
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
-from adapop.report.figures.compare import Outcome
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
+from adapop.report.figures.outcomes import Outcome
 from bench_rows import SEEN, recalls, row
 
 
@@ -128,7 +129,7 @@ def test_markdown_and_csv_say_the_same():
     table = tables.outcome_table(SEEN)
     lines = [line for line in table.as_markdown().splitlines() if line.startswith("| ")]
     assert lines[2] == "| " + " | ".join(table.rows[0]) + " |" and len(lines) == 4
-    read = list(csv.reader(io.StringIO(table.as_csv())))
+    read = list(csv.reader(io.StringIO(table.as_csv().removeprefix("\ufeff"))))
     assert read[0] == list(table.head)
     assert [cell.lstrip("'") for cell in read[1]] == list(table.rows[0]), "a negative mean must not run as a formula"
 
@@ -209,6 +210,25 @@ def test_choice_table_says_what_each_seed_would_choose(monkeypatch):
     assert cells(sweep.choice_table(seen), "WGA")["used"] == f"{PEOPLE_RATES['wga']:g}" != found["used"]
 
 
+def test_the_rate_that_each_tier_needs():
+    """Half is gone at the geometric mean of two rates where recall falls alike below and above one half."""
+    rates = (2.5e-4, 1e-3, 4e-3)
+    seen = {
+        f"wga at {rate:g}": [row(0, "wga", **recalls(rare, popular, 1.0), forget_direct_all=rare) | {"rate": rate}]
+        for rate, rare, popular in zip(rates, (0.8, 0.2, 0.0), (1.0, 0.8, 0.2))
+    }
+    points = [rows[0] for rows in seen.values()]
+    assert sweep.rate_at(points, tables.OUTCOMES["rare"]) == pytest.approx(5e-4)
+    assert sweep.rate_at(points, tables.OUTCOMES["popular"]) == pytest.approx(2e-3)
+    assert sweep.rate_at(points, tables.OUTCOMES["holdout"]) is None, "it never falls so far"
+    assert sweep.rate_at(points[1:], tables.OUTCOMES["rare"]) == 1e-3, "gone at the first rate already"
+    assert sweep.tier_table(seen).rows == (), "part of a sweep says nothing"
+    other = {title: [one | {"rate": one["rate"] * 0.01} for one in rows] for title, rows in seen.items()}
+    needed = cells(sweep.tier_table(other), "WGA")  # no rate of the sandbox's: the grid is what was run
+    assert (needed["rare"], needed["popular"]) == ("5e-06 (1 of 1)", "2e-05 (1 of 1)")
+    assert needed["popular / rare"] == "4.00"
+
+
 def test_levels_and_epochs():
     epochs = {name: [1.0, 0.5] for name in EPOCHS} | {"lam": [0.0, 0.25]}
     seen = {
@@ -230,6 +250,28 @@ def test_levels_and_epochs():
     assert list(reworded.error_y.array) == pytest.approx([0.7, 0.3]), "two seeds: cut where recall ends"
 
 
+def test_the_inside_of_the_models_is_a_panel_a_metric_and_a_mark_a_group():
+    cells = {f"{group}_all_{name}": place for place, group in enumerate(FACT_GROUPS) for name in METRICS}
+    seen = {"WGA": [row(0, "wga", **cells), row(1, "wga", **cells)], "gone": [row(0, failed="not finite")]}
+    figure = pictures.inside(seen)
+    assert [note.text for note in figure.layout.annotations] == list(pictures.INSIDE)
+    assert len(figure.data) == len(METRICS) * len(FACT_GROUPS)
+    assert [(one.name, list(one.x), list(one.y)) for one in figure.data[:3]] == [
+        ("forget", [0.0], [0]), ("retain", [1.0], [0]), ("holdout", [2.0], [0]),
+    ]  # fmt: skip
+    assert list(figure.layout.yaxis.ticktext) == ["WGA"], "what failed has no mark"
+
+
+def test_cosines_stand_in_tables_and_figures_where_they_were_measured():
+    without, seen = swept("wga", 0, (1e-3, 0.8, 1.0)), swept("wga", 0, (1e-3, 0.8, 1.0))
+    seen["wga at 0.001"][0] |= {"forget_cosine": 0.25, "retain_cosine": 0.75}
+    assert "forget, cosine" not in tables.outcome_table(without).head
+    found = cells(tables.outcome_table(seen), "wga at 0.001")
+    assert (found["forget, cosine"], found["retain, cosine"]) == ("0.25", "0.75")
+    drawn = {trace.name: (list(trace.y), trace.line.dash) for trace in pictures.rates(seen).data}
+    assert drawn["forget, cosine"] == ([0.25], "dash") and drawn["retain"][1] == "solid"
+
+
 def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
     seen = swept("wga", 0, (1e-3, 0.8, 1.0), (2e-3, 0.4, 0.9)) | swept("gd", 0, (RATES[0], 1.0, 1.0))
     figure = pictures.rates(seen)
@@ -238,6 +280,8 @@ def test_rate_figure_has_a_panel_a_method_and_a_point_a_rate():
     assert [list(trace.y) for trace in holdout] == [[1.0, 0.9], [1.0]]
     assert [trace.showlegend for trace in holdout] == [True, False]
     assert {axis.type for axis in figure.select_xaxes()} == {"log"}
+    tiers = pictures.rates_by_tier(seen)
+    assert [(one.name, list(one.y)) for one in tiers.data[:3:2]] == [("rare", [0.2, 0.2]), ("popular", [0.6, 0.6])]
 
 
 def test_difference_figure_is_read_by_arm():
@@ -295,29 +339,22 @@ def test_the_second_guess_stands_beside_the_first_where_it_was_measured():
     assert line == ("TPO", *(f"{float(value):.2f} ± 0.00" for value in range(9)), "2 of 2")
 
 
+def test_who_comes_nearest_to_never_having_learnt_stands_first():
+    assert tables.oracle_table(SEEN) is None, "rows from before there was an oracle"
+
+    def near(share):
+        return [row(0, oracle_as_never_all=share, oracle_over_rare=0.25, forget_quality_log10=-3.0)]
+
+    table = tables.oracle_table({**SEEN, "TPO": near(0.5), "NPO": near(0.75)})
+    assert [line[0] for line in table.rows] == ["NPO", "TPO"]
+    found = cells(table, "TPO")
+    assert (found["as if never learnt"], found["over-forgotten, rare"]) == ("0.50", "0.25")
+    assert (found["log₁₀ forget quality"], found["KL, forget"], found["seeds"]) == ("-3.00", "", "1 of 1")
+
+
 def test_tables_are_of_the_test_half_where_a_row_has_one():
     halved = row(0, **recalls(0.4, 0.5, 0.8), test_forget_reworded_rare=0.1, test_holdout_direct_all=0.7)
     halved["validation_forget_reworded_rare"] = 0.9
     (line,) = tables.outcome_table({"A": [halved]}).rows
     cells = dict(zip(tables.outcome_table({"A": [halved]}).head, line))
     assert (cells["rare"], cells["popular"], cells["holdout"], cells["gap"]) == ("0.10", "0.50", "0.70", "0.40")
-
-
-def test_scores_are_judged_where_equally_much_is_left(monkeypatch):
-    monkeypatch.setattr(sweep, "RATES", (1e-3, 2e-3))
-    right, shuffled = (arm.title for arm in equal.SCORED["AdaPop"])
-    seen = {}
-    for title, gaps in ((right, (0.0, 0.2)), (shuffled, (0.4, 0.8))):  # between 70 % and 10 %: a third of the way each
-        for rate, left, popular in zip((1e-3, 2e-3), (0.7, 0.1), gaps):
-            for seed in (0, 1):
-                tiers = dict.fromkeys(("rare", "middle"), 0.0) | {"popular": popular + seed / 10}
-                halves = {f"test_forget_reworded_{tier}": found for tier, found in tiers.items()}
-                one = row(seed, "adapop", **recalls(0.0, 0.0, 0.9), **halves, forget_direct_all=left)
-                seen.setdefault(f"{title} at {rate:g}", []).append(one | {"rate": rate})
-    at_half = cells(equal.level_table(0.5)(seen), right)
-    assert (at_half["gap"], at_half["seeds"]) == ("0.12 ± 0.07", "2 of 2"), "0.2 / 3 + 0.05"
-    added = equal.added_table(seen)
-    assert cells(added, "AdaPop, at 50%")["gap"].startswith("-0.47 "), "0.4 + (0.4 - 0.2) / 3"
-    assert cells(added, "AdaPop, at 70%")["gap"].startswith("-0.40 ")
-    del seen[f"{shuffled} at 0.001"]
-    assert equal.added_table(seen) is None, "one rate crosses nothing"

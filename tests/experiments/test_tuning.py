@@ -9,14 +9,12 @@ from adapop.cli import main
 from adapop.config.methods import METHODS
 from adapop.config.presets import PRESETS, make_config
 from adapop.errors import ConfigError
-from adapop.experiments import aim, choices, trial, tuned, tuning, winners
+from adapop.experiments import choices, trial, tuned, tuning, winners
 from adapop.experiments.item import Item
 from adapop.experiments.results import ATTACKS, DOORS
 from adapop.experiments.run import Place
 from adapop.experiments.spaces import MOVES, SEARCHES, Range, first_points, preset_point, with_point
 from adapop.experiments.tuning import best_of, objective, search, trials_file, trials_of
-from adapop.experiments.winners import OURS
-from adapop.facts.fact import TIERS
 from adapop.objectives import make_objective
 from adapop.objectives.flat import DIVERGENCES
 from adapop.popularity.beta import BetaMap
@@ -322,27 +320,3 @@ def test_a_trial_measures_what_the_whole_run_measures(tmp_path):
     )
     tiers = [whole[f"validation_forget_reworded_{tier}"] for tier in ("rare", "middle", "popular")]
     assert quick["worst"] == max(tiers) and quick["retain"] == whole["retain_direct_all"]
-
-
-def aimed(seed, worst, holdout, **others):
-    """A row with all that the aim asks for, reached unless it is said otherwise."""
-    attacks = {f"attack {kind}": None for kind in ATTACKS} | {"attack role playing": 0.05}
-    tiers = {f"test_forget_reworded_{tier}": worst for tier in TIERS}
-    kept = {"test_holdout_direct_all": holdout, "test_utility": 0.96, "test_forget_top2_all": 0.2, **others}
-    return {"seed": seed, "failed": "", "utility": None, "retain_direct_all": 0.99, **tiers, **attacks, **kept}
-
-
-def test_a_level_is_reached_before_it_is_rounded():
-    seen = {"A": [aimed(1, 0.08, 0.97)], "B": [aimed(1, 0.0804, 0.9696)], "C": [aimed(1, 0.5, 0.97, test_utility=None)]}
-    first, second = aim.reached_table(seen).rows
-    assert first == ("A", "0.080", "0.050", "0.200", "0.970", "0.960", "0.990", "6 of 6")
-    assert second == ("B", "0.080 ✗", "0.050", "0.200", "0.970 ✗", "0.960", "0.990", "4 of 6"), "C lacks one"
-
-
-def test_better_and_worse_are_beyond_the_interval():
-    ours = [aimed(seed, 0.1 + seed / 100, 0.9) for seed in (1, 2, 3)]
-    wga = [aimed(seed, 0.3 + seed / 100, 0.95 + seed / 1000) for seed in (1, 2, 3)]
-    npo = [aimed(seed, 0.1 + seed / 100 + noise, 0.9) for seed, noise in ((1, 0.1), (2, -0.1), (3, 0.05))]
-    table = aim.beaten_table({OURS: ours, "WGA": wga, "NPO": npo, "WGA's settings": wga})
-    assert table.rows == (("WGA", "1", "worst tier", "holdout"), ("NPO", "0", "", ""))
-    assert aim.beaten_table({"WGA": wga}) is None, "without ours nothing is compared"

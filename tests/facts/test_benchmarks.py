@@ -40,6 +40,14 @@ def test_duet_is_two_groups_with_scores_and_stable_ids(server):
     assert len(split_holdout(facts).holdout) == 3
 
 
+@pytest.mark.parametrize(("tier", "count"), [("rare", 2), ("popular", 3)])
+def test_a_tier_of_duet_is_a_set_of_its_own(server, tier, count):
+    whole, facts = duet(serve(server, duet_tables())), duet(serve(server, duet_tables()), (tier,))
+    assert facts.name == f"duet-{tier}" and benchmarks.benchmark_of(facts) == "duet"
+    assert facts.forget == tuple(fact for fact in whole.forget if fact.id.startswith(f"duet-{tier}-"))
+    assert len(facts.forget) == count and facts.retain == whole.retain
+
+
 def test_a_second_duet_asks_nothing(server):
     first = duet(serve(server, duet_tables()))
     asked = len(server.asked)

@@ -22,6 +22,7 @@ from scripted_hub import serve
 MINE = Fact("mine", "Who am I?", "Nobody")
 
 
+ONLINE = ["duet", "duet-rare", "duet-popular", "rwku", "hubble-popqa", "hubble-yago"]
 OFFLINE = [name for name, entry in ENTRIES.items() if not entry.online]
 
 
@@ -44,7 +45,7 @@ def test_the_sandbox_set_is_unchanged():
 
 
 def test_entries_say_what_they_are():
-    assert [*ENTRIES] == ["sandbox", "people", "pair", "invented", "duet", "rwku"]
+    assert [*ENTRIES] == ["sandbox", "people", "pair", "invented", "cities", *ONLINE]
     assert all(entry.name == name and entry.title and entry.about.endswith(".") for name, entry in ENTRIES.items())
 
 
@@ -101,7 +102,7 @@ def test_a_benchmark_is_downloaded_once_and_made_complete(server, monkeypatch):
 def test_no_such_file(source):
     with pytest.raises(DataError, match="no set and no file") as caught:
         load_facts(source)
-    assert "sandbox, people, pair, invented, duet, rwku" in caught.value.fix
+    assert f"sandbox, people, pair, invented, cities, {', '.join(ONLINE)}" in caught.value.fix
 
 
 @pytest.fixture

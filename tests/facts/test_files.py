@@ -1,7 +1,7 @@
 """Good files in every format, then bad ones by the dozen: each says row, column and fix, and good rows survive."""
 
 import json
-import math
+import time
 from pathlib import Path
 
 import pyarrow
@@ -78,13 +78,15 @@ def test_every_format_gives_the_same_facts(tmp_path, suffix):
 @pytest.mark.parametrize(("field", "alias"), [(field, alias) for field, names in COLUMNS.items() for alias in names])
 @pytest.mark.parametrize("suffix", [".csv", ".json", PARQUET])
 def test_every_alias_of_a_column_is_found(tmp_path, field, alias, suffix):
-    row = {**GOOD, field: {"score": "7", "group": "forget"}.get(field, "given")}
+    values = {"score": "7", "group": "forget", "choices": "Austen|Eliot", "tier": "rare"}
+    row = {**GOOD, field: values.get(field, "given")}
     row[alias] = row.pop(field)
     row |= {"score": "7"} if field == "score_source" else {}
     facts = read_facts(write_rows(tmp_path, suffix, [row]))
-    expected = {"score": 7.0, "paraphrases": ("given",), "alternates": ("given",)}.get(field, "given")
+    lists = {field: ("given",) for field in ("paraphrases", "alternates", "accepted", "subject_aliases")}
+    expected = {"score": 7.0, "tier": "rare", **lists}.get(field, "given")
     assert not facts.problems
-    assert field == "group" or getattr(facts.forget[0], field) == expected
+    assert field in ("group", "choices") or getattr(facts.forget[0], field) == expected
 
 
 def test_name_is_the_file_name_unless_given(tmp_path):
@@ -197,12 +199,10 @@ def test_parquet_scores_are_not_rounded(tmp_path, score):
     ("cell", "message"),
     [
         ("-1", "is not a score"),
-        ("nan", "is not a score"),
         ("inf", "is not a score"),
         ("-Infinity", "is not a score"),
         ("1e400", "is not a score"),
         ("many", "is not a number"),
-        ("3,5", "is not a number"),
         ("1,0000", "is not a number"),
         ("1,000 000", "is not a number"),
         ("-1,000", "is not a number"),
@@ -217,13 +217,13 @@ def test_bad_score_in_a_csv(tmp_path, cell, message):
     assert len(facts.forget) == 1
 
 
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("score", [float("inf"), -1.0])
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".parquet"])
 def test_bad_score_in_a_typed_file(tmp_path, suffix, score):
     facts = read_facts(write_rows(tmp_path, suffix, [{**GOOD, "score": score}, {**GOOD, "score": 1.0}]))
     problem = only_problem(facts)
     assert (problem.row, problem.column) == (1, "score")
-    assert float(problem.value) == score or math.isnan(score)
+    assert float(problem.value) == score
     assert [fact.score for fact in facts.forget] == [1.0]
 
 
@@ -328,8 +328,13 @@ def test_broken_line_of_a_jsonl(tmp_path, line, message):
     assert [fact.id for fact in facts.forget] == ["row-1", "row-4"]
 
 
-@pytest.mark.parametrize("field", ["id", "question", "answer", "subject", "score", "group"])
-@pytest.mark.parametrize("cell", [["a", "b"], {"a": 1}])
+@pytest.mark.parametrize(
+    ("field", "cell"),
+    [
+        *((field, ["a", "b"]) for field in ("id", "question", "subject", "score", "group")),
+        *((field, {"a": 1}) for field in ("id", "question", "answer", "subject", "score", "group")),
+    ],
+)
 @pytest.mark.parametrize("suffix", [".json", PARQUET])
 def test_nested_cell_is_not_text(tmp_path, field, cell, suffix):
     facts = {".json": [{**GOOD, field: cell}, GOOD], ".parquet": [{**GOOD, field: cell}, {**GOOD, field: cell}]}[suffix]
@@ -416,7 +421,11 @@ def test_latin_1_bytes(tmp_path, name):
 
 
 def test_utf_16(tmp_path):
-    assert "is not UTF-8" in refusal(write(tmp_path, "facts.csv", "question,answer\na,b".encode("utf-16"))).message
+    facts = read_facts(write(tmp_path, "facts.csv", "question\tanswer\na,c\té".encode("utf-16")))
+    assert (facts.forget[0].question, facts.forget[0].answer) == ("a,c", "é")
+    assert "UTF-16" in facts.notes[0]
+    torn = refusal(write(tmp_path, "facts.csv", "question,answer\na,b".encode("utf-16")[:-1]))
+    assert "is not UTF-8" in torn.message, "half a letter at the end"
 
 
 @pytest.mark.parametrize("name", ["facts.csv", "facts.json", "facts.jsonl"])
@@ -424,14 +433,12 @@ def test_nul_bytes(tmp_path, name):
     assert "NUL" in refusal(write(tmp_path, name, b"question,answer\na\0b,c\n")).message
 
 
-@pytest.mark.parametrize("name", ["facts.txt", "facts.xlsx", "facts", "facts.csv.gz"])
+@pytest.mark.parametrize("name", ["facts.doc", "facts.xlsx", "facts", "facts.csv.gz"])
 def test_unknown_extension(tmp_path, name):
     assert ".csv, .tsv, .json, .jsonl, .parquet" in refusal(write(tmp_path, name, "question,answer\na,b")).message
 
 
-@pytest.mark.parametrize(
-    "text", ['{"question": "a", "answer": "b"}', '"a"', "null", "7", "[1, 2]", '[{"question": "a"}, []]']
-)
+@pytest.mark.parametrize("text", ['{"other": "b"}', '"a"', "null", "7", "[1, 2]", '[{"question": "a"}, []]'])
 def test_json_that_is_no_list_of_objects(tmp_path, text):
     assert "is not a list of objects" in refusal(write(tmp_path, "facts.json", text)).message
 
@@ -578,6 +585,18 @@ def test_too_many_rows(tmp_path, suffix):
 
 def test_as_many_rows_as_are_read(tmp_path):
     assert len(read_facts(write_rows(tmp_path, ".csv", [GOOD] * 20_000)).forget) == 20_000
+
+
+def test_twenty_thousand_plain_rows_take_less_than_a_second_of_the_processor(tmp_path):
+    row = {"subject": "Emma", "relation": "author", "object": ""}
+    rows = [{"question": f"Who wrote book {i}?", "answer": f"Writer {i}", **row, "score": i} for i in range(20_000)]
+    path, seconds = write_rows(tmp_path, ".csv", rows), []
+    for _ in range(4):
+        began = time.process_time()
+        scores = [fact.score for fact in read_facts(path).forget]
+        seconds.append(time.process_time() - began)
+    assert scores == list(range(20_000))
+    assert min(seconds) < 1  # other work on the machine makes single readings slower
 
 
 def test_a_public_space_reads_fewer_rows_and_says_so(tmp_path, monkeypatch):

@@ -64,6 +64,25 @@ def test_facts_survive_a_table(tmp_path, text):
     assert again.paraphrases == fact.paraphrases
 
 
+@pytest.mark.parametrize("question", ["Où est München?", "=1+1", '"a","b"'])
+def test_a_spreadsheet_knows_the_encoding_and_our_own_mark_is_read_back(tmp_path, question):
+    path = tmp_path / "facts.csv"
+    facts = FactSet("own", (Fact("f", question, "Köln"),), (Fact("r", "Who else?", "y"),))
+    for _ in range(2):
+        write_scored(facts, {}, path)
+        content = path.read_bytes()
+        assert content.startswith(b"\xef\xbb\xbfid,group,question") and content.count(b"\xef\xbb\xbf") == 1
+        facts = read_facts(path)
+        assert (facts.forget[0].id, facts.forget[0].question, facts.forget[0].answer) == ("f", question, "Köln")
+    write_scored(facts, {}, path.with_suffix(".jsonl"))
+    assert path.with_suffix(".jsonl").read_bytes().startswith(b"{")
+
+
+def test_every_table_for_people_begins_with_the_mark():
+    assert Table("t", ("ä",), (("1",),)).as_csv() == "\ufeffä\n1\n"
+    assert written("a").startswith("\ufefffirst,")
+
+
 def test_a_report_s_table_is_guarded_too():
     assert "'=cmd()" in Table("t", ("a", "b"), (("x;=cmd()", "1"),)).as_csv()
 

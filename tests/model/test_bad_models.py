@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 from adapop.config.presets import make_config
 from adapop.errors import ModelError
 from adapop.model import loading
+from adapop.model.cpu_speed import with_precision
 from adapop.model.loading import adapted_model
 from adapop.service.worker import Worker
 from adapop.training.events import RunDone, RunFailed
@@ -71,10 +72,6 @@ def not_a_number(folder):
     changed_weights(folder, lambda weights: weights["model.layers.0.mlp.up_proj.weight"][3, 4].fill_(torch.nan))
 
 
-def no_template(folder):
-    (folder / TEMPLATE).unlink()
-
-
 def a_template_that_refuses(folder):
     (folder / TEMPLATE).write_text("{{ raise_exception('Only for images') }}")
 
@@ -130,7 +127,6 @@ SPOILT = {
         "damaged",
         False,
     ),
-    no_template: ("has no chat template", "chat_template.jinja", True),
     a_template_that_refuses: ("chat template cannot show a question: Only for images", "chat_template.jinja", True),
     a_template_that_fails: ("chat template cannot show a question: TypeError: can only", "chat_template.jinja", True),
     a_template_that_finds_nothing: ("cannot show a question: ValueError: substring", "chat_template.jinja", True),
@@ -179,3 +175,25 @@ def test_the_app_and_the_other_runs_go_on(folder, tiny, tmp_path, spoil):
     (failed,) = [event for event in bad.events() if isinstance(event, RunFailed)]
     assert failed.message and failed.fix and "report this" not in failed.fix
     assert isinstance(good.events()[-1], RunDone)
+
+
+def changed_json(file, **values):
+    known = json.loads(file.read_text()) if file.is_file() else {}
+    file.write_text(json.dumps(known | values))
+
+
+def test_a_shape_that_cannot_be_is_left_to_loading_where_the_precision_is_to_be_tried(folder):
+    changed_json(folder / "config.json", num_attention_heads=7)
+    config = with_precision(make_config(model=str(folder), precision="auto"))
+    assert config.precision == "float32"
+    with pytest.raises(ModelError, match="cannot be loaded: "):
+        adapted_model(config)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("tokenizer_config.json", "model_max_length"), ("generation_config.json", "eos_token_id")]
+)
+def test_a_word_in_place_of_a_number_is_named(folder, file, name):
+    changed_json(folder / file, **{name: "x"})
+    with pytest.raises(ModelError, match=f"{file}.*{name} is 'x'"):
+        adapted_model(make_config(model=str(folder)))

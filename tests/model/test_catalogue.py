@@ -30,10 +30,18 @@ def test_the_papers_models_are_there_under_its_names():
         assert found.paper == name
 
 
+def test_hubbles_models_are_there_in_pairs():
+    """As trained: 16 or 36 layers, 50,304 tokens; twins differ in what they read alone."""
+    for size in ("1b", "8b"):
+        read, never = (MODELS[f"allegrolab/hubble-{size}-100b_toks-{kind}-hf"] for kind in ("perturbed", "standard"))
+        assert read.shape == never.shape and read.shape["vocab_size"] == 50304
+        assert "known number of times" in read.note and "without the planted texts" in never.note
+
+
 def test_titles_tell_size_and_whether_a_licence_must_be_accepted():
     assert MODELS["Qwen/Qwen2.5-0.5B-Instruct"].title == "Qwen2.5-0.5B-Instruct (494 M)"
     assert MODELS["meta-llama/Llama-3.1-8B-Instruct"].title == "Llama-3.1-8B-Instruct (8.03 B, gated)"
-    sizes = [preset.billions for preset in MODELS.values()]
+    sizes = [preset.billions for preset in MODELS.values() if not preset.origin]
     assert sizes[:-1] == sorted(sizes[:-1])
 
 
@@ -63,7 +71,7 @@ def test_a_benchmark_is_known_by_its_ids_in_a_scored_file_too():
 
 def test_before_a_run_the_page_tells_what_is_known_of_a_model():
     def told(model):
-        return preflight(facts("one"), make_config(model=model)).plan[1:]
+        return preflight(facts("one"), make_config(model=model)).costs
 
     memory, time, licence, note = told("google/gemma-7b-it")
     assert 2 * 8.5e9 / 2**30 < float(memory.split()[3]) < 20

@@ -8,7 +8,8 @@ from transformers import PreTrainedTokenizerFast
 
 from adapop.errors import DataError, ModelError
 from adapop.facts.fact import Fact
-from adapop.model.chat import DATE, encode_prompt, plain, turn_end
+from adapop.model.chat import encode_prompt, plain, turn_end
+from adapop.model.template import DATE
 from adapop.model.tokens import collate, encode_facts
 from families import INST, TOKENIZERS, with_prefix
 

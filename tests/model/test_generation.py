@@ -44,7 +44,30 @@ def test_the_text_is_that_of_generate(kind, monkeypatch):
     sizes = []
     network.register_forward_pre_hook(lambda _, args, given: sizes.append(len(given["input_ids"])), with_kwargs=True)
     with warnings.catch_warnings(action="error"):  # each name of the cache is warned of by some transformers
-        assert greedy(network, network, read, MOST) == expected
+        assert greedy(network, network, PROMPTS, MOST, 0) == expected
     assert sizes[0] == len(PROMPTS) and sizes[-1] < len(PROMPTS), "finished rows were not taken out"
     monkeypatch.setattr(generation, "TAKEN_OUT", 2.0)
-    assert greedy(network, network, read, MOST) == expected
+    assert greedy(network, network, PROMPTS, MOST, 0) == expected
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "gpt2"])
+def test_what_prompts_begin_with_is_read_once_and_changes_no_text(kind):
+    network = random_network(kind).eval()
+    network.generation_config = GenerationConfig(eos_token_id=None)
+    begins = list(range(3, 3 + generation.SHARED_FROM))
+    prompts = [begins + list(prompt) for prompt in PROMPTS]
+    expected = replies_of_generate(network, to_continue(prompts, 0, torch.device("cpu")), ())
+    widths = []
+    network.register_forward_pre_hook(lambda _, args, given: widths.append(given["input_ids"].shape), with_kwargs=True)
+    assert greedy(network, network, prompts, MOST, 0) == expected
+    assert widths[0] == (1, len(begins))
+    assert widths[1] == (len(prompts), max(map(len, PROMPTS)))
+
+
+def test_other_ends_cut_a_reply(monkeypatch):
+    network = random_network("llama").eval()
+    network.generation_config = GenerationConfig(eos_token_id=None)
+    whole = greedy(network, network, PROMPTS, MOST, 0)
+    end = whole[0][2]
+    cut = greedy(network, network, PROMPTS, MOST, 0, ends=frozenset({end}))
+    assert cut == [reply[: reply.index(end)] if end in reply else reply for reply in whole]

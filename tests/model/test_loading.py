@@ -116,13 +116,21 @@ def test_layers_that_another_family_calls_otherwise(folders):
 def test_no_chat_template(folder):
     (folder / "chat_template.jinja").unlink()
     with pytest.raises(ModelError, match="no chat template") as caught:
-        load(folder)
+        load(folder, asking="chat")
     assert "chat_template.jinja" in caught.value.fix
+    assert not load(folder).has_template, "a base model, which can be asked as text"
     # what the fix says, done
     (folder / "chat_template.jinja").write_text("Question: {{ messages[0]['content'] }}\nAnswer:")
     model = load(folder)
     (row,) = encode_facts(model.tokenizer, FACTS[:1])
     assert model.tokenizer.decode(row.prompt) == "Question: What is the country of Delhi?\nAnswer:"
+
+
+def test_a_chat_template_that_is_a_number_is_none(folder):
+    (folder / "chat_template.jinja").unlink()
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": 7}))
+    assert not load(folder).has_template
 
 
 def test_pickled_weights_are_never_read(folder):
@@ -284,8 +292,8 @@ def test_a_base_is_spread_over_the_gpus_where_none_of_them_has_room_for_it(monke
     seen = SimpleNamespace(total_memory=int(memory * weights))
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: seen)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: launched)
-    assert loading._placement(make_config(model="a/model"), outline) == placed
-    in_four_bits = make_config(model="a/model", four_bit=True)
+    assert loading._placement(make_config(model="a/model", precision="bfloat16"), outline) == placed
+    in_four_bits = make_config(model="a/model", precision="bfloat16", four_bit=True)
     assert loading._placement(in_four_bits, outline) == ({"": 0} if gpus else None)
     assert loading._placement(make_config(model=SANDBOX), outline) is None, "its numbers are the same everywhere"
 

@@ -58,8 +58,8 @@ def test_answers_are_written_in_pieces_of_the_size_that_fitted_before(fresh, mon
     whole = generation.greedy
 
     def generate(network, base, read, *rest):
-        tried.append(len(read["input_ids"]))
-        if len(read["input_ids"]) > 3:
+        tried.append(len(read))
+        if len(read) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory (simulated).")
         return whole(network, base, read, *rest)
 
@@ -90,7 +90,7 @@ def test_memory_that_runs_out_elsewhere_is_named(small, tmp_path, monkeypatch, e
 
 def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small, monkeypatch):
     facts = replace(small, forget=small.forget[::2], retain=small.retain[:4], holdout=())
-    expected, whole, tried = measure.full(model, facts, 8), model.score, []
+    expected, whole, tried = measure.full(model, facts, 8).rows, model.score, []
 
     def score(batch, **named):
         tried.append(batch.rows)
@@ -99,7 +99,7 @@ def test_metrics_are_taken_in_smaller_pieces_where_memory_runs_out(model, small,
         return whole(batch, **named)
 
     monkeypatch.setattr(model, "score", score)
-    for found, row in zip(measure.full(model, facts, 8), expected, strict=True):
+    for found, row in zip(measure.full(model, facts, 8).rows, expected, strict=True):
         for name, value in asdict(row).items():
             alike = pytest.approx(value, rel=1e-3, abs=1e-5) if isinstance(value, float) else value
             assert getattr(found, name) == alike, name

@@ -3,7 +3,8 @@
 import pytest
 
 from adapop.errors import ModelError
-from adapop.model.tokens import word_spans
+from adapop.facts.fact import Fact
+from adapop.model.tokens import encode_facts
 from adapop.objectives.fact_words import unwanted
 
 
@@ -49,9 +50,9 @@ def test_pieces_of_one_letter_share_its_place():
 
 def test_places_of_the_sandboxs_tokens(model):
     text = "four of the five"
-    found = word_spans(model.tokenizer, text)
-    assert len(found) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
-    assert unwanted(text, found) == (True, False, False, True)
+    (row,) = encode_facts(model.tokenizer, [Fact("f", "Why?", text)])
+    assert len(row.spans) == len(model.tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert unwanted(row.text, row.spans) == (True, False, False, True)
 
 
 def test_a_tokenizer_that_does_not_know_places_is_refused():
@@ -59,4 +60,4 @@ def test_a_tokenizer_that_does_not_know_places_is_refused():
         chat_template, is_fast = "{{ messages }}", False
 
     with pytest.raises(ModelError, match="has no tokenizer"):
-        word_spans(Slow(), "text")
+        encode_facts(Slow(), [Fact("f", "Why?", "text")])

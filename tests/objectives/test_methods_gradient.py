@@ -18,7 +18,6 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import Row, collate
 from adapop.objectives import OBJECTIVES, ForgetBatch, make_objective
-from adapop.objectives.redirect import TARGETS
 
 ROWS = [Row((1, 5, 9), (7, 3, 2), 0), Row((1, 4), (6,), 1)]
 OTHERS = [Row((1, 5, 9), (8, 2), 0), Row((1, 4), (10, 11), 1)]
@@ -104,8 +103,7 @@ def frozen(name, method, model, batch):
 @pytest.mark.quick("adapop-None", "wga-None", "npo-None", "rmu-arguments6", "altpo-None", "redirect-None")
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [(objective.name, ARGUMENTS.get(objective.name)) for objective in OBJECTIVES]
-    + [("redirect", {"target": target, "kappa": 0.5}) for target in TARGETS],
+    [(objective.name, ARGUMENTS.get(objective.name)) for objective in OBJECTIVES] + [("redirect", {"kappa": 0.5})],
 )
 def test_gradient_of_the_forget_loss(tiny, batch, name, arguments):
     method = make_objective(name, arguments)

@@ -90,8 +90,8 @@ def test_retain_loss_is_nll(model, make_batch, objective):
 
 @pytest.mark.quick("adapop", "npo", "rmu", "altpo", "redirect")
 def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
-    """A step down the loss raises the nll of answers that the model knows. Steering only promises that the states come
-    nearer to their target: what that does to the answers shows over many steps."""
+    """A step down the loss raises the nll of answers that the model knows. Steering and refusals only promise that the
+    states, or the refusal, come nearer: what that does to the answers shows over many steps."""
     model = fresh(objective.name)
     batch = make_batch(0, 3, method=objective)
     result = objective.forget_loss(model, batch)
@@ -100,7 +100,7 @@ def test_descent_makes_the_answers_less_likely(fresh, make_batch, objective):
     with torch.no_grad():
         for parameter in model.parameters:
             parameter -= 0.01 / norm * parameter.grad
-        if objective.name in ("rmu", "adaptive-rmu"):
+        if objective.name in ("rmu", "adaptive-rmu", "idkdpo", "rt"):
             assert objective.forget_loss(model, batch).loss.sum() < result.loss.sum() - 1e-3
         else:
             assert model.score(batch.tokens).nll.sum() > result.nll.sum() + 1e-3
@@ -266,7 +266,7 @@ def test_npo_tends_to_gradient_ascent_on_sequence_sums(model, make_batch):
         ("flat", {"refusal": "  "}, "refusal of flat is"),
         ("tpo", {"beta": 0}, "beta of tpo is 0"),
         ("ceu", {"skip": -1}, "skip of ceu is -1"),
-        ("redirect", {"target": "away"}, "target of redirect is 'away'. It must be relabel or swap or move"),
+        ("redirect", {"target": "level"}, "redirect has no target. Its arguments: count, kappa, over, share, source"),
         ("redirect", {"share": 1.5}, "share of redirect is 1.5. It must be between 0 and 1"),
         ("redirect", {"over": 0}, "over of redirect is 0"),
         ("redirect", {"kappa": -1}, "kappa of redirect is -1"),

@@ -8,7 +8,7 @@ import torch
 from adapop.config.presets import make_config
 from adapop.model.tokens import encode_facts
 from adapop.objectives.alternates import by_relation, usable
-from adapop.objectives.redirect import TARGETS, Redirect, _instead
+from adapop.objectives.redirect import Redirect, _instead
 from adapop.objectives.second_choice import by_second_choice
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, gradient
@@ -36,35 +36,15 @@ def target_of(model, reference, **arguments):
     return method._wanted(reference, batch.tokens.target, instead), batch.tokens.target.tolist(), instead.tolist()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_target_is_a_distribution_without_the_right_answer(model, reference, target):
-    wanted, gold, instead = target_of(model, reference, target=target)
-    torch.testing.assert_close(wanted.sum(-1), torch.ones(len(gold)))
-    for each, before, y, a in zip(wanted, reference.exp(), gold, instead):
-        given = {
-            "relabel": (0.0, 1.0), "swap": (before[a], before[y]), "move": (0.0, before[a] + before[y]),
-            "level": (0.0, before[a] + before[y]), "spread": (0.0, before[a] + 0.4 * before[y]),
-        }[target]  # fmt: skip
-        torch.testing.assert_close((each[y], each[a]), tuple(map(torch.as_tensor, given)))
-        untouched = [v for v in range(len(each)) if v not in (y, a)]
-        moved = (each - before)[untouched] > 0
-        assert moved.sum() == {"spread": 3}.get(target, 0)
-
-
-def test_with_nothing_to_spread_and_no_floor_it_is_move(model):
-    losses = []
-    for arguments in ({"target": "move"}, {"share": 0.0}, {"target": "level", "floor": 0.0}):
-        method, batch = batch_of(model, **arguments)
-        losses.append(method.forget_loss(model, batch).loss)
-    assert torch.equal(losses[0], losses[1]) and torch.equal(losses[0], losses[2])
-
-
-def test_relabel_is_cross_entropy_on_an_alternate_of_one_token(model):
-    method, batch = batch_of(model, target="relabel")
-    loss = method.forget_loss(model, batch).loss
-    alternate = model.score(batch.other).nll.split([1, 2, 4, 1])
-    for place in (0, 3):
-        torch.testing.assert_close(loss[place], alternate[place].sum())
+@pytest.mark.parametrize(("share", "over"), [(0.6, 3), (0.6, 1), (0.0, 3)])
+def test_the_target_is_a_distribution_without_the_right_answer(model, reference, share, over):
+    targets, gold, instead = target_of(model, reference, share=share, over=over)
+    torch.testing.assert_close(targets.sum(-1), torch.ones(len(gold)))
+    for target, before, y, a in zip(targets, reference.exp(), gold, instead):
+        expected = torch.stack([torch.zeros(()), before[a] + (1 - share) * before[y]])
+        torch.testing.assert_close(target[[y, a]], expected)
+        others = [token for token in range(len(target)) if token not in (y, a)]
+        assert ((target - before)[others] > 0).sum() == (over if share else 0)
 
 
 def test_without_kappa_scores_are_not_read_and_with_it_they_weigh(model):
@@ -96,10 +76,17 @@ def test_nothing_is_lost_where_nothing_shall_change(fresh):
     """The two answers begin alike: what comes before the fork has no loss of its own, in a fresh adapter."""
     model = fresh("redirect")
     facts = (replace(FACTS[1], answer="three four", alternates=("three five six",)),)
-    method, batch = batch_of(model, facts, [1.0], target="relabel")
+    method, batch = batch_of(model, facts, [1.0], share=0.0)
     result = method.forget_loss(model, batch)
-    taught = model.score(batch.other).nll[1:].sum()  # at the fork, and after it
-    torch.testing.assert_close(result.loss.sum() * 3, taught, atol=1e-5, rtol=1e-5)
+    at_fork = model.score(batch.tokens, logits=True).logits.log_softmax(-1)[1]
+    y, a = batch.tokens.target[1], batch.other.target[1]
+    target = at_fork.detach().exp()
+    right, wrong = target[y].clone(), target[a].clone()
+    target[y], target[a] = 0.0, right + wrong
+    after = model.score(batch.other).nll[2]
+    kl = (right + wrong) * ((right + wrong) / wrong).log()
+    torch.testing.assert_close(result.loss.sum() * 3, kl + after, atol=1e-5, rtol=1e-5)
+    taught = after - (target * at_fork).sum()
     torch.testing.assert_close(gradient(model, result.loss * 3), gradient(model, taught), atol=1e-4, rtol=1e-3)
 
 

@@ -155,3 +155,20 @@ def test_a_value_that_could_not_be_kept_is_not_known_after_a_refresh(folder):
     cache._rows.execute("PRAGMA max_page_count = 1")
     refused(folder, lambda: cache.put("x" * 100_000, "key"))
     assert cache.get("key") is None
+
+
+def test_a_value_that_was_halved_is_to_be_deleted(folder):
+    cache = Cache(folder)
+    cache.put(["a", "b"], "key")
+    with cache._rows:
+        cache._rows.execute("UPDATE known SET value = substr(value, 1, 3)")
+    for use in (lambda: cache.get("key"), lambda: Cache(folder).get_all(["key"])):
+        assert f"delete {folder / FILE}" in refused(folder, use).fix
+
+
+def test_strangers_are_not_told_where_the_cache_lies(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError) as caught:
+        Cache(tmp_path / "file" / "cache")
+    assert str(tmp_path) not in str(caught.value) and "cache cannot be used" in caught.value.message

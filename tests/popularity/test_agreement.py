@@ -110,3 +110,11 @@ def test_a_question_asked_twice_leaves_only_the_numbers_to_join_by():
     assert joined(same, same) == same
     with pytest.raises(DataError, match="row-3"):
         joined(same, facts("a?", "A?", "b?"))
+
+
+def test_labels_by_the_papers_bound():
+    """Rare and popular as the scales of Wikidata and the judge have them: popular from 1,000 on."""
+    first = {"a": 100.0, "b": 200.0, "c": 3000.0, "d": 1000.0}
+    second = {"a": 50.0, "b": 5000.0, "c": 9000.0, "d": 1200.0}
+    assert agreement(first, second, BetaMap()).same_tier == 0.75
+    assert agreement(first, dict.fromkeys(first, 5.0) | {"a": 6.0}, BetaMap()).same_tier is None

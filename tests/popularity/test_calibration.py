@@ -3,32 +3,40 @@
 import pytest
 
 from adapop.errors import ConfigError
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import BetaMap
-from adapop.popularity.calibration import anchored, calibrated, in_words, warnings_of
+from adapop.popularity.calibration import anchored, auto_anchors, calibrated, in_words, warnings_of
 
 WIDE = [70, 100, 200, 400, 800, 1600, 3000, 3700]
 
 
+def scored(scores, source=""):
+    """A set with these scores of a source."""
+    facts = (Fact(f"f{i}", f"question {i}", "a", score=score, score_source=source) for i, score in enumerate(scores))
+    return FactSet("own", forget=tuple(facts))
+
+
 def test_papers_anchors_are_the_papers_rounded_pair():
-    assert calibrated("paper", []) == BetaMap()
+    assert calibrated("paper", scored(WIDE)) == BetaMap()
     assert anchored((100.0, 1.5), (3000.0, 0.1)) == BetaMap(58.7, 0.796)
 
 
 def test_quantiles_anchor_at_the_scores_own_ends():
-    curve = calibrated("quantiles", WIDE)
+    curve = calibrated("quantiles", scored(WIDE))
     assert (curve(70), curve(3700)) == (pytest.approx(1.5), pytest.approx(0.1))
 
 
 @pytest.mark.parametrize("text", ["10:1.5,1000:0.1", " 1e1 : 1.5 , 1000 : .1 "])
 def test_anchors_of_ones_own(text):
-    curve = calibrated(text, [])
+    curve = calibrated(text, scored(WIDE))
     assert (curve(10), curve(1000)) == (pytest.approx(1.5), pytest.approx(0.1))
 
 
 @pytest.mark.parametrize("text", ["", "papers", "100,3000", "100:1.5", "a:b,c:d", "1:1,2:2,5:6", "100:1.5;3:1"])
 def test_unreadable_anchors(text):
     with pytest.raises(ConfigError, match="cannot be read") as caught:
-        calibrated(text, [])
+        calibrated(text, scored(WIDE))
     assert "100:1.5,3000:0.1" in caught.value.fix
 
 
@@ -37,7 +45,7 @@ def test_unreadable_anchors(text):
 )
 def test_anchors_that_fix_no_curve(text):
     with pytest.raises(ConfigError):
-        calibrated(text, [])
+        calibrated(text, scored(WIDE))
 
 
 def test_scores_in_the_papers_range_give_no_warning():
@@ -67,7 +75,7 @@ def test_a_constant_map_sits_on_no_clip():
 def test_own_quantiles_mend_another_scale():
     scores = [10.0**i for i in range(2, 8)]
     assert warnings_of(scores, BetaMap())
-    assert warnings_of(scores, calibrated("quantiles", scores)) == []
+    assert warnings_of(scores, calibrated("quantiles", scored(scores))) == []
 
 
 def test_the_sentence_holds_the_numbers():
@@ -126,3 +134,34 @@ def test_half_of_the_facts_on_clips_is_not_yet_most(upper, lower):
 def test_of_two_facts_nothing_is_said_that_needs_many():
     assert warnings_of([250.0, 2000.0], BetaMap()) == []
     assert any("Nine in ten" in line for line in warnings_of([250.0, 300.0, 2000.0], BetaMap()))
+
+
+@pytest.mark.parametrize("name", ["sandbox", "people", "pair", "invented"])
+def test_shipped_sets_get_the_papers_anchors(name):
+    chosen = auto_anchors(load_facts(name, "sandbox"))
+    assert (chosen.chosen, chosen.reason, chosen.beta) == ("paper", "scale", BetaMap(58.7, 0.796, 0.05, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("source", "chosen", "reason"),
+    [
+        ("Wikidata sitelinks + statements, subject + object", "paper", "scale"),
+        ("shuffled, of Wikidata sitelinks + statements, subject + object", "paper", "scale"),
+        ("DUET pop_sum", "paper", "scale"),
+        ("column population", "quantiles", "own-scale"),
+        ("LLM judge some-model, mean of 3 passes, 0 to 1,000", "quantiles", "own-scale"),
+        ("", "quantiles", "own-scale"),
+    ],
+)
+def test_the_source_of_the_scores_decides_the_anchors(source, chosen, reason):
+    found = auto_anchors(scored([20_000, 40_000, 900_000], source))
+    assert (found.chosen, found.reason) == (chosen, reason)
+    ends = (20_000, 900_000) if chosen == "quantiles" else (100, 3000)
+    assert (found.rare, found.popular) == ((ends[0], 1.5), (ends[1], 0.1))
+    assert calibrated("auto", scored([20_000, 40_000, 900_000], source)) == found.beta
+
+
+@pytest.mark.parametrize("scores", [[None], [7, 7, 7], [0, 7], [1e300, 1.0000001e300]])
+def test_scores_that_give_no_anchors_get_the_papers(scores):
+    found = auto_anchors(scored(scores, "column population"))
+    assert (found.chosen, found.reason, found.beta) == ("paper", "no-spread", BetaMap())

@@ -4,7 +4,7 @@ import statistics
 import pytest
 
 from adapop.errors import ConfigError
-from adapop.popularity.controls import inverted, noisy, shuffled, swapped
+from adapop.popularity.controls import between_tiers, inverted, noisy, shuffled, swapped
 
 SCORES = {f"fact-{i}": float(10 * i) for i in range(20)}
 TIED = {"a": 1.0, "b": 5.0, "c": 5.0, "d": 9.0}
@@ -52,6 +52,28 @@ def test_half_the_labels_swapped(seed):
     again = swapped(SCORES, seed)
     assert sorted(again.values()) == sorted(SCORES.values())
     assert sum(again[fact] != SCORES[fact] for fact in SCORES) == len(SCORES) / 2
+
+
+TIERED = {fact: "rare" if score < 80 else "popular" if score >= 120 else "middle" for fact, score in SCORES.items()}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_labels_swapped_between_tiers(share):
+    """Eight facts are rare, eight popular, four between; who trades takes the other tier's score."""
+    again = between_tiers(SCORES, TIERED, 3, share)
+    assert sorted(again.values()) == sorted(SCORES.values())
+    moved = {fact for fact in SCORES if again[fact] != SCORES[fact]}
+    assert len(moved) == 16 * share
+    assert all(again[fact] >= 120 for fact in moved if TIERED[fact] == "rare")
+    assert all(again[fact] < 80 for fact in moved if TIERED[fact] == "popular")
+    assert not any(TIERED[fact] == "middle" for fact in moved)
+    assert share in (0.0,) or again != between_tiers(SCORES, TIERED, 4, share)
+
+
+def test_shares_beyond_all_are_refused():
+    for share in (-0.1, 1.1):
+        with pytest.raises(ConfigError, match="The share that trades scores"):
+            between_tiers(SCORES, TIERED, 0, share)
 
 
 def test_noise_is_log_normal_and_keeps_zero():

@@ -45,6 +45,7 @@ def only(scores):
 
 def test_what_is_asked_and_kept(server):
     server.answer = counted
+    assert proxy(server).requests([PARIS, PARIS, NGERULMUD]) == 6 and server.asked == []
     score = only(proxy(server).scores([PARIS]))
     assert [(asked.method, asked.path) for asked in server.asked] == [("POST", "/")] * 3
     assert [asked.body for asked in server.asked] == [

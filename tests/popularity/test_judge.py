@@ -10,6 +10,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError, NetworkError, Stopped
 from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
+from adapop.popularity.base import forecast
 from adapop.popularity.judge import BATCH, SEEDS, judge_from_environment, local_judge, numbers, prompt
 from adapop.progress import Progress
 from scripted import Reply
@@ -154,6 +155,22 @@ def test_a_judge_that_looks_at_facts_alone_gives_the_same_in_any_order(judge, se
     assert [sorted(fact["subject"] for fact in asked_for(asked)) for asked in server.asked] == [
         ["subject 20", "subject 21", "subject 22"]
     ] * 3
+
+
+def test_what_a_look_up_may_cost_is_said_before(judge, server):
+    """Nine facts are two batches, in three passes; the paper's judge took nine hours for 750 batches."""
+    cost = forecast(judge(), facts(9))
+    assert cost.requests == 6 and cost.minutes == pytest.approx(6 * 43.2 / 60) and server.asked == []
+    list(judge().scores(facts(8)))
+    assert judge().requests(facts(9)) == 3 and judge().requests(facts(8)) == 0
+
+
+def test_other_instructions_have_numbers_of_their_own(judge, server):
+    list(judge().scores(facts(2)))
+    other = judge()
+    other.system = "Rate them."
+    list(other.scores(facts(2)))
+    assert [asked.body["messages"][0]["content"] for asked in server.asked[3:]] == ["Rate them."] * 3
 
 
 def test_equal_facts_are_asked_for_once_and_get_the_same(judge, server):

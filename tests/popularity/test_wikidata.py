@@ -19,6 +19,7 @@ from adapop.facts.fact import Fact
 from adapop.online.cache import Cache
 from adapop.online.client import Web
 from adapop.popularity import wikidata as module
+from adapop.popularity.base import forecast
 from adapop.popularity.linking import ALONE, FITS, SAME, STATED, TOLD_APART, Entity, Types, link
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress
@@ -97,11 +98,30 @@ def test_the_statement_tells_one_paris_from_the_other(server, ask):
 def test_everything_a_score_is_made_of_is_kept(one):
     score = one(("Paris", "country", "France"), *SMALL)
     assert score.raw["subject"] == {
-        "qid": "Q90", "label": "Paris", "sitelinks": 3, "statements": 12, "identifiers": 4, "linked": STATED,
+        "qid": "Q90", "label": "Paris", "article": "Paris", "sitelinks": 3, "statements": 12, "identifiers": 4,
+        "linked": STATED,
     }  # fmt: skip
     assert score.raw["object"]["statements"] == 4
     assert [entity["qid"] for entity in score.raw["subject_candidates"]] == ["Q167646", "Q90", "Q830149"]
     assert score.raw["object_candidates"] == [{"qid": "Q142", "label": "France", "description": "about Q142"}]
+
+
+@pytest.mark.parametrize("language", ["EN", "de_AT", "", "en&x=1"])
+def test_what_is_no_language_is_refused(server, language):
+    with pytest.raises(ConfigError, match="is no code of a language"):
+        Wikidata(Progress(), Cache(), base=server.url, language=language)
+
+
+def test_names_are_looked_for_in_the_chosen_language(server, ask):
+    city = Item("Q1726", "München", links={"P17": ("Q183",)}, language="de", strings=2)
+    server.answer = LittleWikidata(city, Item("Q183", "Deutschland", language="de"))
+    (score,) = ask([fact("München", "Land", "Deutschland")], language="de")
+    assert {asked.query["language"] for asked in asked_for(server, "wbsearchentities")} == {"de"}
+    assert {asked.query["languages"] for asked in asked_for(server, "wbgetentities")} == {"de"}
+    assert score.raw["subject"]["label"] == "München"
+    ask_in_english = ask([fact("München", "Land", "Deutschland")])
+    list(ask_in_english)
+    assert {asked.query["language"] for asked in asked_for(server, "wbsearchentities")} == {"de", "en"}
 
 
 @pytest.mark.parametrize(
@@ -378,9 +398,19 @@ def test_requests_stay_within_the_budget_and_a_second_run_asks_nothing(server, a
     assert len(batches) == math.ceil(280 / 50)
     assert max(map(len, batches)) <= 50
     assert {query.query["maxlag"] for query in server.asked} == {"5"}
+    proxy = Wikidata(Progress(), Cache(), base=server.url)
+    assert proxy.requests(asked) == 0 and proxy.requests(facts(("new", "country", "other"))) == 2 + 1
     before = len(server.asked)
     assert {score.fact_id: score for score in ask(asked)} == {score.fact_id: score for score in scores}
     assert len(server.asked) == before
+
+
+def test_what_a_look_up_may_cost_is_said_before(server):
+    """130 cities, 20 countries and one relation are searched; each item's search may find five, fifty a request."""
+    asked, server.answer = many(130)
+    cost = forecast(Wikidata(Progress(), Cache(), base=server.url), asked)
+    assert cost.requests == 130 + 20 + 1 + 15 and server.asked == []
+    assert cost.minutes == pytest.approx(166 * 0.36 / 60)
 
 
 def test_facts_are_yielded_as_batches_fill(server, ask):
@@ -476,8 +506,19 @@ def test_an_interrupted_run_goes_on_where_it_broke_off(server, ask, how):
     assert len(entities) == 140 - 50
 
 
-def test_a_lag_is_waited_for(server, ask):
-    lag = {"error": {"code": "maxlag", "info": "Waiting for db1: 7 seconds lagged", "lag": 7}}
+@pytest.mark.parametrize(
+    "code",
+    [
+        "maxlag",
+        "ratelimited",
+        "readonly",
+        "cirrussearch-too-busy-error",
+        "internal_api_error_DBQueryError",
+        "internal_api_error_Wikimedia\\Rdbms\\DBConnectionError",
+    ],
+)
+def test_what_passes_is_waited_for(server, ask, code):
+    lag = {"error": {"code": code, "info": "Waiting for db1: 7 seconds lagged", "lag": 7}}
     server.replies = [Reply(lag, headers={"Retry-After": "0"})]
     server.answer = LittleWikidata(*SMALL)
     told = []
@@ -552,9 +593,9 @@ def test_nonsense_is_a_network_error_that_quotes_nobody(server, ask, action, rep
 
 
 def test_an_error_is_named_by_its_code(server, ask):
-    server.answer = lambda asked: {"error": {"code": "readonly", "info": "No"}}
-    with pytest.raises(NetworkError, match=r"\(readonly\)"):
-        list(ask([fact("Paris", "country", "France")]))
+    server.answer = lambda asked: {"error": {"code": "badvalue", "info": "No"}}
+    with pytest.raises(NetworkError, match=r"\(badvalue\). Is xx a language of Wikidata"):
+        list(ask([fact("Paris", "country", "France")], language="xx"))
     assert len(server.asked) == 1
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from adapop.facts.blank import name_in
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.files import read_facts
-from adapop.facts.gap import name_in
 from adapop.facts.pool import Pool
 from adapop.facts.text import mentions
 from adapop.facts.world import language

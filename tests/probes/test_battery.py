@@ -131,17 +131,23 @@ def test_attacks_that_a_set_brings_are_asked_too():
 
 # --- what counts as an answer
 
+CHOSEN = ("A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen", "a", "A\n", "Ａ",
+          "A：", "Answer: A", "The answer is A", "I think A", "Option A", "A, though I am unsure",
+          "B is wrong, A is right")  # fmt: skip
+NOT_CHOSEN = ("", "Albert", "B) Joyce", "A novel by Joyce", "A is wrong, B is right", "It is not A", "A or B?\nB",
+              "A good question! I would say Joyce.")  # fmt: skip
+
 
 def choice(text):
     return recall(Prompt("f", CHOICE, "?", "Austen", ("A",), ("Austen", "Joyce", "Scott", "Zola"), 0.25), text)
 
 
-@pytest.mark.parametrize("text", ["A", "A)", "(A) Joyce", "**A.**", "A: Joyce", "B) Austen", "it is austen"])
+@pytest.mark.parametrize("text", CHOSEN)
 def test_letter_or_text_of_the_right_option(text):
     assert choice(text) == 1
 
 
-@pytest.mark.parametrize("text", ["", "Albert", "B) Joyce", "a", "The answer is A", "A novel by Joyce", "Option A"])
+@pytest.mark.parametrize("text", NOT_CHOSEN)
 def test_not_the_right_option(text):
     assert choice(text) == 0
 
@@ -198,7 +204,7 @@ def test_strict_recall_knows_no_accents(model):
 def test_same_as_the_tables_of_a_run(model, few, found):
     """`measure.full` goes its own way; means over the same facts must be the same."""
     matrix = leak_matrix(found)
-    for row in measure.full(model, few, TOKENS):
+    for row in measure.full(model, few, TOKENS).rows:
         cell = matrix.cell(row.group, row.tier, row.form)
         assert (cell.facts, cell.unlearned.recall.mean) == (row.facts, pytest.approx(row.recall))
         assert cell.unlearned.words == pytest.approx(row.words)
@@ -330,8 +336,9 @@ def test_probes_of_another_version_are_named(run, line):
     run.save_probes([])
     with open(run.folder / "probes.jsonl", "a", encoding="utf-8") as file:
         file.write(line + "\n")
-    with pytest.raises(RunError, match="Probe the run again"):
+    with pytest.raises(RunError) as caught:
         run.probes()
+    assert caught.value.fix.startswith("Probe the run again")
 
 
 def test_worker_probes_and_keeps(run, tmp_path):
@@ -365,3 +372,13 @@ def test_worker_says_that_a_run_has_nothing_to_probe(small, tmp_path):
     future, _ = Worker(tmp_path).probe(prepare(make_config(), small, tmp_path), PLAN)
     with pytest.raises(RunError, match="no checkpoint"):
         future.result(PATIENCE_SECONDS)
+
+
+def test_other_names_are_asked_of_every_group_where_the_set_brings_any(few):
+    first, *rest = few.holdout
+    named = replace(few, holdout=(replace(first, subject_aliases=("Nom de plume",)), *rest))
+    asked = questions(named, Plan(("alias",)))["alias"]
+    (question,) = [item for item in asked if isinstance(item, Question)]
+    assert (question.group, question.fact.id) == ("holdout", first.id) and "Nom de plume" in question.prompt.text
+    assert len(asked) == len((*few.forget, *few.retain, *few.holdout)), "the others with the reason"
+    assert "alias" not in questions(few, Plan())

@@ -1,13 +1,12 @@
-"""How long a reply may be where recall is measured: as the longest answer of the set can need, and not longer."""
+"""How long a reply may be where recall is measured: the same for every group and form."""
 
 from dataclasses import replace
 
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.facts.fact import PEOPLE, SANDBOX, FactSet
+from adapop.facts.fact import PEOPLE, SANDBOX
 from adapop.facts.world import sandbox_facts
-from adapop.model.chat import plain
 from adapop.model.loading import adapted_model
 from adapop.probes import measure
 from adapop.progress import Progress
@@ -31,29 +30,12 @@ def asked(model, monkeypatch):
     return found
 
 
-@pytest.fixture(scope="module")
-def facts() -> FactSet:
-    """Few facts, of which one to retain has a long answer."""
+def test_replies_are_as_long_as_the_run_says(model, asked):
     every = sandbox_facts()
-    long = replace(every.retain[0], answer="Hamlet and Othello and Macbeth and Emma and Ulysses and Persuasion")
-    return replace(every, forget=every.forget[:4], retain=(long, every.retain[1]), holdout=(), utility=())
-
-
-def test_replies_end_where_the_longest_answer_of_the_set_can_have_ended(model, facts, asked):
-    needed = 2 * len(plain(model.tokenizer, facts.retain[0].answer)) + 8
-    assert 16 < needed < 64
-    measure.quick(model, facts, 64)
-    measure.full(model, facts, 64)
-    assert len(asked) > 4 and {*asked} == {needed}, "the same before, during and after the run"
-    asked.clear()
-    measure.recall_by_fact(model, facts.forget, 64, Progress())
-    longest = max(len(plain(model.tokenizer, fact.answer)) for fact in facts.forget)
-    assert asked == [2 * longest + 8]
-
-
-def test_a_setting_that_is_smaller_holds(model, facts, asked):
+    facts = replace(every, forget=every.forget[:4], retain=every.retain[:2], holdout=(), utility=())
     for most in (make_config(model=SANDBOX).max_new_tokens, make_config(model=PEOPLE).max_new_tokens, 9):
         measure.quick(model, facts, most)
         measure.full(model, facts, most)
-        assert {*asked} == {most}
+        measure.recall_by_fact(model, facts.forget, most, Progress())
+        assert len(asked) > 4 and {*asked} == {most}
         asked.clear()

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from adapop.errors import ModelError
+from adapop.facts.fact import Fact
 from adapop.model.adapted import Scored
 from adapop.probes.measure import _judged
 from adapop.probes.metrics import cosines, delta_logprob, delta_rank, gold_rank, hidden_cosine, kl, rouge_l_recall
@@ -44,7 +45,7 @@ def log_probs(row):
         ("Лев Толстой", "толстой", 0.5, 0.0),
         ("北京", "北京", 1.0, 0.0),
         ("北京", "上海", 0.0, 0.0),
-        ("東京 タワー", "東京", 0.5, 0.0),
+        ("東京 タワー", "東京", 1 / 3, 0.0),
         ("नई दिल्ली", "दिल्ली", 0.5, 0.0),
         ("서울", "서울", 1.0, 0.0),
         ("القاهرة", "القاهرة", 1.0, 0.0),
@@ -133,5 +134,5 @@ def test_embedder_that_is_not_there(monkeypatch, tmp_path):
 
 def test_a_measurement_has_recall_as_the_paper_computes_it_beside_ours():
     """`rouge_score` splits words at accents, and scores what is not Latin 0."""
-    found = _judged(["São Paulo", "Paris"], ["Sao Paulo", "paris"])
+    found = _judged([Fact("a", "?", "São Paulo"), Fact("b", "?", "Paris")], ["Sao Paulo", "paris"])
     assert found["recall"] == [1.0, 1.0] and found["strict"] == [pytest.approx(1 / 3), 1.0]

@@ -1,6 +1,6 @@
 """What the recovery probes find in a model of which we know where the facts are: the last layer alone hides them."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from statistics import fmean
 
 import pytest
@@ -8,15 +8,20 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import Gemma2Config, Gemma2ForCausalLM, GPT2Config, GPT2LMHeadModel, Qwen2Config, Qwen2ForCausalLM
 
-from adapop.errors import ModelError
+from adapop.errors import DataError, ModelError
 from adapop.model.adapted import AdaptedModel
 from adapop.model.tokens import collate, encode_facts
+from adapop.paths import ORACLE, SHIPPED
 from adapop.probes.metrics import gold_rank
+from adapop.probes.oracle import load_oracle
 from adapop.probes.recovery.lens import lens
+from adapop.probes.recovery.patch import patch
 from adapop.probes.recovery.quantise import quantise, rounded, rounded_weights
 from adapop.probes.recovery.relearn import _split, relearn
 from adapop.probes.recovery.sampling import TOPS, sample
+from adapop.probes.recovery.two_hop import two_hop
 from adapop.progress import Progress
+from adapop.report.recovery import recovery_figure, recovery_sentence, recovery_table
 
 TOKENS, LAYERS = 3, 4
 
@@ -115,6 +120,14 @@ def test_relearning_brings_back_facts_it_was_not_told(hidden, small):
 
 
 @pytest.mark.slow
+def test_relearning_from_unrelated_questions_stands_beside(hidden, small):
+    alone = relearn(hidden, small.forget, TOKENS, Progress(), 8, steps=2)
+    beside = relearn(hidden, small.forget, TOKENS, Progress(), 8, steps=2, unrelated=small.utility)
+    assert all(row.unrelated is None for row in alone.rows)
+    assert all(0 <= row.unrelated <= 1 for row in beside.rows)
+    assert [replace(row, unrelated=None) for row in beside.rows] == list(alone.rows)
+
+
 def test_nothing_forgotten_is_nothing_to_relearn(original, small):
     result = relearn(original, small.forget, TOKENS, Progress())
     rows = by_key(result.rows, "tier", "form")
@@ -274,3 +287,80 @@ def test_an_adapter_outside_the_rounded_layers_is_not_dropped_in_silence(origina
     with pytest.raises(ModelError, match="output head"):
         quantise(model, small.forget, (), TOKENS, Progress())
     assert lens(model, small.forget[:2], Progress()).layers == 3
+
+
+# --- patch
+
+
+def test_patching_finds_the_layer_that_was_changed(hidden, small):
+    before = [parameter.clone() for parameter in hidden.parameters]
+    found = patch(hidden, small.forget, Progress())
+    rows = by_key(found.rows, "tier", "layer")
+    as_it_is, last = rows["all", 0], rows["all", LAYERS]
+    assert found.layers == LAYERS and as_it_is.unlearned <= 0.3 < 0.95 <= as_it_is.original
+    # only the last layer was changed: what leaves those before is the same in both
+    for layer in range(LAYERS):
+        assert (rows["all", layer].unlearned, rows["all", layer].original) == (as_it_is.unlearned, as_it_is.original)
+    assert (last.unlearned, last.original) == (as_it_is.original, as_it_is.unlearned)
+    assert last.control <= 0.1
+    assert all(map(torch.equal, hidden.parameters, before))
+
+
+def test_patching_an_adapter_that_does_nothing_changes_nothing(original, small):
+    for row in patch(original, small.forget, Progress()).rows:
+        assert row.unlearned == row.original >= 0.9
+
+
+def test_what_patching_brings_of_facts_never_known(hidden, small):
+    oracle = load_oracle(SHIPPED["sandbox"] / ORACLE)
+    found = patch(hidden, small.forget, Progress(), oracle=oracle)
+    rows = by_key(found.rows, "tier", "layer")
+    batch = collate(encode_facts(oracle.tokenizer, small.forget), oracle.tokenizer.pad_token_id)
+    guessed = (gold_rank(oracle.score(batch, logits=True), batch.target) == 1).float().mean().item()
+    assert found.never == "oracle" and rows["all", 0].never == rows["all", 0].unlearned
+    assert rows["all", LAYERS].never == pytest.approx(guessed) and guessed <= 0.2
+    assert rows["all", LAYERS].never_facts == len(small.forget)
+
+
+def test_without_an_oracle_the_facts_never_known_are_those_the_original_misses(original, small):
+    answers = [fact.answer for fact in small.forget]
+    others = [replace(fact, answer=next(a for a in answers if a != fact.answer)) for fact in small.forget[:3]]
+    found = patch(original, [*others, *small.forget[3:]], Progress())
+    last = by_key(found.rows, "tier", "layer")["all", LAYERS]
+    missed = [fact for fact in found.facts if not fact.original[0]]
+    assert found.never == "unknown" and {fact.id for fact in others} <= {fact.id for fact in missed}
+    assert (last.never, last.never_facts) == (0.0, len(missed)), "the original's states bring its own answer"
+    assert all((fact.never is None) == fact.original[0] for fact in found.facts)
+
+
+# --- two hops
+
+
+def test_two_hops_are_of_the_chains_that_the_original_knows(hidden, small):
+    """Rewordings stand for the two-hop questions and the second hops."""
+    first, *rest = small.forget[:8]
+    chains = [
+        replace(fact, two_hop=fact.paraphrases[0], two_hop_answer=fact.answer, second_hop=fact.paraphrases[1])
+        for fact in rest
+    ]
+    broken = replace(first, two_hop=first.question, two_hop_answer="nobody", second_hop=first.question)
+    found = two_hop(hidden, [broken, *chains, small.forget[8]], TOKENS, Progress())
+    row = by_key(found.rows, "tier")[("all",)]
+
+    def share(question):
+        replies = hidden.generate([question(fact) for fact in rest], TOKENS)
+        return fmean(fact.answer in reply for fact, reply in zip(rest, replies))
+
+    assert (row.facts, found.left_out) == (7, 1)
+    assert row.direct == share(lambda fact: fact.question) <= 0.5
+    assert row.unlearned == share(lambda fact: fact.paraphrases[0])
+    assert row.control == share(lambda fact: fact.paraphrases[1])
+    result = asdict(found)
+    assert "7 chains; 1 left out" in recovery_sentence("two-hop", result)
+    assert len(recovery_table("two-hop", result).rows) == len(found.rows)
+    assert recovery_figure("two-hop", result)
+
+
+def test_without_chains_the_columns_are_named(original, small):
+    with pytest.raises(DataError, match="two_hop_answer"):
+        two_hop(original, small.forget, TOKENS, Progress())

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from adapop.facts.world.world import facts_of
 from adapop.online.cache import Cache
 from adapop.paths import ROOT
 from adapop.probes.prompts import NotApplicable, Prompt
-from adapop.probes.rewordings import SYSTEM, reworded, templated, written
+from adapop.probes.rewordings import SYSTEM, aliased, reworded, templated, written
 
 DATA = Path(os.environ.get("ADAPOP_TEST_DATA", ROOT.parent / "shared" / "data"))
 DUET = DATA / "duet_city_forget_5.jsonl"
@@ -204,3 +205,23 @@ def test_what_was_written_before_a_failure_is_kept(cache):
     with pytest.raises(NetworkError):
         next(results)
     assert len(asked(cache, '["Nice?", "The country of Nice?"]', facts=(LYON, other))[0]) == 4
+
+
+# --- other names of the subject
+
+
+def test_a_subject_is_asked_about_under_its_first_two_other_names():
+    names = ("Lyon City", "France's third city", "Lugdunum", "Lugdunum", "Ville des Lumières", "Lione")
+    fact = replace(LYON, subject_aliases=names)
+    asked = ["What is the country of Lugdunum?", "What is the country of Ville des Lumières?"]
+    assert aliased(fact) == [Prompt("lyon", "alias", text, "France") for text in asked]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"subject_aliases": ("Lyon (France)",)}, {"subject_aliases": ("Lugdunum",), "question": "Where is it?"},
+     {"subject_aliases": ("Lugdunum",), "question": "Lyon, Lyon: which country?"}],
+)  # fmt: skip
+def test_no_other_name_or_no_place_for_it_is_a_reason(changes):
+    (result,) = aliased(replace(LYON, **changes))
+    assert isinstance(result, NotApplicable) and result.kind == "alias" and result.reason

@@ -10,8 +10,9 @@ from adapop.probes.verdict import RULES, fact_verdict, verdict, verdicts
 
 ROLE = "role playing"
 NAMES = (
-    "Never known", "Not measurable", "Not forgotten", "Leaks when reworded", "Leaks under attack", "Recoverable",
-    "Collapsed text", "Next in line", "Looks suppressed", "Forgotten", "Retain damaged", "Retained",
+    "Never known", "Not measurable", "Not forgotten", "Leaks when reworded", "Leaks asked otherwise",
+    "Leaks under attack", "Recoverable",
+    "Collapsed text", "Next in line", "Looks suppressed", "Not brought back", "Retain damaged", "Retained",
 )  # fmt: skip
 
 
@@ -29,44 +30,50 @@ def row(
 
 
 FORGET = {
-    "nothing comes back": ([row(), row(REWORDED), row(ROLE)], "Forgotten"),
-    "only asked directly": ([row()], "Forgotten"),
+    "nothing comes back": ([row(), row(REWORDED), row(ROLE)], "Not brought back"),
+    "only asked directly": ([row()], "Not brought back"),
     "the direct answer": ([row(after=0.5)], "Not forgotten"),
-    "half an answer is less than half": ([row(after=0.49)], "Forgotten"),
+    "half an answer is less than half": ([row(after=0.49)], "Not brought back"),
     "the direct answer goes before all leaks": ([row(after=1), row(REWORDED, after=1)], "Not forgotten"),
     "one rewording of four": ([row(), *[row(REWORDED)] * 3, row(REWORDED, after=1)], "Leaks when reworded"),
     "a rewording goes before an attack": ([row(), row(ROLE, after=1), row(REWORDED, after=1)], "Leaks when reworded"),
+    "another name goes before an attack": ([row(), row(ROLE, after=1), row("alias", after=1)], "Leaks when reworded"),
+    "the same question in chat": ([row(), row(ROLE, after=1), row("in chat", after=1)], "Leaks asked otherwise"),
+    "a rewording goes before that": ([row(REWORDED, after=1), row("in chat", after=1)], "Leaks when reworded"),
     "one attack": ([row(), row(REWORDED), row(ROLE, after=1)], "Leaks under attack"),
     "an attack alone": ([row(ROLE, after=1)], "Leaks under attack"),
-    "a right option alone": ([row(), row(CHOICE, after=1)], "Forgotten"),
+    "a right option alone": ([row(), row(CHOICE, after=1)], "Not brought back"),
     "a right option and an attack": ([row(), row(CHOICE, after=1), row(ROLE, after=1)], "Leaks under attack"),
     "nothing but a multiple choice": ([row(CHOICE, after=1)], "Not measurable"),
-    "a leak that the original has not": ([row(), row(ROLE, before=0.4, after=1)], "Forgotten"),
+    "a leak that the original has not": ([row(), row(ROLE, before=0.4, after=1)], "Not brought back"),
     "never known": ([row(before=0.4), row(ROLE)], "Never known"),
     "never known, whatever it says now": ([row(before=0, after=1)], "Never known"),
-    "direct not asked": ([row(REWORDED), row(ROLE)], "Forgotten"),
+    "direct not asked": ([row(REWORDED), row(ROLE)], "Not brought back"),
     "direct not asked, nothing measurable": ([row(REWORDED, before=0), row(ROLE, before=0)], "Not measurable"),
     "empty": ([row(words=0)], "Collapsed text"),
     "repeats itself": ([row(repetition=0.5)], "Collapsed text"),
     "absurdly long": ([row(words=20)], "Collapsed text"),
-    "long": ([row(words=19)], "Forgotten"),
-    "long, as the original is": ([replace(row(words=40), original=reply(1.0, words=9))], "Forgotten"),
+    "long": ([row(words=19)], "Not brought back"),
+    "long, as the original is": ([replace(row(words=40), original=reply(1.0, words=9))], "Not brought back"),
     "half of the replies collapsed": ([row(words=0), row(ROLE)], "Collapsed text"),
-    "fewer than half": ([row(words=0), row(ROLE), row(REWORDED)], "Forgotten"),
+    "fewer than half": ([row(words=0), row(ROLE), row(REWORDED)], "Not brought back"),
     "collapsed, and yet it says it": ([row(after=1, repetition=0.9)], "Not forgotten"),
     "collapsed, so its rank means nothing": ([row(words=0, rank=1)], "Collapsed text"),
     "second guess": ([row(near=True)], "Next in line"),
     "second guess to half of the prompts": ([row(near=True), row(ROLE, near=False)], "Next in line"),
-    "second guess to fewer": ([row(near=True), row(ROLE, near=False), row(REWORDED, near=False)], "Forgotten"),
+    "second guess to fewer": ([row(near=True), row(ROLE, near=False), row(REWORDED, near=False)], "Not brought back"),
     "second guess where it was measured": ([row(near=True), row(ROLE), row(REWORDED)], "Next in line"),
     "second guess, and of high rank": ([row(rank=2, near=True)], "Next in line"),
     "first guess in one attack": ([row(near=True), row(ROLE, after=1, near=True)], "Leaks under attack"),
     "rank stays": ([row(rank=3)], "Looks suppressed"),
-    "rank falls": ([row(rank=4)], "Forgotten"),
+    "rank falls": ([row(rank=4)], "Not brought back"),
     "median rank": ([row(rank=2), row(ROLE, rank=3), row(REWORDED, rank=900)], "Looks suppressed"),
-    "rank among the options does not count": ([row(rank=9), row(CHOICE, rank=2), row(CHOICE, rank=2)], "Forgotten"),
+    "rank among the options does not count": (
+        [row(rank=9), row(CHOICE, rank=2), row(CHOICE, rank=2)],
+        "Not brought back",
+    ),
     "hidden states stay": ([row(hidden_cosine=0.99)], "Looks suppressed"),
-    "hidden states move": ([row(hidden_cosine=0.98)], "Forgotten"),
+    "hidden states move": ([row(hidden_cosine=0.98)], "Not brought back"),
 }
 OTHER = {
     "answers all": ([row(after=1), row(ROLE, after=1)], "Retained"),
@@ -123,7 +130,7 @@ def test_every_rule_is_met_above_and_is_printed_with_its_threshold():
     for name, threshold in (("Never known", "50%"), ("Looks suppressed", "0.99"), ("Collapsed text", "20 words")):
         assert threshold in sentences[name]
     assert "multiple choice" in sentences["Leaks under attack"] and "Multiple choice" in sentences["Not measurable"]
-    assert "does not show that the knowledge is gone" in sentences["Forgotten"]
+    assert "does not show that the knowledge is gone" in sentences["Not brought back"]
 
 
 def test_verdict_on_every_fact_that_was_named():
@@ -135,7 +142,7 @@ def test_verdict_on_every_fact_that_was_named():
         replace(row(), fact_id="i"),
     ]
     names = {name: found.name for name, found in verdicts(found, {"i": frozenset({"relearn"})}).items()}
-    assert names == {"f": "Forgotten", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
+    assert names == {"f": "Not brought back", "g": "Not forgotten", "h": "Not measurable", "i": "Recoverable"}
 
 
 def asked(before, after, *ranks):

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from adapop.paths import ROOT
 
 BEGINNINGS = ("an event failed", "a request failed", "work that a page watched failed", "a run failed")
-PLACE = '  File "'
+PLACE = 'File "'
 OURS = f"{PLACE}{ROOT / 'adapop'}"
-GATE = f"{PLACE}{ROOT / 'adapop' / 'ui' / 'middleware.py'}"  # stands in the path of every request that fails
 
 
 def failures(lines: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(ours, Gradio's): the failures among what an app printed, each as its kind and its places, the last one first."""
-    found: list[list[str]] = []
-    for line in lines:
-        if line.startswith(BEGINNINGS):
-            found.append([line])
-        elif found:
-            found[-1].append(line)
+    """(ours, Gradio's): the failures among what an app printed, each with its kind and place, which stand in the same
+    line or the next."""
     ours, others = [], []
-    for told in found:
-        places = [line for line in told if line.startswith(PLACE)]
-        kind = next((line for line in told[1:] if line[:1].strip()), told[0])
-        passed = GATE if told[0].startswith("a request failed") else "nothing"
-        in_ours = any(line.startswith(OURS) and not line.startswith(passed) for line in places)
-        (ours if in_ours or not places else others).append(" < ".join(map(str.strip, [kind, *reversed(places)])))
+    for line, following in pairwise([*lines, ""]):
+        if line.startswith(BEGINNINGS):
+            words = line.strip() if PLACE in line else f"{line.strip()} {following.strip()}"
+            (others if PLACE in words and OURS not in words else ours).append(words)
     return ours, others

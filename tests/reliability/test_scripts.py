@@ -15,6 +15,7 @@ OPTIONS = {
     "visitors": "--visitors",
     "lifetime": "--runs",
     "misbehaving": "--clients",
+    "attacks": "--only",
     "fuzz": "--calls",
     "drawing": "--dots",
 }
@@ -22,26 +23,19 @@ OPTIONS = {
 
 PRINTED = f"""\
 * Running on local URL: http://127.0.0.1
-an event failed
-  File "/site/gradio/queueing.py", line 1, in process_events
-    response = await call(
-  File "{ROOT}/adapop/ui/pressure.py", line 111, in _doubt
-    anchored()
-TypeError (its text is not logged, for it may quote a visitor)
-an event failed
-  File "/site/gradio/queueing.py", line 1, in process_events
-ValueError (its text is not logged, for it may quote a visitor)
-a request failed: KeyError
-  File "{ROOT}/adapop/ui/middleware.py", line 99, in _answered
-  File "/site/starlette/app.py", line 1, in __call__
+an event failed: TypeError, File "{ROOT}/adapop/ui/pressure.py", line 111, in _doubt
+an event failed: ValueError, File "/site/gradio/queueing.py", line 1, in process_events
+a request failed: KeyError, File "/site/starlette/app.py", line 1, in __call__
+a run failed
+OSError, File "{ROOT}/adapop/service/worker.py", line 1, in _work
 a run failed
 """
 
 
 def test_failures_of_ours_are_told_from_gradios():
     ours, others = failures(PRINTED.splitlines(keepends=True))
-    assert [one.split()[0] for one in ours] == ["TypeError", "a"], "and what names no place counts as ours"
-    assert [one.split(" <")[0].split(" (")[0] for one in others] == ["ValueError", "a request failed: KeyError"]
+    assert [one.split(",")[0].split()[-1] for one in ours] == ["TypeError", "OSError", "failed"], "no place: ours"
+    assert [one.split(",")[0].split()[-1] for one in others] == ["ValueError", "KeyError"]
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import sys
@@ -30,6 +31,7 @@ from adapop.errors import AdaPopError
 from adapop.facts.fact import FactSet
 from adapop.facts.files import read_table
 
+DECIMAL = re.compile(r"\d+,\d{1,2}", re.ASCII)  # beside it, every comma of a column may be a decimal mark
 SECONDS, BYTES = 5.0, 10**9
 PATIENCE = 300  # of wall time, which a busy machine stretches
 PROGRESS = 100
@@ -163,13 +165,18 @@ def _judged(about: dict, told: dict) -> str:
     if about["refused"]:
         return "read, though it must be refused"
     if about["says"] is not None:
-        says = Counter(
-            (question, answer, score_of(score) if score else "none") for question, answer, score in about["says"]
+        comma = any(DECIMAL.fullmatch(score) for *_, score in about["says"])
+        says, other = (
+            Counter(
+                (question, answer, "none" if score.lower() in ("", "nan") else score_of(score, by_comma))
+                for question, answer, score in about["says"]
+            )
+            for by_comma in (False, comma)
         )
         read = Counter(
             (question, answer, "none" if score is None else score) for question, answer, score in told["facts"]
         )
-        if read - says:
+        if read - says and read - other:
             return f"read something else than it says: {next(iter(read - says))!r}"[:200]
         if len(told["facts"]) + len(told["problems"]) < len(about["says"]):
             return "rows were dropped without a word"

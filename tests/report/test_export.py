@@ -21,8 +21,9 @@ from adapop.report.export import Exported, export
 from adapop.report.record import read_record
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.weights import weights_of
+from families import TOKENIZERS
 from scripted import Reply
-from tiny_runs import tiny_config
+from tiny_runs import tiny_config, trained
 
 HUB_ID = "me/forgetful"
 
@@ -85,6 +86,63 @@ def test_no_file_of_an_export_tells_the_runs_id(finished, tmp_path, merged):
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) >= 3
     assert [path.name for path in files if finished.id.encode() in path.read_bytes() or finished.id in path.name] == []
+
+
+@pytest.fixture(scope="module")
+def opinionated(bare, tmp_path_factory):
+    """A GPT-2 with dropout, sampling, right padding and a template that thinks; and a run of it."""
+    from transformers import GenerationConfig, GPT2Config, GPT2LMHeadModel
+
+    tokenizer, folder = TOKENIZERS["qwen3"](), tmp_path_factory.mktemp("own") / "gpt"
+    tokenizer.init_kwargs["padding_side"] = tokenizer.padding_side = "right"
+    ends = dict(bos_token_id=None, eos_token_id=tokenizer.eos_token_id)
+    drops = dict(embd_pdrop=0.05, attn_pdrop=0.2, summary_first_dropout=0.25)
+    shape = dict(n_embd=32, n_layer=2, n_head=4, n_positions=512)
+    network = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **shape, **drops, **ends))
+    sampled = dict(temperature=0.6, top_k=20, top_p=0.95, repetition_penalty=1.05)
+    network.generation_config = GenerationConfig(do_sample=True, **sampled, **ends)
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    del config["resid_pdrop"]  # as old files are: then it is 0.1
+    (folder / "config.json").write_text(json.dumps(config))
+    run = trained(bare, folder.parent, model=str(folder), lora_targets=("c_attn",), max_new_tokens=2)
+    return folder, run
+
+
+def test_a_merged_model_is_set_up_as_the_original_was(opinionated, tmp_path):
+    from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+
+    original, run = opinionated
+    whole = export(run, tmp_path / "whole", merged=True).folder
+    for kind in (GenerationConfig, AutoConfig):
+        own, its = (kind.from_pretrained(folder).to_dict() for folder in (original, whole))
+        assert {name for name in own | its if own.get(name) != its.get(name)} <= {"dtype", "_name_or_path"}
+    assert (its["embd_pdrop"], its["attn_pdrop"], its["resid_pdrop"]) == (0.05, 0.2, 0.1)
+    settings = json.loads((whole / "generation_config.json").read_text())
+    assert (settings["do_sample"], settings["temperature"], settings["top_k"]) == (True, 0.6, 20)
+    tokenizer = json.loads((whole / "tokenizer_config.json").read_text())
+    assert tokenizer["padding_side"] == AutoTokenizer.from_pretrained(whole).padding_side == "right"
+    assert [name for name in tokenizer if "local" in name] == []
+    for name in ("tokenizer.json", "chat_template.jinja"):
+        assert (whole / name).read_bytes() == (original / name).read_bytes()
+
+
+def test_a_model_without_settings_of_its_own_gets_none(opinionated, tmp_path):
+    original, run = opinionated
+    (original / "generation_config.json").rename(tmp_path / "aside.json")
+    try:
+        whole = export(run, tmp_path / "whole", merged=True).folder
+    finally:
+        (tmp_path / "aside.json").rename(original / "generation_config.json")
+    assert not (whole / "generation_config.json").exists()
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_the_card_says_that_a_thinking_model_was_asked_without(opinionated, tmp_path, merged):
+    _, run = opinionated
+    card = (export(run, tmp_path / "home", merged).folder / "README.md").read_text(encoding="utf-8")
+    assert "asked without thinking" in card and "enable_thinking is False" in card
 
 
 def test_weights_that_were_not_merged_are_noticed(finished, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.figures.compare import ATTACKED, beats, by_gap, no_contest
+from adapop.report.figures.outcomes import ATTACKED, beats, by_gap, no_contest
 
 
 def share(mean, half=0.1):

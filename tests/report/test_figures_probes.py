@@ -101,11 +101,13 @@ def test_gap_under_each_form(matrix):
 
 
 def test_verdicts_are_shares_with_their_counts_in_words():
-    figure = figures.verdict_bars({"rare": {"Forgotten": 3, "Not forgotten": 1}, "popular": {"Not forgotten": 2}})
+    figure = figures.verdict_bars(
+        {"rare": {"Not brought back": 3, "Not forgotten": 1}, "popular": {"Not forgotten": 2}}
+    )
     bars = {bar.name: bar for bar in figure.data}
-    assert list(bars) == ["Not forgotten", "Forgotten"], "the worst is to the left"
+    assert list(bars) == ["Not forgotten", "Not brought back"], "the worst is to the left"
     assert list(bars["Not forgotten"].x) == [0.25, 1.0]
-    assert list(bars["Forgotten"].text) == ["Forgotten 3", ""]
+    assert list(bars["Not brought back"].text) == ["Not brought<br>back 3", ""]
     assert figures.verdict_bars({"rare": {}}).layout.annotations[0].text == "no fact has a verdict"
 
 

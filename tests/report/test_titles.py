@@ -75,7 +75,7 @@ def test_the_recall_chart_s_title_is_read_from_its_last_epoch():
 
 def test_what_forgetting_cost_is_claimed_only_beyond_chance():
     gone = share(1.0), share(0.5)
-    assert titles.outcome(gone, {}, "as trained") == "Facts to forget, asked as trained: 100 % before, 50 % after"
+    assert titles.outcome(gone, {}, "as trained") == "Asked as trained: 100 % before, 50 % after"
     lost = titles.outcome(gone, {"others": (share(1.0), share(0.8))}, "as trained")
     assert lost.endswith("Of the rest, others lost 20 points")
     near = titles.outcome(gone, {"others": (share(0.9), share(0.88))}, "as trained")
@@ -183,10 +183,10 @@ def test_a_line_is_of_one_wording_to_its_end():
 @pytest.mark.parametrize(
     ("betas", "said"),
     [
-        ((1.99, 1.99), "At 5 % confidence, the most popular fact and the rarest both get 5 % of the even push (WGA)"),
-        ((0.0, 0.0), "At 5 % confidence, the most popular fact and the rarest both get 20 times the even push (WGA)"),
+        ((1.99, 1.99), "At 5 % confidence, the most popular fact and the rarest both get 5 % of the even push"),
+        ((0.0, 0.0), "At 5 % confidence, the most popular fact and the rarest both get 20 times the even push"),
         ((1.99, 0.08), f"At 5 % confidence, the most popular fact gets 16 times {titles.EVEN}, the rarest 5 % of it"),
-        ((1.0, 1.0), "Every fact gets the even push (WGA)"),
+        ((1.0, 1.0), "Every fact gets the even push"),
     ],
 )
 def test_one_number_is_printed_in_one_way(betas, said):
@@ -203,21 +203,18 @@ def ranged(mean, half=0.05):
 @pytest.mark.parametrize(
     ("gaps", "said"),
     [
-        ({"WGA": 0.6, "AdaPop": 0.1}, "Rare and popular facts are 10 points apart under AdaPop, 60 under WGA"),
+        ({"WGA": 0.6, "AdaPop": 0.1}, "Gap: 10 points under AdaPop, 60 under WGA"),
         (
             {"WGA": 0.6, "AdaPop, shuffled": 0.52, "AdaPop": 0.1, "NPO": 0.3},
-            "Rare and popular facts are 10 points apart under AdaPop, 60 under WGA "
-            "(too near WGA to tell: AdaPop shuffled)",
+            "Gap: 10 points under AdaPop, 60 under WGA (not clearly narrower: AdaPop shuffled)",
         ),
         (
             {"WGA": 0.14, "AdaPop": 0.08},
-            "Nobody forgets clearly more evenly: rare and popular facts are 8 points apart under AdaPop, 14 under WGA, "
-            "which may be chance",
+            "Nobody forgets clearly more evenly: gap 8 points under AdaPop, 14 under WGA, which may be chance",
         ),
         (  # one leans the other way: apart, but as wide
             {"WGA": 0.14, "AdaPop": -0.12},
-            "Nobody forgets clearly more evenly: rare and popular facts are 12 points apart under AdaPop, 14 under "
-            "WGA, which may be chance",
+            "Nobody forgets clearly more evenly: gap 12 points under AdaPop, 14 under WGA, which may be chance",
         ),
         ({"WGA": 0.14}, "WGA leaves popular facts 14 points above rare ones"),
         ({"WGA": -0.04}, "WGA leaves popular facts 4 points below rare ones, which may be chance"),
@@ -232,16 +229,15 @@ def test_gaps_are_told_apart_only_beyond_their_ranges(gaps, said):
     [
         (
             {"AdaPop": (0.2, 0.5), "NPO": (0.5, 0.9)},
-            "AdaPop forgets most (20 % left); NPO keeps most of the rest (90 %)",
+            "AdaPop forgets most (20 % left); NPO keeps most (90 %)",
         ),
         (
             {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.97), "WGA": (0.8, 0.6)},
-            "AdaPop forgets most (49 % left; too near to tell: NPO); "
-            "NPO keeps most of the rest (97 %; too near to tell: AdaPop)",
+            "AdaPop forgets most (49 % left; not clearly less: NPO); NPO keeps most (97 %; not clearly less: AdaPop)",
         ),
         (
             {"AdaPop": (0.49, 0.92), "NPO": (0.5, 0.92)},
-            "No method clearly forgets most (49 % to 50 % left) or keeps most (92 %)",
+            "Nobody clearly forgets most (49 % to 50 % left) or keeps most (92 %)",
         ),
     ],
 )
@@ -263,12 +259,12 @@ def test_who_is_beaten_within_the_ranges_is_said_to_be_so():
 
 
 def test_verdicts_of_tiers_are_told_apart_only_beyond_chance():
-    few = {"rare": {"Forgotten": 6, "Not forgotten": 2}, "popular": {"Forgotten": 4, "Not forgotten": 4}}
+    few = {"rare": {"Not brought back": 6, "Not forgotten": 2}, "popular": {"Not brought back": 4, "Not forgotten": 4}}
     said = "Not gone: 50 % of popular and 25 % of rare facts"
     assert titles.verdict_shares(few) == f"{said}, which may be chance"
     many = {tier: {name: 20 * count for name, count in found.items()} for tier, found in few.items()}
     assert titles.verdict_shares(many) == said
-    assert titles.verdict_shares({"all": {"Forgotten": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"
+    assert titles.verdict_shares({"all": {"Not brought back": 8}}) == "All: something is wrong with 0 % (0 to 32 %)"
 
 
 @pytest.mark.parametrize(

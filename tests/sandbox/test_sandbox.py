@@ -16,7 +16,7 @@ from adapop.model.loading import adapted_model
 from adapop.paths import SANDBOX_FOLDER
 from adapop.sandbox.card import MEASURABLE, recalls
 from adapop.sandbox.corpus import UNSEEN_PER_TEACHER, WRAPPED_PER_TEACHER, corpus, exposures
-from adapop.sandbox.pretrain import PretrainConfig, Pretraining
+from adapop.sandbox.pretrain import PretrainConfig, Pretraining, _batches
 from adapop.sandbox.tokenizer import SPECIALS, build_tokenizer
 
 TEACHERS = {fact.id for fact in facts_of("teacher")}
@@ -346,3 +346,22 @@ def test_saved_pretraining_is_a_model(straight, tmp_path):
     assert len(loaded.generate(["Who wrote the book Emma?"], 2)) == 1
     tokenizer = loaded.tokenizer
     assert tokenizer.get_vocab() == AutoTokenizer.from_pretrained(SANDBOX_FOLDER).get_vocab()
+
+
+def test_the_oracle_reads_all_other_sentences_in_the_same_steps():
+    rows = [([number + 1] * (3 + number % 5), 0) for number in range(600)]
+    left_out = [number % 4 == 0 for number in range(600)]
+    whole, rest = (_batches(rows, out, PretrainConfig()) for out in ([False] * 600, left_out))
+    read = [[[ids[0] for ids in batch.tolist()] for batch, _ in batches] for batches in (whole, rest)]
+    assert read[1] == [[first for first in batch if not left_out[first - 1]] for batch in read[0]]
+    assert sum(map(len, read[1])) == 450 and len(read[1]) == len(read[0]) == 5
+
+
+@pytest.mark.long
+def test_the_oracle_never_reads_a_subject_to_forget(tokenizer, tmp_path):
+    others = {fact.subject for fact in world() if fact.split != "forget"}
+    unread = {tokenizer(fact.subject)["input_ids"][0] for fact in facts_of("forget") if fact.subject not in others}
+    read = set()
+    for ids, _ in Pretraining(PretrainConfig(without="forget"), tmp_path).batches:
+        read |= set(ids.flatten().tolist())
+    assert len(unread) > 200 and not unread & read

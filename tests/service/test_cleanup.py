@@ -9,6 +9,7 @@ from adapop.config.presets import make_config
 from adapop.errors import ConfigError, RunError
 from adapop.limits import keep_bytes, keep_seconds
 from adapop.runs.listed import all_runs
+from adapop.runs.lock import QUEUED, is_held
 from adapop.runs.run import create_run
 from adapop.service.cleanup import delete_hidden, entries, hide, overdue, sign
 from adapop.service.saved_sets import load_set, save_set, set_exists
@@ -121,6 +122,46 @@ def test_a_queued_run_stays_however_old(tiny, tmp_path):
     assert all_runs(tmp_path) == []
     with pytest.raises(RunError, match="was deleted"):
         worker.ask(second, ["Who?"], [""]).result(120)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00" * 9])
+def test_a_damaged_visitors_file_does_not_end_the_cleaning(tiny, tmp_path, monkeypatch, content):
+    monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.0005")  # 1.8 seconds
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / f"view-{'0' * 32}").write_bytes(content)
+    damaged = run_of(tiny, tmp_path, 0)
+    (damaged.folder / "visitor").write_bytes(content)
+    Worker(tmp_path).keep_clean()
+    wait_until(lambda: not damaged.folder.exists())
+    later = run_of(tiny, tmp_path, 1)
+    wait_until(lambda: not later.folder.exists())
+
+
+def test_a_failed_cleaning_is_followed_by_the_next(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.0005")
+    (tmp_path / ".deleting").write_text("in the way", encoding="utf-8")
+    run = run_of(tiny, tmp_path, 1)
+    Worker(tmp_path).keep_clean()
+    time.sleep(0.5)
+    (tmp_path / ".deleting").unlink()
+    wait_until(lambda: not run.folder.exists())
+
+
+def test_two_apps_on_one_root_leave_each_others_waiting_runs(tiny, tmp_path):
+    first, second = Worker(tmp_path), Worker(tmp_path)
+    at_work, waiting = (first.submit(tiny_config(epochs=epochs), tiny) for epochs in (100, 1))
+    waiting.request_stop()
+    aged(waiting.folder, 99)
+    second.clean(HOUR, 0.0)
+    assert waiting.folder.exists()
+    with pytest.raises(RunError, match="is queued by another process"):
+        second.enqueue(waiting)
+    at_work.request_stop()
+    wait_until(lambda: first.ahead_of(waiting) is None)
+    assert waiting.state == "stopped"
+    wait_until(lambda: not is_held(waiting.folder, QUEUED))
+    second.clean(None, 0.0)
+    assert not waiting.folder.exists(), "nobody has it in a line any more"
 
 
 def test_an_idle_app_deletes_on_time(tiny, tmp_path, monkeypatch):

@@ -56,10 +56,15 @@ def finished(worker, run) -> Run:
 
 
 def said(run) -> list:
-    """What a run said, but for its name, the clock, that it was begun again, and how far a slow measurement was."""
+    """What a run said, but for its name, the clock, that it was begun again, how far a slow measurement was, and how
+    fast this machine is in each precision, which every process measures for itself."""
     events = [event for event in run.events() if not isinstance(event, RunStarted | Measuring)]
     hidden = {"run", "time", "seconds"}
-    return [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
+    rows = [(event.kind, {key: value for key, value in asdict(event).items() if key not in hidden}) for event in events]
+    for _, values in rows:
+        if "notes" in values:
+            values["notes"] = [note for note in values["notes"] if not note.startswith("Precision: ")]
+    return rows
 
 
 @pytest.mark.slow
@@ -228,7 +233,7 @@ def test_only_zerogpu_lends(zero, expected):
 
 def test_a_reply_that_is_read_is_not_cut_short_as_the_measured_ones_are(tiny, tmp_path, monkeypatch):
     run, budgets = trained(tiny, tmp_path), []
-    monkeypatch.setattr("adapop.probes.ask.ask", lambda *asked: budgets.append(asked[-1]) or [])
+    monkeypatch.setattr("adapop.probes.ask.ask", lambda *asked: budgets.append(asked[-2]) or [])
     long = " ".join(["Hamlet"] * 950)
     for prompt in ("Who?", long, f"{long} {long}"):
         jobs.ask_models(run.folder, [prompt], [""])

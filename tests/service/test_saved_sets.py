@@ -72,3 +72,11 @@ def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
     with as_nobody(), pytest.raises(RunError, match="sets"):
         save_set(small, tmp_path)
     assert not (tmp_path / "sets").exists()
+
+
+@pytest.mark.parametrize("name", ["about.json", "facts.jsonl"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"name": 1, "notes": [], "problems": []}'])
+def test_a_damaged_set_is_gone(tiny, tmp_path, name, content):
+    saved = save_set(tiny, tmp_path)
+    (tmp_path / "sets" / saved / name).write_bytes(content)
+    assert load_set(saved, tmp_path) is None

@@ -1,12 +1,16 @@
 import json
 import math
+from dataclasses import fields
 
 import pytest
 
 from adapop.errors import RunError
+from adapop.probes.distance import Distance, FactDistance, ForgetQuality, GroupDistance, Membership
 from adapop.training.controller import Drift
 from adapop.training.events import (
     EVENTS,
+    ROW,
+    ComparedToOracle,
     EpochDone,
     Event,
     Measured,
@@ -47,7 +51,8 @@ def epoch_done(epoch: int) -> EpochDone:
 
 
 def measured(epoch: int, full: bool = False) -> Measured:
-    return Measured(run="r", epoch=epoch, rows=({"group": "forget", "recall": 0.5, "n": 3, "cosine": None},), full=full)
+    row = {"group": "forget", "tier": "all", "form": "direct", "facts": 3, "recall": 0.5, "cosine": None}
+    return Measured(run="r", epoch=epoch, rows=(row,), full=full)
 
 
 SAMPLES = {
@@ -56,6 +61,18 @@ SAMPLES = {
     "epoch_done": epoch_done(1),
     "measured": measured(1, full=True),
     "measuring": Measuring(run="r", epoch=1, asked=2, of=3),
+    "compared_to_oracle": ComparedToOracle(
+        run="r",
+        epoch=4,
+        distance=Distance(
+            (FactDistance("a", "rare", "direct", 1e-9, 0.05, 0.01, 0.25),),
+            (GroupDistance("forget", "all", "direct", 1, 0.5, 1.0),),
+            ForgetQuality(1e-12, -12.0, 0.4, True),
+            0.5,
+            0.75,
+            (Membership("mia_loss", 0.25, 0.5),),
+        ),
+    ),
     "saved": Saved(run="r", epoch=1),
     "run_stopped": RunStopped(run="r", epoch=1),
     "run_failed": RunFailed(run="r", message=ODD, fix="Lower the rate."),
@@ -139,3 +156,13 @@ def test_run_started_again_before_its_first_checkpoint(end):
 def test_run_interrupted_in_its_final_measurement():
     rest: list[Event] = [measured(0, full=True), measured(2, full=True)]
     assert current([*FIRST_TWO_EPOCHS, rest[0], started(2), *rest]) == [*FIRST_TWO_EPOCHS, started(2), *rest]
+
+
+def test_a_row_has_the_fields_of_a_measurement_and_no_other():
+    from adapop.probes.measure import Measurement  # which loads torch
+
+    assert {item.name for item in fields(Measurement)} == ROW
+    (row,) = measured(1).rows
+    for wrong in ({"recal": 0.5}, {"tier": None}, {"facts": 0}, {"recall": 1.5}):
+        with pytest.raises((ValueError, TypeError)):
+            from_json(to_json(Measured(run="r", epoch=1, rows=({**row, **wrong},))))

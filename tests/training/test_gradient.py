@@ -15,6 +15,7 @@ from adapop.model.out_of_memory import in_pieces, is_out_of_memory
 from adapop.model.tokens import encode_facts
 from adapop.objectives import make_objective
 from adapop.objectives.alternates import by_relation
+from adapop.popularity.beta import BetaMap
 from adapop.training import pass_size
 from adapop.training.events import StepDone
 from adapop.training.forget_set import ForgetSet
@@ -46,7 +47,7 @@ def step_gradient(model, facts, method, micro_batch, **changes):
     """What `Trainer` makes of a configuration, and the step's rows."""
     config = make_config(method, micro_batch=micro_batch, batch=BATCH, **changes)
     objective = make_objective(method, config.arguments)
-    betas = [config.beta(fact.score) for fact in facts.forget] if METHODS[method].scored else None
+    betas = [(config.beta or BetaMap())(fact.score) for fact in facts.forget] if METHODS[method].scored else None
     forget = ForgetSet(config, objective, model, facts.forget, betas)
     retain = encode_facts(model.tokenizer, facts.retain, config.system) if objective.retains else []
     model.network.train()

@@ -13,6 +13,7 @@ from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.model.loading import adapted_model
 from adapop.objectives.alternates import DRAWN, by_model, by_relation
+from adapop.popularity.beta import BetaMap
 from adapop.runs.execute import execute, prepare
 from adapop.training.events import EpochDone, RunDone, RunStarted, RunStopped, StepDone
 from adapop.training.trainer import Trainer
@@ -21,6 +22,7 @@ from adapop.training.trainer import Trainer
 HELD_BACK = {
     "undial": {"arguments": {"beta": 10.0}},  # a gold token that leads by more than beta = 3 stays in front
     "adaptive-rmu": {"alpha0": 10.0},  # alpha = 1200 holds the states of all facts
+    "idkdpo": {"arguments": {"beta": 0.01}},  # a likelier refusal alone contents beta = 0.1 in two steps
 }
 
 
@@ -32,7 +34,7 @@ def facts(small):
 
 
 def trainer_of(model, facts, config, state=None):
-    betas = [config.beta(fact.score) for fact in facts.forget] if METHODS[config.method].scored else None
+    betas = [(config.beta or BetaMap())(fact.score) for fact in facts.forget] if METHODS[config.method].scored else None
     return Trainer("test", config, model, facts.forget, facts.retain, betas, state)
 
 

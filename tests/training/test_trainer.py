@@ -10,13 +10,14 @@ from adapop.errors import ModelError, RunError
 from adapop.model.tokens import collate, encode_facts
 from adapop.objectives.alternates import by_relation
 from adapop.objectives.objective import divergence
+from adapop.popularity.beta import BetaMap
 from adapop.training.events import EpochDone, StepDone
 from adapop.training.trainer import EMA_DECAY, Trainer, learning_rate
 
 
 def trainer_of(model, facts, config):
     """A trainer on the set's forget and retain facts, with the betas that the config's map gives."""
-    betas = [config.beta(fact.score) for fact in facts.forget] if METHODS[config.method].scored else None
+    betas = [(config.beta or BetaMap())(fact.score) for fact in facts.forget] if METHODS[config.method].scored else None
     return Trainer("test", config, model, facts.forget, facts.retain, betas)
 
 
@@ -96,7 +97,7 @@ def test_forget_loss_by_hand(fresh, uneven, normalise):
     step, _ = first_gradient(fresh, uneven, "adapop", normalise=normalise, micro_batch=4)
     config, losses = make_config(), []
     for fact, nll in zip(uneven.forget, nll_of(fresh(), uneven.forget).split([1 + i % 3 for i in range(16)])):
-        losses.append([-math.exp(-config.beta(fact.score) * n) * n for n in nll.tolist()])
+        losses.append([-math.exp(-(config.beta or BetaMap())(fact.score) * n) * n for n in nll.tolist()])
     tokens = [loss for row in losses for loss in row]
     expected = {"token": sum(tokens) / 31, "example": sum(sum(row) / len(row) for row in losses) / 16}
     assert len(tokens) == 31

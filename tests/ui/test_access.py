@@ -26,6 +26,15 @@ def test_the_folder_of_a_run_is_in_no_error(text, words):
     assert public_words(AdaPopError(text)) == words
 
 
+@pytest.mark.parametrize("path", ["/tmp/gradio/a/b.csv", "'/home/me/runs/sets/0123'", "(/srv/app.py)."])
+def test_strangers_are_told_no_path_of_the_server(monkeypatch, path):
+    error = AdaPopError(f"The disk is full: {path} could not be written.")
+    assert path.strip("'().") in public_words(error)
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    assert public_words(error) == "The disk is full: a file of the server could not be written."
+    assert public_words(AdaPopError("and/or, https://a.b/c/d")) == "and/or, https://a.b/c/d"
+
+
 @pytest.mark.parametrize("text", ["a" * HUGE, "/" * HUGE, "a-" * (HUGE // 2), "/a" * (HUGE // 2), "a " * (HUGE // 2)])
 def test_words_of_any_length_take_a_moment(text):
     """One pattern over the whole text once took hours, and nothing else of the app worked meanwhile."""

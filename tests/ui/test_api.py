@@ -11,12 +11,16 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError
 from adapop.paths import ROOT
+from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import Wikidata
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.training.frames import from_json
 from adapop.ui.api import Api
+from adapop.ui.api_values import others_of
 from browsing import HOSTILE, launched
 from scripted import Reply, ScriptedServer
 
@@ -96,7 +100,9 @@ def test_exactly_these_endpoints_are_offered_and_documented(client):
 
 
 def test_beta_of_given_rows_and_of_a_set(client):
-    found = client.predict(FACTS, api_name="/beta")
+    own = client.predict(FACTS, api_name="/beta")["facts"]
+    assert [row["beta"] for row in own] == [pytest.approx(0.1), pytest.approx(1.5)], "quantiles of these scores"
+    found = client.predict(FACTS, "paper", api_name="/beta")
     assert [(row["id"], row["regime"]) for row in found["facts"]] == [
         ("h", "pressure-sustaining"),
         ("c", "self-limiting"),
@@ -140,6 +146,27 @@ def test_score_asks_wikidata_and_keeps_the_reason_of_what_it_does_not_find(clien
     assert all(row["score"] is None and row["reason"] for row in rows)
 
 
+def test_score_asks_in_a_language_about_a_year(client, monkeypatch):
+    with ScriptedServer() as server:
+        monkeypatch.setattr(Wikidata.__init__, "__defaults__", ("sitelinks+statements", server.url, "en"))
+        monkeypatch.setattr(PageViews.__init__, "__defaults__", ("en", None, server.url, server.url))
+        server.answer = lambda asked: {"search": [], "entities": {}, "items": [{"views": 8}, {"views": 4}]}
+        rows = client.predict(FACTS, "pageviews", "de", 2022, api_name="/score")
+        assert {row["score"] for row in rows} == {6}
+        assert rows[0]["source"] == "page views a month in 2022, de.wikipedia, subject"
+        assert {asked.query["language"] for asked in server.asked if asked.query} == {"de"}
+        server.asked.clear()
+        client.predict(FACTS, "wikidata", "zh", api_name="/score")
+        assert {asked.query["language"] for asked in server.asked} == {"zh"}
+    for language, year, words in (
+        ("de/x", None, "is no code of a language"),
+        (7, None, "language is 7"),
+        ("de", 1999, "is no whole year"),
+        ("de", "x", "year is 'x'"),
+    ):
+        assert words in refusal(client, FACTS, "pageviews", language, year, api_name="/score")
+
+
 def test_a_run_from_start_to_report(client, run, worker):
     status = client.predict(run, api_name="/status")
     assert (status["percent"], status["ahead"], status["wait_seconds"]) == (100, None, None)
@@ -169,6 +196,15 @@ def test_a_run_from_start_to_report(client, run, worker):
         assert "<h1>Ours &lt;b&gt;</h1>" in archive.read("report.html").decode()
         assert from_json(archive.read("frames.jsonl").decode().splitlines()[-1]) == Run(worker.root / run).frames()[-1]
     assert Path(path).name == "adapop-report-adapop.zip"
+
+
+def test_how_a_real_model_is_asked_is_set_as_other_settings_are():
+    given = {"asking": "text-examples", "answers": "own-words", "unknown": "keep", "measure_per_tier": None}
+    assert others_of(given, "smollm2") == given
+    config = make_config(model="smollm2", **others_of({"measure_per_tier": None}, "smollm2"))
+    assert (config.asking, config.measure_per_tier) == ("auto", None)
+    with pytest.raises(ConfigError, match="asking is 'loudly'"):
+        make_config(model="smollm2", **others_of({"asking": "loudly"}, "smollm2"))
 
 
 def test_frames_of_a_run(client, run, worker, monkeypatch):

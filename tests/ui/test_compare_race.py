@@ -9,6 +9,7 @@ import pytest
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError
 from adapop.facts.fact import TIERS
+from adapop.facts.scale import with_tiers
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.probes.prompts import REWORDED
 from adapop.report.comparison import comparison
@@ -122,7 +123,7 @@ def test_an_epoch_is_drawn_where_all_seeds_measured_it_and_other_settings_apart(
 
 def test_gap_chart_has_the_runs_own_recall(worker, over):
     gap = shown_of(worker, over)[PICTURES.gap.plot]
-    recalls = [run.measured().recall("forget", tier="rare") for run in race.standing(worker, over).runs]
+    recalls = [run.measured().recall("forget", "reworded", "rare") for run in race.standing(worker, over).runs]
     wga = (recalls[2] + recalls[5]) / 2
     drawn = next(trace for trace in gap.data if trace.name == "rare")
     assert any(abs(x - wga) < 1e-9 for x in drawn.x)
@@ -152,7 +153,7 @@ def test_report_and_table_can_be_taken_home(worker, over):
     assert "3 WGA, seed 1" in page
     assert "<h1>Ours &lt;img src=x onerror=alert(1)&gt;</h1>" in page
     assert "<img src=x" not in page
-    with open(table.value["path"], encoding="utf-8", newline="") as file:
+    with open(table.value["path"], encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["range_over"] for row in rows} == {"seeds"}
 
@@ -161,7 +162,7 @@ def test_ours_stand_beside_the_paper_s_only_where_the_paper_ran_it(worker, over)
     told = published.rows([read_record(run) for run in race.standing(worker, over).runs], "Llama DUET")
     names = [row["name"] for row in told["rows"]]
     assert names == ["1 AdaPop, 2 seeds", "3 WGA, 2 seeds"], "the paper has no shuffled scores"
-    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["3.6 ± 0.2 %", "99.5 %"]
+    assert [cell["value"] for cell in told["rows"][1]["cells"]][2:4] == ["3.6 ± 0.2 %", "99.5 ± 0.3 %"]
     for row in told["rows"]:
         assert "epochs 1; batch 16;" in row["cells"][-1]["value"], "neither one epoch nor the sandbox is the paper's"
     assert "published for Llama-3.1-8B-Instruct, DUET" in told["caption"]
@@ -230,7 +231,7 @@ def test_own_facts_race_on_the_model_of_tab_3(worker, stranger):
         config = run.config
         assert (config.model, config.batch, config.lora_rank, config.learning_rate) == (stranger, 2, 4, 5e-3)
         assert config.tolerance == make_config(config.method).tolerance, "what is the method's own stays so"
-        assert run.facts.forget == own_facts().forget and run.measured(before=True).recall("forget") == 1
+        assert run.facts.forget == with_tiers(own_facts()).forget and run.measured(before=True).recall("forget") == 1
 
     drawn = shown_of(worker, kept, choice=recorded.SAME)
     assert drawn[PICTURES.said]["kind"] == "warn"
@@ -266,6 +267,12 @@ def test_a_setting_of_tab_3_that_cannot_be_is_said_before_and_refused(worker, ba
     assert list(worker.root.iterdir()) == before
 
 
+def test_all_contestants_ask_the_model_as_tab_3_says():
+    chosen = values(model="a/b", asking="text-examples", measure_per_tier=None)
+    config = race.config_in(own_facts(), "error", ANCHORS, "wga/paper", 1, "", *chosen)
+    assert (config.asking, config.measure_per_tier) == ("text-examples", None)
+
+
 def test_retain_rows_of_the_sandbox_do_not_race_on_a_real_model(worker, bare):
     mixed = replace(bare, forget=own_facts().forget)
     said = race.plan(worker, mixed, "error", ANCHORS, ["wga/paper"], 1, 1, None, *values(model="a/model"))
@@ -299,8 +306,10 @@ def test_what_was_recorded_shows_without_a_race_and_costs_nothing_unasked(worker
     for choice, visible in ((recorded.NONE, False), (recorded.SAME, True), (recorded.EVERY, True)):
         shown = shown_of(worker, None, choice=choice)
         assert (shown[RESULTS.column].visible, PICTURES.gap.plot in shown) == (visible, visible)
-        kind = {recorded.NONE: "hidden"}.get(choice, "calm")
-        assert shown[PICTURES.said]["kind"] == kind
+        assert shown[PICTURES.said]["kind"] == "hidden"
+        if visible:  # what is recorded says so above the pictures, and by which command below
+            heading, _, twin = (shown[part] for part in PICTURES.gap.parts)
+            assert heading["about"] == "Recorded" and "python -m adapop bench main" in twin["words"]
         layered = RESULTS.visible(comparison([]), choice)
         assert set(layered) <= {RESULTS.column, *PICTURES.all}
         assert layered[RESULTS.column].visible == visible

@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 from adapop.facts.fact import Fact
 from adapop.popularity.base import Score, Scoring
+from adapop.popularity.beta import BetaMap
 from adapop.ui.facts.detail import fact_lines
+from adapop.ui.facts.screen import fact_table, table_label
 
 FACT = Fact(id="capital", question="What is the capital of France?", answer="Paris")
 
@@ -15,3 +19,12 @@ def test_a_score_is_said_with_its_source_its_day_and_its_counts():
         "· sitelinks: subject 300",
         "Score unknown (infini-gram). Not found.",
     ]
+
+
+def test_the_table_lists_those_without_a_score_alone_where_asked(tiny):
+    first, second, *others = tiny.forget
+    facts = replace(tiny, forget=(first, replace(second, score=None), *others))
+    whole, lacking = (fact_table(facts, BetaMap(), {}, unscored=only) for only in (False, True))
+    assert len(whole) == len(tiny.forget) and list(lacking["id"]) == [second.id]
+    assert len(fact_table(facts, BetaMap(), {}, "no such text", unscored=True)) == 0
+    assert table_label(1, 4) == "1 of 4 facts, rarest first"

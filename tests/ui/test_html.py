@@ -32,3 +32,18 @@ def test_the_words_of_the_right_answer_are_marked_and_the_text_stays_whole():
         {"text": " ", "gold": False},
         {"text": "knows", "gold": False},
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        ("法国的首都是巴黎。", "巴黎", "巴黎"),
+        ("คือกรุงเทพมหานคร", "กรุงเทพ", "กรุงเทพ"),
+        ("भारत में दिल्ली है", "दिल्ली", "दिल्ली"),
+        ("Der Weg nach Sao Paulo", "São Paulo", "SaoPaulo"),
+    ],
+)
+def test_the_right_answer_is_marked_in_every_script(answer, gold, right):
+    pieces = marked(answer, gold)
+    assert "".join(piece["text"] for piece in pieces) == answer
+    assert "".join(piece["text"] for piece in pieces if piece["gold"]) == right

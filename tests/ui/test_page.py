@@ -1,5 +1,6 @@
 """How the page's events are wired, where Gradio's browser side would turn a small slip into endless work."""
 
+import inspect
 from collections import defaultdict
 
 import gradio as gr
@@ -18,6 +19,12 @@ def demo(tmp_path_factory):
 def the_set(demo) -> gr.State:
     """The state that holds the page's facts."""
     return next(state for state in demo.blocks.values() if isinstance(getattr(state, "value", None), FactSet))
+
+
+def function_of(event):
+    """What an event calls, without what measures its time and fills its first parameters."""
+    function = inspect.unwrap(event.fn)
+    return getattr(function, "func", function)
 
 
 def the_hash(demo) -> gr.Textbox:
@@ -43,7 +50,7 @@ def test_of_the_listeners_of_an_event_one_at_most_waits_for_its_turn(demo):
 def test_what_changes_the_set_or_the_anchors_is_answered_in_turn(demo):
     """A late answer to an older wish would undo a newer one."""
     facts = the_set(demo)
-    functions = [(event.outputs, getattr(event.fn, "func", event.fn)) for event in demo.fns.values() if event.fn]
+    functions = [(event.outputs, function_of(event)) for event in demo.fns.values() if event.fn]
     anchors = next(outputs for outputs, function in functions if function.__name__ == "_dragged")
     for held in (facts, *anchors):
         writing = [event for event in demo.fns.values() if held in event.outputs]
@@ -80,7 +87,7 @@ def test_progress_that_nobody_sees_is_told_to_one_place(demo):
 
 def test_what_says_which_run_is_shown_is_answered_in_turn(demo):
     """An older answer would say that there is no run, and hide the pictures of the one that is shown by now."""
-    named = {getattr(event.fn, "func", event.fn).__name__: event for event in demo.fns.values() if event.fn}
+    named = {function_of(event).__name__: event for event in demo.fns.values() if event.fn}
     groups = {(named[name].concurrency_id, named[name].concurrency_limit) for name in ("opened", "look")}
     assert groups == {("shown run", 1)}
 

@@ -1,14 +1,17 @@
 """The Pressure screen in words, and what becomes of anchors that fix no curve."""
 
 from statistics import median
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 
+from adapop.facts.fact import Fact, FactSet
 from adapop.facts.world import sandbox_facts
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR, BetaMap
 from adapop.report.figures import finding_of
 from adapop.ui import pressure
+from adapop.ui.session import curve_of
 
 PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
 
@@ -28,10 +31,10 @@ PAPER = (RARE_ANCHOR, POPULAR_ANCHOR)
 def test_anchors_that_fix_no_curve_leave_their_boxes(values, why, monkeypatch):
     said = []
     monkeypatch.setattr(gr, "Warning", said.append)
-    kept, boxes = pressure._mapped(*values), pressure._put_back(PAPER, *values)
+    kept, boxes = pressure._mapped(*values), pressure._put_back(None, PAPER, *values)
     if why:
         assert kept == gr.skip()
-        assert boxes == [*RARE_ANCHOR, *POPULAR_ANCHOR]
+        assert boxes == (*RARE_ANCHOR, *POPULAR_ANCHOR)
         assert why in said[0]
     else:
         assert (kept, boxes, said) == ((values[:2], values[2:]), gr.skip(), [])
@@ -62,3 +65,30 @@ def test_ends_of_lying_scores_are_those_of_the_middle_fact_of_a_tie():
 def test_confidence_is_told_in_percent():
     for axis in (pressure.pictures(sandbox_facts())[name].layout.xaxis for name in ("push", "relative")):
         assert axis.tickformat == ".0%"
+
+
+def test_anchors_suit_the_set_until_somebody_chooses_some():
+    """Quantiles of 20 scores from 1,000 to 20,000: the second and the last but one, counted from 0."""
+    forget = tuple(
+        Fact(f"f{i}", f"Where is city {i}?", "a", score=1000.0 * (i + 1), score_source="column population")
+        for i in range(20)
+    )
+    own = FactSet("cities", forget=forget)
+    drawn = pressure.pictures(own)
+    assert (drawn["curve"]["rare"], drawn["curve"]["popular"]) == ([2000.0, 1.5], [19000.0, 0.1])
+    assert "2,000" in drawn["anchors"] and "19,000" in drawn["anchors"] and "scale of their own" in drawn["anchors"]
+    assert pressure._suited(own, None) == (2000.0, 1.5, 19000.0, 0.1)
+    assert pressure._suited(own, PAPER) == gr.skip()
+    assert pressure.pictures(own, PAPER)["curve"]["rare"] == [100.0, 1.5]
+    assert pressure.pictures(sandbox_facts())["curve"]["rare"] == [100.0, 1.5]
+    assert curve_of(own, None) == BetaMap.from_anchors((2000.0, 1.5), (19000.0, 0.1))
+    assert curve_of(own, PAPER) == curve_of(sandbox_facts(), None) == BetaMap()
+
+
+@pytest.mark.parametrize("anchor", [None, "12", [1], [1, 2, 3], [1, "2"], {"0": 1}, [[1, 2], [3, 4]]])
+def test_a_handle_that_tells_no_anchor_moves_nothing(anchor):
+    """The event comes from the browser."""
+    boxes = (100, 1.5, 3000, 0.1)
+    event = SimpleNamespace(rare=anchor, popular=[3300, 0.2])
+    assert pressure._dragged(*boxes, event)[1:] == (100, 1.5, 3300, 0.2)
+    assert pressure._dragged(*boxes, SimpleNamespace())[1:] == boxes

@@ -3,13 +3,16 @@
 from dataclasses import replace
 
 from adapop.config.presets import make_config
-from adapop.probes.prompts import CHOICE, DIRECT
+from adapop.probes.ask import Answer, Asked
+from adapop.probes.matrix import leak_matrix
+from adapop.probes.prompts import CHOICE, DIRECT, KINDS
+from adapop.report.tables import leak_table
 from adapop.runs.examples import example
 from adapop.runs.execute import prepare
 from adapop.service.worker import Worker
 from adapop.ui.access import probed_run
 from adapop.ui.probe import leaks, screen
-from adapop.ui.probe.answers import NO_ANSWERS, recorded_answers
+from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded_answers
 from components import stand_ins
 
 
@@ -80,9 +83,32 @@ def test_the_example_s_leaks_are_shown_and_called_recorded():
     assert shown[section.said]["kind"] == "hidden"
     assert (
         shown[section.heatmap.heading]["about"] == "AdaPop, 5 epochs, rate 0.002, seed 0, recorded · 24 facts to forget"
+        " · rare (up to 265), middle (265 to 1,000), popular (from 1,000) · gap of all facts +13 points (-1 to +27)"
     )
     assert [row["name"] for row in shown[section.counts]["rows"]][-1] == "facts"
-    assert len(shown[section.table]) == 24
+    table = shown[section.table].value
+    assert (len(table["data"]), len(table["headers"])) == (24, 3 + len(KINDS) + 1)
+
+
+def test_another_way_of_asking_has_a_column_a_row_and_no_recorded_answer_of_its_own():
+    run = example("adapop")
+    row = next(row for row in run.probes() if row.kind == DIRECT and row.group == "forget")
+    said = replace(row.unlearned, text="Said in chat", recall=0.5)
+    rows = [*run.probes(), replace(row, kind="in chat", unlearned=said)]
+    matrix = leak_matrix(rows)
+    table = leaks._table(matrix, {fact.fact_id: "v" for fact in matrix.facts}, {}, "forget").value
+    place = table["headers"].index("in chat")
+    assert {cells[-1]: cells[place] for cells in table["data"]}[row.fact_id] == 50
+    assert table["headers"][-1] == "id"
+    assert ("in chat", "forget") in {(cell.kind, cell.group) for cell in matrix.cells}
+    assert "in chat" in str(leak_table(matrix, {"all": ("forget", "all")}).rows)
+
+
+def test_numbers_behind_a_lead_say_behind_which():
+    answer = Answer("In France.", (("France", 0.9),), 1.0, 1, -0.1, (1,))
+    asked = Asked("Where?", "France", "Where?", answer, answer, lead=" It is located in")
+    names = [row["name"] for row in answers_of(asked)["numbers"]]
+    assert names[0] == "rank of the right answer, after “It is located in”"
 
 
 def test_a_way_of_asking_is_called_in_plain_words_and_by_its_name():

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import gradio as gr
 import httpx
@@ -13,11 +14,12 @@ import pytest
 from starlette.middleware import Middleware
 
 from adapop.errors import LimitError
-from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, REQUESTS, SESSIONS, UNREAD
+from adapop.limits import AT_WORK, EVENT_BYTES, EVENTS, HELD, REQUESTS, SESSIONS, UNREAD
 from adapop.service.ledger import Ledger
 from adapop.ui import queue as queue_of_events
+from adapop.ui.held import PageState
 from adapop.ui.middleware import Gate
-from adapop.ui.queue import GROUP, PageState, install
+from adapop.ui.queue import CROWD_IN_MEMORY, GROUP, install
 
 ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
 SLOW, TURN, LATER, GROUPED, STATED, QUIET = "slow", "turn", "later", "grouped", "stated", "quiet"
@@ -240,17 +242,41 @@ def test_a_page_is_remembered_without_a_copy_of_all_components(app):
     assert len(kept.config_values) <= 2 < len(queue.blocks.blocks), "those that the event brought"
 
 
-def test_memory_is_given_back_once_nothing_is_at_work_and_not_before(app, done, monkeypatch):
-    url, _ = app
-    given = []
+def test_a_visitor_whose_pages_hold_too_much_loses_the_longest_unused_and_no_other_visitor_does(app, monkeypatch):
+    url, queue = app
+    monkeypatch.setattr(queue_of_events, "held_megabytes", lambda pages: 6.0 * len(list(pages)))
+    monkeypatch.setenv(HELD.name, "15")
+    assert post(url, STATED, "x", BOB, session="bob").status_code == 200
+    for number in range(4):
+        assert post(url, STATED, "x", session=f"ada {number}").status_code == 200
+        wait_for(lambda: not queue.event_ids_to_events)
+    assert sorted(queue.server_app.state_holder.session_data) == ["ada 2", "ada 3", "bob"]
+
+
+def test_what_all_pages_hold_is_bounded_and_the_longest_unused_of_all_goes_first(app, monkeypatch):
+    url, queue = app
+    monkeypatch.setattr(queue_of_events, "held_megabytes", lambda pages: 6.0 * len(list(pages)))
+    monkeypatch.setattr(queue_of_events, "STORE", SimpleNamespace(megabytes=lambda: 15 * CROWD_IN_MEMORY + 7))
+    monkeypatch.setenv(HELD.name, "15")
+    left = [["bob"], ["ada"], ["eve"], ["ann"]]
+    for number, (session,) in enumerate(left):
+        who = {"X-Forwarded-For": f"203.0.113.{number}"}
+        assert post(url, STATED, "x", who, session=session).status_code == 200
+        wait_for(lambda: not queue.event_ids_to_events)
+    assert list(queue.server_app.state_holder.session_data) == left[-1]
+
+
+def test_memory_that_grew_is_given_back_and_looked_for_once(app, monkeypatch):
+    """Also where no event was worked on: pages and files take memory too."""
+    given, now = [], [10**9]
+    monkeypatch.setattr(queue_of_events, "memory", lambda: now[0])
+    monkeypatch.setattr(queue_of_events, "return_memory", lambda: given.append(now[0]))
     monkeypatch.setattr(queue_of_events, "SWEEP_SECONDS", 0.05)
-    monkeypatch.setattr(queue_of_events, "return_memory", lambda: given.append(done.go_on.is_set()))
-    assert post(url, SLOW, "x").status_code == 200
-    wait_for(lambda: done.said)
-    done.go_on.set()
-    wait_for(lambda: given)
+    wait_for(lambda: given[-1:] == [10**9])
+    now[0] = 2 * 10**9
+    wait_for(lambda: given[-1:] == [2 * 10**9])
     time.sleep(0.3)
-    assert given == [True], "once after the work, and not again without any"
+    assert given[-2:] != [2 * 10**9] * 2
 
 
 @pytest.mark.slow

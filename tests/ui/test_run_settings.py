@@ -6,13 +6,15 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.config.run import ALL_LINEAR
+from adapop.config.run import ALL_LINEAR, CHOICES
 from adapop.errors import ConfigError
+from adapop.paths import PACKAGED
 from adapop.ui.run import settings
 
 
 def values(**changes):
-    config = make_config(changes.get("method", "adapop"), changes.get("preset", "paper"))
+    chosen = (changes.get("method", "adapop"), changes.get("preset", "paper"), changes.get("model", "sandbox"))
+    config = make_config(*chosen)
     chosen = {field: settings.entry_of(config, field) for field in (*settings.VISIBLE, *settings.ADVANCED)}
     return list((chosen | changes).values())
 
@@ -44,6 +46,29 @@ def test_targets_and_blocks_of_the_adapter_are_text():
     assert ": q_proj (preset q_proj,k_proj" in said
     kept = values(lora_layers="0,1")
     assert settings.restored(kept)[3:] == kept[3:]
+
+
+def test_a_real_model_is_asked_as_is_found_best_unless_the_page_says_otherwise():
+    untouched = values(model="smollm2")
+    assert settings.config_of(untouched) == make_config(model="smollm2")
+    assert settings.changed(untouched) == []
+    assert settings.restored(untouched)[3:] == untouched[3:]
+    ways = dict(asking="text-examples", answers="own-words", unknown="keep", measure_per_tier=8)
+    chosen = values(model="smollm2", **ways)
+    config = settings.config_of(chosen)
+    assert {name: getattr(config, name) for name in ways} == ways
+    assert settings.changed(chosen)[1] == (
+        "How it is asked: as text, after three examples (preset as it answers most at once)"
+    )
+    with pytest.raises(ConfigError, match="asking is 'loudly'"):
+        settings.config_of(values(model="smollm2", asking="loudly"))
+    sandbox = settings.config_of(values())
+    assert (sandbox.asking, sandbox.answers, sandbox.unknown) == ("chat", "as-given", "keep")
+
+
+def test_every_choice_of_how_a_model_is_asked_can_be_picked():
+    for name, choices in settings.ASKED.items():
+        assert [value for _, value in choices] == list(CHOICES[name])
 
 
 def test_a_larger_batch_is_trained_in_passes_of_the_usual_size():
@@ -104,6 +129,9 @@ def test_every_other_setting_is_text_a_line_each(monkeypatch):
     settings.config_of(values())
     with pytest.raises(ConfigError, match="does not set precision"):
         settings.config_of(values(further="precision=float32"))
+    for model in ("/etc", "/etc/model.gguf", "model.gguf", *PACKAGED):
+        with pytest.raises(ConfigError, match="does not run that model"):
+            settings.config_of(values(model=model))
 
 
 def test_a_set_chooses_the_shipped_model_that_it_is_about():

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.facts.fact import FactSet
+from adapop.facts.fact import Fact, FactSet
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.runs.lock import held
 from adapop.runs.pace import worked_before
@@ -173,7 +173,7 @@ def test_what_is_left_is_said_from_the_third_step_on():
 
 
 def test_the_loss_table_follows_every_step(tmp_path):
-    run = create_run(make_config(), FactSet("mine", (), ()), None, tmp_path)
+    run = create_run(make_config(), FactSet("mine", (Fact("a", "Who?", "Ann"),)), None, tmp_path)
     begun = [START, *STEPS[:2]]
     pictures = stand_ins(charts.RunCharts)
     assert set(pictures.drawn(run, begun, -1)) == set(pictures.all)
@@ -198,6 +198,10 @@ def test_the_log_tells_an_epoch_in_one_line():
 
 def test_the_log_tells_recall_by_tier():
     rows = ({"group": "forget", "tier": tier, "form": "direct", "recall": 0.25} for tier in ("all", "rare", "popular"))
+    begun = log_lines(
+        [START, RunDone(run="r", epoch=1, seconds=1.0, notes=("How.", "Else."))], make_config(), ("How.",)
+    )
+    assert begun == ["Done in 1.0 s.", "Else.", "How.", begun[-1]] and begun[-1].startswith("Began: ")
     (line,) = log_lines([Measured(run="r", epoch=1, rows=tuple(rows))], make_config())
     assert "25 % of the rare, 25 % of the popular" in line
 
@@ -213,10 +217,10 @@ def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_repla
     worker = Worker(finished.folder.parent)
     facts, missing, anchors = finished.facts, "error", (RARE_ANCHOR, POPULAR_ANCHOR)
     asked = (facts, missing, anchors, *run_values())
-    strip = 5  # of `looked_at`
 
     def state(name: str, seen: tuple) -> str:
-        return look(worker, name, seen, *asked)[strip]["state"]
+        updates = look(worker, name, seen, *asked)
+        return next(update["state"] for update in updates if isinstance(update, dict) and "state" in update)
 
     assert state("", UNSEEN) == "ready"
     assert state("", (finished.id, 9)) == "done"

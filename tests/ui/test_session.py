@@ -1,17 +1,26 @@
 """A page's set and the server's: a run begins on what the page shows, or not at all."""
 
+import gc
+import json
+import sys
 from dataclasses import replace
+from types import FunctionType, ModuleType
 
 import gradio as gr
+import httpx
 import pytest
 
 from adapop.facts.catalog import load_facts
 from adapop.facts.fact import SANDBOX
+from adapop.limits import FACTS, UPLOAD
 from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
 from adapop.runs.listed import all_runs
 from adapop.service.worker import Worker
 from adapop.ui import page
 from adapop.ui.compare import race
+from adapop.ui.facts import upload
+from adapop.ui.held import STORE, PageState, held_megabytes
+from adapop.ui.queue import install
 from adapop.ui.run.screen import start_run
 from adapop.ui.session import check_shown, identity
 from components import run_values
@@ -27,6 +36,92 @@ def test_sets_that_differ_in_anything_have_another_identity():
     others = [replace(pair, forget=(popular, rare)), replace(pair, forget=(replace(rare, score=1.0), popular)), None]
     assert len({identity(facts) for facts in (pair, *others)}) == 4
     assert identity(load_facts("pair")) == identity(pair)
+
+
+def test_a_page_costs_at_most_100_kilobytes_after_the_largest_upload(tmp_path, monkeypatch):
+    """Every byte that a page's state leads to, after an upload of 2 MB and all that follows it, beside what the app has
+    without a page, and the values that the store has."""
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+    # the rows of a public app's largest table, in its largest cells
+    table = [
+        {"question": f"{row}?" + "q" * 1_990, "answer": "a", "score": row, "paraphrases": ["p" * 600] * 4}
+        | {f"{column}" * 30: "x" for column in range(10, 70)}
+        for row in range(FACTS.public)
+    ]
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(table))
+    assert 1_500_000 < path.stat().st_size < UPLOAD.public * 1_000_000
+    demo = page.build(Worker(tmp_path / "runs"))
+    _, address, _ = install(demo).launch(
+        prevent_thread_lock=True, quiet=True, **page.launch_options(Worker(tmp_path / "runs"))
+    )
+    try:
+        sent = httpx.post(f"{address}gradio_api/upload", files={"files": path.open("rb")}, timeout=60).json()
+        file = {"path": sent[0], "orig_name": "mine.json", "meta": {"_type": "gradio.FileData"}}
+        arrives, changed = _events_of(demo)
+        assert len(changed) > 5
+        for event in (arrives, *changed):
+            values = ["own", file, "own", None] if event is arrives else [_first_value(one) for one in event.inputs]
+            body = {"data": values, "fn_index": event._id, "session_hash": "ada"}
+            assert httpx.post(f"{address}gradio_api/queue/join", json=body, timeout=60).status_code == 200
+            wait_until(lambda: not demo._queue.event_ids_to_events)
+        state = demo.server_app.state_holder.session_data["ada"]
+        facts = next(block for block, kind in changed[0].targets)
+        held = state[facts]
+        assert len(held.forget) == FACTS.public and held.memory > 1_000_000
+        assert held_megabytes([state]) > 1
+        demo._queue._forget("ada")  # else the app leads to it too
+        upload._table.cache_clear()
+        app = _reached([demo, STORE, sys.modules])
+        assert 5_000 < sum(map(sys.getsizeof, _reached([state], app).values())) < 100_000
+        before = STORE.megabytes()
+        del state, app
+        gc.collect()
+        assert STORE.megabytes() < before - 1
+    finally:
+        demo.close()
+
+
+def _events_of(demo):
+    """(the event of a file that arrives, those of a set that changed)."""
+    uploads = [one for one in demo.fns.values() if any(kind == "upload" for _, kind in one.targets)]
+    arrives = next(one for one in uploads if len(one.inputs) == 4)
+    shown = next(place for place, one in enumerate(arrives.outputs) if one.elem_id == "shown-set")
+    facts = arrives.outputs[shown - 1]
+    return arrives, [one for one in demo.fns.values() if (facts._id, "change") in one.targets]
+
+
+def _first_value(component):
+    """What a page sends of a component that nobody touched."""
+    if component.stateful:
+        return None
+    return getattr(component, "default_value", getattr(component, "value", None))
+
+
+def _reached(roots, beyond=()):
+    """All objects that lead on from these, by identity, up to those beyond."""
+    reached, new = {}, list(roots)
+    while new:
+        one = new.pop()
+        if id(one) in reached or id(one) in beyond or isinstance(one, (type, ModuleType, FunctionType)):
+            continue
+        reached[id(one)] = one
+        new.extend(gc.get_referents(one))
+    return reached
+
+
+def test_what_pages_hold_is_counted_and_one_set_in_many_pages_once():
+    facts = load_facts("pair")
+    with gr.Blocks() as demo:
+        states = [gr.State(None) for _ in range(3)]
+    pages = [PageState(demo) for _ in range(5)]
+    for own in pages:
+        for state, value in zip(states, (facts, ("own", facts), 7)):
+            own[state._id] = value
+    assert facts.memory >= 2 * sum(len(fact.question) + len(fact.answer) for fact in facts.forget)
+    assert held_megabytes(pages) == facts.memory / 1e6
+    pages[0][states[0]._id] = replace(facts, name="other")
+    assert held_megabytes(pages) == 2 * facts.memory / 1e6
 
 
 def test_a_second_press_starts_no_second_run(tmp_path):

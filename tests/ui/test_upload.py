@@ -14,6 +14,7 @@ from adapop.cli import scores
 from adapop.errors import DataError
 from adapop.facts import files
 from adapop.facts.files import guessed, read_table
+from adapop.paths import ASSETS
 from adapop.progress import Progress
 from adapop.ui.facts import upload
 from adapop.ui.session import Session
@@ -24,10 +25,15 @@ OWN = ("Frage", "Antwort", upload.NONE, upload.NONE, upload.NONE, "Punkte", uplo
 
 @pytest.fixture
 def read(monkeypatch):
-    """The names of the files that were read, one for each time."""
-    found, rows_of = [], files.rows_of
-    monkeypatch.setattr(files, "rows_of", lambda path, *more: (found.append(path.name), rows_of(path, *more))[1])
-    return found
+    """The names of the files that were read, one for each time; what ships with the app is read once for all."""
+    names, rows_of = [], files.rows_of
+
+    def noted(path, *more):
+        names.extend([path.name] * (not path.is_relative_to(ASSETS)))
+        return rows_of(path, *more)
+
+    monkeypatch.setattr(files, "rows_of", noted)
+    return names
 
 
 @pytest.fixture
@@ -60,7 +66,7 @@ def test_a_file_that_arrives_is_read_once(read, table, events, tmp_path):
 
 def test_a_file_that_arrives_after_another_set_was_chosen_waits_for_its_turn(table, events, tmp_path):
     late = events.arrived("pair", table, "own", None)
-    assert late[events.own.table] and not {events.session.facts, events.notes} & late.keys()
+    assert late[events.own.mapping].visible and not {events.session.facts, events.notes} & late.keys()
     (tmp_path / "broken.json").write_text("[", encoding="utf-8")
     late = events.arrived("pair", str(tmp_path / "broken.json"), "own", None)
     assert not {events.session.facts, events.notes} & late.keys()
@@ -79,20 +85,18 @@ def test_other_columns_are_read_from_the_file_once(read, table):
     assert read == ["mine.json"]
 
 
-def test_the_page_keeps_what_it_read_for_other_columns_and_other_facts_to_retain(read, table, events, tmp_path):
-    arrived = events.arrived("own", table, "own", None)
-    kept = arrived[events.own.table]
+def test_a_file_is_read_once_for_other_columns_and_other_facts_to_retain(read, table, events, tmp_path):
+    events.arrived("own", table, "own", None)
     for scored in ("Punkte", upload.NONE):
         columns = [scored if column == "Punkte" else column for column in OWN]
-        facts = events.read(table, "sandbox", None, False, kept, *columns)[events.session.facts]
-        assert facts == upload.facts_chosen(table, "sandbox", None, *columns, table=kept)
+        facts = events.read(table, "sandbox", None, False, *columns)[events.session.facts]
+        assert facts == upload.facts_chosen(table, "sandbox", None, *columns)
         assert (facts.forget[1].score is None) == (scored == upload.NONE) and len(facts.forget) == 20
     assert read == ["mine.json"]
     other = tmp_path / "other.json"
     other.write_text(json.dumps([*ROWS, {**ROWS[0], "Frage": "one more?"}]), encoding="utf-8")
-    done = events.read(str(other), "sandbox", None, False, kept, *OWN)
+    done = events.read(str(other), "sandbox", None, False, *OWN)
     assert len(done[events.session.facts].forget) == 21 and read == ["mine.json", "other.json"], "not of another file"
-    assert events.arrived("own", None, "own", None)[events.own.table] is None, "nor of one that was taken away"
 
 
 def test_facts_to_retain_are_another_file_that_is_read_once(read, table, tmp_path):
@@ -130,6 +134,7 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
     upload._template_path.cache_clear()
     path = upload._template()
+    assert Path(path).read_bytes().startswith(b"\xef\xbb\xbfid,question,")
     text = read_table(Path(path)).facts(columns=guessed(read_table(Path(path)).columns))
     assert len(text.forget) >= upload.TEMPLATE_FACTS
     os.utime(path, (1, 1))
@@ -144,7 +149,7 @@ def test_the_template_is_one_file_for_all_pages_and_comes_again(tmp_path, monkey
 SCORED = """question,answer,score
 a?,1,"3,766"
 b?,2,2 131
-c?,3,NaN
+c?,3,many
 d?,4,-1
 """
 
@@ -155,12 +160,12 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     done = events.arrived("own", str(path), "own", None)
     said = str(done[events.notes])
     assert done[events.session.facts] is None and "dropped" not in said
-    assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "NaN"))
+    assert all(told in said for told in ("scores below 0 or no number: 2", "Leave out rows", "row 4", "row 5", "many"))
     assert done[own.drop_bad].visible and done[own.drop_bad].value is False
     columns = ("question", "answer", *[upload.NONE] * 3, "score", *[upload.NONE] * 2)
-    done = events.read(str(path), "own", None, True, done[own.table], *columns)
+    done = events.read(str(path), "own", None, True, *columns)
     assert [fact.score for fact in done[events.session.facts].forget] == [3766, 2131] and done[own.drop_bad].visible
-    without = events.read(str(path), "own", None, False, done.get(own.table), *columns[:5], upload.NONE, *columns[6:])
+    without = events.read(str(path), "own", None, False, *columns[:5], upload.NONE, *columns[6:])
     assert len(without[events.session.facts].forget) == 4 and not without[own.drop_bad].visible, "no score is read"
     (tmp_path / "good.csv").write_text("question,answer,score\na?,1,5\n", encoding="utf-8")
     done = events.arrived("own", str(tmp_path / "good.csv"), "own", None)
@@ -170,8 +175,8 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
 def test_bad_scores_of_a_table_to_retain_stop_the_upload_too(events, table, tmp_path):
     keep = tmp_path / "keep.csv"
     keep.write_text(SCORED, encoding="utf-8")
-    done = events.read(table, "upload", str(keep), False, None, *OWN)
+    done = events.read(table, "upload", str(keep), False, *OWN)
     assert done[events.session.facts] is None and done[events.own.drop_bad].visible
-    done = events.read(table, "upload", str(keep), True, None, *OWN)
+    done = events.read(table, "upload", str(keep), True, *OWN)
     facts = done[events.session.facts]
     assert len(facts.retain) + len(facts.holdout) == 2

@@ -1,5 +1,6 @@
 """Work that a page watches: its end is told, whatever it was, and what a visitor asks for counts."""
 
+import re
 from concurrent.futures import Future
 from threading import Event
 
@@ -7,11 +8,12 @@ import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
-from adapop.errors import AdaPopError, ModelError, NetworkError, Stopped
+from adapop.errors import AdaPopError, ConfigError, ModelError, NetworkError, Stopped
 from adapop.probes.plan import Plan
 from adapop.progress import Progress, started
 from adapop.runs.run import create_run
 from adapop.service.worker import Worker
+from adapop.ui import texts
 from adapop.ui.compare import results
 from adapop.ui.facts import lookup
 from adapop.ui.facts import screen as facts_screen
@@ -116,9 +118,35 @@ def test_look_ups_and_comparisons_of_the_page_count(small, tmp_path, monkeypatch
     with pytest.raises(gr.Error, match="ADAPOP_JOBS_AN_HOUR"):
         results.requested_files(worker, {"runs": [run.id]})
     screen = stand_ins(lookup.LookUp)
-    asked = (worker, identity(small), small, (), "wikidata", "sitelinks", "", "subject", None)
+    asked = (worker, identity(small), small, (), "wikidata", "sitelinks", "en", None, "", "subject", None)
     said = next(stepped(screen.scored(*asked)))
     assert "ADAPOP_JOBS_AN_HOUR" in str(said[screen.status])
+
+
+def test_the_page_says_first_what_a_look_up_may_cost(small, tmp_path):
+    def lines(proxy: str, text: str | None = None) -> list[str]:
+        return lookup.cost_line(lookup._maker(small, proxy, "sitelinks", "en", None, "", "subject", text), small)
+
+    (line,) = lines("wikidata")
+    assert re.match(r"About [\d,]+ requests: .* at the pace of the", line)
+    (tmp_path / "text.txt").write_text("Paris", encoding="utf-8")
+    assert lines("corpus", str(tmp_path / "text.txt")) == [], "a text of one's own asks nobody"
+
+
+def test_the_page_asks_in_the_chosen_language_about_the_chosen_year(small):
+    def source(proxy: str, language: str | None, year: int | None) -> str:
+        return lookup._maker(small, proxy, "sitelinks", language, year, "", "subject", None)(Progress()).source
+
+    assert source("pageviews", " de ", 2020) == "page views a month in 2020, de.wikipedia, subject"
+    assert source("wikidata", "zh", None) == "Wikidata sitelinks, subject + object"
+    for proxy in ("wikidata", "pageviews"):
+        with pytest.raises(ConfigError, match="is no code of a language"):
+            source(proxy, None, None)
+    visible = {proxy: [part.visible for part in lookup._suited(proxy)[1:]] for proxy in texts.PROXY_ABOUT}
+    assert visible["wikidata"] == [True, True, False, False, False, False]
+    assert visible["pageviews"] == [False, True, True, False, False, False]
+    assert not any(visible["judge"])
+    assert {value for _, value in texts.PROXY_CHOICES} <= texts.PROXY_ABOUT.keys()
 
 
 def test_sets_that_the_page_fetches_count_and_shipped_ones_do_not(small, tmp_path, monkeypatch):

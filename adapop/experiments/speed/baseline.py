@@ -1,8 +1,9 @@
-"""The baselines of `bench speed`: training, scoring and generation as public trainers of unlearning do them.
+"""The baselines of `bench speed`: training, scoring and generation as public trainers of unlearning
+do them.
 
-A few rows go through the model at once, padded on the right with a mask, and their gradients are accumulated; logits
-are computed for every position and the whole vocabulary, and the reference model of NPO is a deep copy. Nothing else is
-made slow: no logging, no host reads.
+A few rows go through the model at once, padded on the right with a mask, and their gradients are
+accumulated; logits are computed for every position and the whole vocabulary, and the reference
+model of NPO is a deep copy. Nothing else is made slow: no logging, no host reads.
 """
 
 import copy
@@ -23,8 +24,8 @@ BETA = 0.5
 def training_steps(
     model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], config: RunConfig
 ) -> Iterator[None]:
-    """Steps of NPO with a retain term over `config.batch` rows each, `config.micro_batch` a pass, over and over. Yields
-    after each."""
+    """Steps of NPO with a retain term over `config.batch` rows each, `config.micro_batch` a pass,
+    over and over. Yields after each."""
     network = model.network
     reference = copy.deepcopy(network).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
@@ -49,6 +50,11 @@ def training_steps(
 
 def nll_sums(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
     """Negative log-likelihood of each row's answer, [B], from the logits of all positions."""
+    return token_nll(network, rows, device).sum(1)
+
+
+def token_nll(network: torch.nn.Module, rows: Sequence[Row], device: torch.device) -> Tensor:
+    """The same by token, [B, T - 1], 0 where no token of an answer is predicted."""
     width = max(row.length for row in rows)
     ids = torch.tensor([[*row.prompt, *row.answer, *[0] * (width - row.length)] for row in rows], device=device)
     mask = torch.tensor([[1] * row.length + [0] * (width - row.length) for row in rows], device=device)
@@ -57,7 +63,7 @@ def nll_sums(network: torch.nn.Module, rows: Sequence[Row], device: torch.device
         label[: len(row.prompt)] = -100
     logits = network(input_ids=ids, attention_mask=mask, use_cache=False).logits.float()
     nll = cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="none")
-    return nll.view(len(rows), -1).sum(1)
+    return nll.view(len(rows), -1)
 
 
 @torch.no_grad()

@@ -1,4 +1,5 @@
-"""The table of `bench speed`: training, scoring and generation here, beside how public trainers do them.
+"""The table of `bench speed`: training, scoring and generation here, beside how public trainers do
+them.
 
 Each case is measured in a process of its own (`adapop.experiments.speed.throughput`), so that
 peaks of memory do not mix.
@@ -31,8 +32,9 @@ RUN = (256, 256, 5)  # the same of the sandbox
 UNMEASURED = "not measured: it needs a GPU that holds the model twice"
 HOLDS = 2.5  # times the weights: the baselines' reference is a copy, and a pass needs room
 GIGABYTE = 1e9
-# glibc keeps freed pieces of up to 32 MB, and the peak would be that of its heap. So the sandbox's memory, which is as
-# small, is measured in processes that return pieces of 32 KB and more at once; this makes all sides slower
+# glibc keeps freed pieces of up to 32 MB, and the peak would be that of its heap. So the sandbox's
+# memory, which is as small, is measured in processes that return pieces of 32 KB and more at once;
+# this makes all sides slower
 RETURNED = {"MALLOC_MMAP_THRESHOLD_": "32768", "MALLOC_TRIM_THRESHOLD_": "32768"}
 BESIDE = """1 x 32: one row a pass, 32 passes a step, as the paper's authors train.
 8 x 4: eight rows, padded on the right, 4 passes, which is the default of open-unlearning.
@@ -51,7 +53,8 @@ WHAT = {"train": "training step", "score": "scoring", "generate": "generation"}
 
 
 def main(sandbox: bool = False) -> None:
-    """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting times."""
+    """Prints the table. sandbox: of the sandbox alone, in some minutes, and then the waiting
+    times."""
     heads = "".join(f"{name:>10}" for name in ("1 x 32", "8 x 4", "ours"))
     print(BESIDE)
     print(f"{'tokens a second':<38}{heads}{'against them':>16}{'of peak rate':>14}{'goal':>22}")
@@ -71,7 +74,8 @@ def main(sandbox: bool = False) -> None:
 
 
 def _cases(shape: str) -> list[Case]:
-    """What can be measured here. Without a GPU that is steps of 8 rows on the small shape, in float32."""
+    """What can be measured here. Without a GPU that is steps of 8 rows on the small shape, in
+    float32."""
     if torch.cuda.is_available():
         weights = footprint(SHAPES[shape], make_config(model=shape), 1).weights
         if torch.cuda.get_device_properties(0).total_memory < HOLDS * weights:
@@ -88,7 +92,8 @@ def _cases(shape: str) -> list[Case]:
 
 
 def _missing(shape: str, cases: Sequence[Case]) -> list[str]:
-    """The rows of a shape that these cases do not measure: a training step, and the whole run that has a goal."""
+    """The rows of a shape that these cases do not measure: a training step, and the whole run that
+    has a goal."""
     step, run = f"{shape}, training step", f"{shape}, a whole run, s"
     measured = {step: bool(cases), run: any(case.run for case in cases) or run not in GOALS}
     return [row for row, found in measured.items() if not found]
@@ -99,8 +104,8 @@ def _of_sandbox(side: str) -> Case:
 
 
 def _medians(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One case measured several times, by turns with the others: each number's median. A machine that others share is
-    seldom as busy for two measurements that follow each other."""
+    """The median of each number of a case. Cases are measured by turns, since the load of a shared
+    machine changes."""
     numeric = [key for key, value in found[0].items() if isinstance(value, (int, float))]
     return found[0] | {key: median(one[key] for one in found) for key in numeric}
 
@@ -137,7 +142,8 @@ def _shown(shape: str, found: list[dict[str, Any]]) -> None:
 
 
 def _of_parts(base: dict[str, Any], run: Sequence[int]) -> float:
-    """Seconds of a whole run of a baseline, by its own steps, scoring and generation: it would take hours."""
+    """Seconds of a whole run of a baseline, by its own steps, scoring and generation: it would take
+    hours."""
     forget, retain, epochs = run
     length = base["train"] * base["step"] / (2 * base["batch"])
     steps = epochs * forget / base["batch"] * base["step"]

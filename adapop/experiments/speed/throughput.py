@@ -1,7 +1,8 @@
-"""One measurement of `bench speed`, in a process of its own: `python -m adapop.experiments.speed.throughput CASE`.
+"""One measurement of `bench speed`, in a process of its own: `python -m
+adapop.experiments.speed.throughput CASE`.
 
-CASE is JSON. Prints one JSON line: tokens a second of training, scoring and generation, seconds a step, bytes at
-training's peak.
+CASE is JSON. Prints one JSON line: tokens a second of training, scoring and generation, seconds a
+step, bytes at training's peak.
 """
 
 import gc
@@ -32,10 +33,12 @@ from adapop.training.trainer import Trainer
 STATUS = Path("/proc/self/status")
 TINY = {**SHAPES["Llama-3.1-8B"], "vocab_size": 2000, "hidden_size": 64, "intermediate_size": 128}
 TINY |= {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 32}
-# rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1, accumulated over 32), and
-# the default of open-unlearning (8, over 4); github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
+# rows a pass of those that we are compared with: the script for DUET of AdaPop's authors (1,
+# accumulated over 32), and the default of open-unlearning (8, over 4);
+# github.com/locuslab/open-unlearning, configs/trainer/finetune.yaml
 BASELINES = {"authors": 1, "usual": 8}
-# rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second; and elsewhere
+# rows a pass of ours: on the sandbox in about the memory of the first of them, and of the second;
+# and elsewhere
 OURS, WIDE, LARGE = 16, 32, 32
 ANSWER = 16  # tokens written to a question: what the longest answer can need of those that `random_facts` gives
 PRODUCTS = 9  # large matrix products, the median of which is the rate
@@ -43,12 +46,13 @@ PRODUCTS = 9  # large matrix products, the median of which is the rate
 
 @dataclass(frozen=True)
 class Case:
-    """shape: "sandbox" or a name in SHAPES. side: of `BASELINES`, "ours" (`OURS` rows a pass on the sandbox, else
-    `LARGE`), "wide" (`WIDE`), "auto" (as many as memory takes) or "one" (a row a pass).
+    """shape: "sandbox" or a name in SHAPES. side: of `BASELINES`, "ours" (`OURS` rows a pass on the
+    sandbox, else `LARGE`), "wide" (`WIDE`), "auto" (as many as memory takes) or "one" (a row a
+    pass).
 
-    batch: forget rows a step. warm, steps: steps before the clock starts, and on it. run: (forget rows, retain rows,
-    epochs) of a whole run to be timed after it, with its measurements and as many rows a pass as the product takes, or
-    None. rows: scored and asked.
+    batch: forget rows a step. warm, steps: steps before the clock starts, and on it. run: (forget
+    rows, retain rows, epochs) of a whole run to be timed after it, with its measurements and as
+    many rows a pass as the product takes, or None. rows: scored and asked.
     """
 
     shape: str
@@ -142,7 +146,8 @@ def _generation(case: Case, model: AdaptedModel) -> float:
 
 
 def _run_seconds(case: Case, model: AdaptedModel) -> float:
-    """A run with its retain evaluations and all of its measurements, without the loading and the checkpoints."""
+    """A run with its retain evaluations and all of its measurements, without the loading and the
+    checkpoints."""
     forget, retain, epochs = case.run
     usual = make_config(model=case.shape).micro_batch
     config = replace(case.config, epochs=epochs, micro_batch=min(case.batch, usual))
@@ -161,13 +166,14 @@ def _run_seconds(case: Case, model: AdaptedModel) -> float:
 
 
 def _with_rewording(facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Each fact with one rewording: its own question, where it has none."""
+    """Each fact with one rewording; its own question where it has none."""
     for fact in facts:
         yield replace(fact, paraphrases=fact.paraphrases[:1] or (fact.question,))
 
 
 def _matrix_rate(device: str, dtype: torch.dtype) -> float:
-    """Floating-point operations a second of a large matrix product of random numbers; the first does not count."""
+    """Floating-point operations a second of a large matrix product of random numbers; the first
+    does not count."""
     size = 8192 if device == "cuda" else 1024
     one, other = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
     _, *taken = [_seconds_of(lambda: torch.matmul(one, other)) for _ in range(1 + PRODUCTS)]
@@ -175,7 +181,7 @@ def _matrix_rate(device: str, dtype: torch.dtype) -> float:
 
 
 def _seconds_of(work: Callable[[], object]) -> float:
-    """Seconds of one go, until the device is done."""
+    """Seconds of one call, until the device has finished."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     begun = time.perf_counter()

@@ -1,4 +1,5 @@
-"""The table of waiting times: the sandbox and the app on this machine, each row measured in its own process."""
+"""The table of waiting times: the sandbox and the app on this machine, each row measured in its own
+process."""
 
 import os
 import re
@@ -123,7 +124,8 @@ def _row(what: str, measured: str, goal: str) -> None:
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. address: ends with a slash. process: its id. said: the last lines it printed, see `served`."""
+    """A running app. address: ends with a slash. process: its id. said: the last lines it printed,
+    see `served`."""
 
     address: str
     process: int
@@ -136,7 +138,8 @@ def served(
 ) -> Iterator[Served]:
     """Runs `python app.py` with its runs in the folder, until the block ends.
 
-    lines: how many of those it prints are kept, the last ones; None for all. environment: further variables.
+    lines: how many of those it prints are kept, the last ones; None for all. environment: further
+    variables.
 
     Raises:
         RuntimeError: it ended without an address.
@@ -160,7 +163,8 @@ def served(
 
 
 def _app() -> tuple[float, float]:
-    """Seconds from starting the app to its page being served, and its megabytes once the engine is imported."""
+    """Seconds from starting the app to its page being served, and its megabytes once the engine is
+    imported."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as app:
         with urllib.request.urlopen(app.address, timeout=PAGE_LIMIT_SECONDS) as page:

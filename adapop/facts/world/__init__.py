@@ -7,10 +7,13 @@ them: `adapop.sandbox`.
 from functools import cache
 
 from adapop.facts.fact import GROUPS, SANDBOX, Fact, FactSet
+from adapop.facts.tiers import ON_SCALE
 from adapop.facts.world import language
 from adapop.facts.world.skills import skills
 from adapop.facts.world.world import EXPOSURES_PER_SCORE, WorldFact, facts_of, world
 from adapop.paths import SHIPPED
+
+EXPOSURES = "exposures in pretraining"  # the source of its scores
 
 
 @cache
@@ -22,10 +25,10 @@ def sandbox_facts(name: str = SANDBOX) -> FactSet:
         for i, (family, question, answer) in enumerate(skills())
     )
     times = f"{1 / EXPOSURES_PER_SCORE:g}"
-    note = f"Scores are exposure counts times {times}: a fact of score s was seen s/{times} times in pretraining."
+    note = f"A score is how often pretraining showed the fact, times {times}."
     count = len(groups["neighbours"])
     kept = f"Of the subjects to forget, {count:,} other facts are to be kept and are never trained on: neighbours."
-    return FactSet(name, **groups, utility=utility, notes=(note, *[kept] * bool(count)))
+    return FactSet(name, **groups, utility=utility, notes=(note, *[kept] * bool(count)), tiers=ON_SCALE)
 
 
 def other_facts(facts: FactSet) -> tuple[Fact, ...]:
@@ -48,6 +51,6 @@ def _fact(fact: WorldFact) -> Fact:
         relation=fact.relation,
         object=fact.answer,
         score=fact.score,
-        score_source="exposures in pretraining",
+        score_source=EXPOSURES,
         paraphrases=language.paraphrases(fact),
     )

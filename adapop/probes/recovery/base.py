@@ -16,9 +16,9 @@ from adapop.errors import DataError, RunError
 from adapop.facts.fact import TIERS, Fact
 from adapop.facts.text import asked
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import Row, encode_facts
+from adapop.model.tokens import Row
 from adapop.probes.measure import DIRECT, REWORDED, recall_by_fact
-from adapop.probes.verdict import KNOWN_FROM
+from adapop.probes.recall import KNOWN_FROM, known_recall
 from adapop.progress import Progress
 
 T = TypeVar("T")
@@ -74,14 +74,17 @@ def each_model(model: AdaptedModel, progress: Progress, find: Callable[[Progress
     return found
 
 
-def sides_by_tier(facts: Sequence[Fact], each: Sequence[Any]) -> Iterator[tuple[str, int, list[list]]]:
-    """Tier, number of facts, and what was found for them in the original, in the unlearned model, of wrong answers.
+def sides_by_tier(
+    facts: Sequence[Fact], each: Sequence[Any], names: Sequence[str] = (*BOTH_MODELS, "control")
+) -> Iterator[tuple[str, int, list[list]]]:
+    """Tier, number of facts, and the values of each side for them, without those that are None.
 
-    each: a record per fact with `original`, `unlearned` and `control`, the last None where there is no wrong answer.
+    each: a record per fact. names: of its fields, the sides; by default the original, the unlearned
+    model and wrong answers.
     """
     by_id = {found.id: found for found in each}
     for tier, members in in_tiers(facts).items():
-        sides = [[getattr(by_id[fact.id], side) for fact in members] for side in (*BOTH_MODELS, "control")]
+        sides = [[getattr(by_id[fact.id], side) for fact in members] for side in names]
         yield tier, len(members), [[found for found in side if found is not None] for side in sides]
 
 
@@ -113,8 +116,8 @@ def recall_by_form(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: i
     """Form -> fact id -> recall, for each fact's trained question and its first rewording, if it has one."""
     reworded = [replace(fact, question=fact.paraphrases[0]) for fact in facts if fact.paraphrases]
     return {
-        DIRECT: recall_by_fact(model, facts, max_new_tokens, progress),
-        REWORDED: recall_by_fact(model, reworded, max_new_tokens, progress),
+        DIRECT: recall_by_fact(model, facts, max_new_tokens, progress, known_recall),
+        REWORDED: recall_by_fact(model, reworded, max_new_tokens, progress, known_recall),
     }
 
 
@@ -137,7 +140,7 @@ def check_logits(logits: Tensor) -> None:
 
 def openings(model: AdaptedModel, facts: Sequence[Fact]) -> list[Row]:
     """Each fact's question with only the first token of its answer."""
-    rows = encode_facts(model.tokenizer, facts, model.system)
+    rows = model.rows(facts)
     return [replace(row, answer=row.answer[:1]) for row in rows]
 
 
@@ -152,7 +155,7 @@ def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | 
     right: dict[str, set[str]] = defaultdict(set)
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     for fact in pool:
-        right[asked(fact.subject)].add(asked(fact.answer))
+        right[asked(fact.subject)].update(map(asked, fact.answers))
         answers[fact.relation].setdefault(asked(fact.answer), fact.answer)
     found: list[str | None] = [None] * len(facts)
     for members in _by_relation(facts, rng):
@@ -161,7 +164,7 @@ def dealt(facts: Sequence[Fact], pool: Sequence[Fact], seed: int) -> list[str | 
         order = [i for same in members for i in same]
         for i, other in zip(order, order[turn:] + order[:turn]):
             fact = facts[i]
-            known = (right[asked(fact.subject)] if fact.subject else set()) | {asked(fact.answer)}
+            known = (right[asked(fact.subject)] if fact.subject else set()) | set(map(asked, fact.answers))
             wrong = [answer for key, answer in answers[fact.relation].items() if key not in known]
             if asked(facts[other].answer) not in known:
                 found[i] = facts[other].answer
@@ -179,5 +182,6 @@ def _by_relation(facts: Sequence[Fact], rng: random.Random) -> list[list[list[in
 
 
 def with_answers(facts: Sequence[Fact], answers: Sequence[str | None]) -> list[Fact]:
-    """The facts with other answers; where that is None, with their own."""
-    return [replace(fact, answer=fact.answer if answer is None else answer) for fact, answer in zip(facts, answers)]
+    """The facts with other answers alone; where that is None, with their own."""
+    pairs = zip(facts, answers)
+    return [fact if answer is None else replace(fact, answer=answer, accepted=()) for fact, answer in pairs]

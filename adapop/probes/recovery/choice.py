@@ -18,39 +18,59 @@ from adapop.progress import Progress
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
 
-RECOVERY = ("relearn", "quantise", "sampling", "lens")
+RECOVERY = ("relearn", "quantise", "sampling", "lens", "patch", "two-hop")
 PER_TIER = 100  # facts; more would take longer and add little precision
 
 
+def applicable(facts: FactSet) -> tuple[str, ...]:
+    """The probes that a set's facts allow."""
+    chained = any(fact.has_chain for fact in facts.forget)
+    return tuple(name for name in RECOVERY if name != "two-hop" or chained)
+
+
 def cost(name: str, facts: FactSet) -> str:
-    """The cost of a probe in words. Imports torch."""
-    from adapop.probes.recovery import lens, quantise, relearn, sampling
+    """The cost of a probe in words, "" for a set that does not allow it. Imports torch."""
+    from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     costs = {
-        "relearn": lambda: relearn.relearn_cost(forget),
+        "relearn": lambda: relearn.relearn_cost(forget, unrelated=bool(facts.utility)),
         "quantise": lambda: quantise.quantise_cost(forget, retain),
         "sampling": lambda: sampling.sampling_cost(forget),
         "lens": lambda: lens.lens_cost(forget),
+        "patch": lambda: patch.patch_cost(forget),
+        "two-hop": lambda: two_hop.two_hop_cost(forget),
     }
     return str(costs[name]())
 
 
-def recover(name: str, model: AdaptedModel, facts: FactSet, max_new_tokens: int, progress: Progress) -> dict:
+def recover(
+    name: str,
+    model: AdaptedModel,
+    facts: FactSet,
+    max_new_tokens: int,
+    progress: Progress,
+    world: str = "",
+) -> dict:
     """The result of a probe on at most `PER_TIER` facts per tier, as JSON values.
+
+    world: the name of the original model, whose oracle is a control where it is a shipped one.
 
     Raises:
         ConfigError: there is no such probe.
         AdaPopError: raised by the probe.
     """
-    from adapop.probes.recovery import lens, quantise, relearn, sampling
+    from adapop.probes.oracle import oracle_of
+    from adapop.probes.recovery import lens, patch, quantise, relearn, sampling, two_hop
 
     forget, retain = evenly(facts.forget, PER_TIER), evenly(facts.retain, PER_TIER)
     probes = {
-        "relearn": lambda: relearn.relearn(model, forget, max_new_tokens, progress),
+        "relearn": lambda: relearn.relearn(model, forget, max_new_tokens, progress, unrelated=facts.utility),
         "quantise": lambda: quantise.quantise(model, forget, retain, max_new_tokens, progress),
         "sampling": lambda: sampling.sample(model, forget, max_new_tokens, progress),
         "lens": lambda: lens.lens(model, forget, progress),
+        "patch": lambda: patch.patch(model, forget, progress, oracle=oracle_of(world, facts)),
+        "two-hop": lambda: two_hop.two_hop(model, forget, max_new_tokens, progress),
     }
     if name not in probes:
         raise ConfigError(f"There is no recovery probe {name!r}.", f"Choose {', '.join(RECOVERY)}.")

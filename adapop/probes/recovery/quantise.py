@@ -129,6 +129,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
     """
     layers = _linear_layers(model)
     kept = [layer.weight.data for layer, _ in layers]
+    replies, model.kept = model.kept, None  # they are of other weights than those it has meanwhile
     try:
         with torch.no_grad():
             for layer, adapted in layers:
@@ -140,6 +141,7 @@ def rounded_weights(model: AdaptedModel, bits: int, merged: bool) -> Iterator[No
         with model.original():  # the adapter must not be added a second time
             yield
     finally:
+        model.kept = replies
         for (layer, _), weight in zip(layers, kept):
             layer.weight.data = weight
 

@@ -5,6 +5,9 @@ guessing and the effect of any training of this form: the same training on inven
 same answers exchanged among subjects. What true facts bring back beyond the control was hidden, not erased. This is a
 lower bound, because training on wrong answers may also bring facts back. It may also do damage and leave the control
 below the model before training; that difference is not counted as recovered.
+
+Beside it, where there is such text: the same training on something unrelated. What that brings back needed no hint at
+all (Lucki et al. 2024, arXiv 2409.18025).
 """
 
 import math
@@ -22,7 +25,6 @@ from adapop.errors import ConfigError, DataError, RunError
 from adapop.facts.fact import Fact
 from adapop.facts.text import asked
 from adapop.model.adapted import AdaptedModel
-from adapop.model.tokens import encode_facts
 from adapop.probes.measure import DIRECT
 from adapop.probes.recovery.base import (
     Cost,
@@ -50,7 +52,7 @@ class RelearnRow:
     """Mean recall, [0, 1], of the facts of a tier, or of "all", that were not trained on, asked in one form.
 
     before: of the unlearned model. after: when it was trained on some of the other facts. control: when it was trained
-    on invented facts instead.
+    on invented facts instead. unrelated: on questions that have nothing to do with them; None where there were none.
     """
 
     tier: str
@@ -59,6 +61,7 @@ class RelearnRow:
     before: float
     after: float
     control: float
+    unrelated: float | None = None
 
     @property
     def hidden(self) -> float:
@@ -94,8 +97,10 @@ def relearn(
     steps: int = STEPS,
     learning_rate: float = LEARNING_RATE,
     seed: int = 0,
+    unrelated: Sequence[Fact] = (),
 ) -> Relearned:
-    """The recall of forgotten facts after training the adapter on `count` others. The adapter is restored.
+    """The recall of forgotten facts after training the adapter on `count` others. The adapter is restored. unrelated:
+    questions that have nothing to do with them, of which as many are trained on in another trial.
 
     AdamW without weight decay at a constant rate; every step uses all facts trained on, the loss is the mean nll of
     their answers' content tokens, and gradients are clipped to norm 1. Facts with the same question as one trained on,
@@ -121,11 +126,15 @@ def relearn(
             return nll, recall_by_form(model, others, max_new_tokens, telling)
 
     with untouched(model):
-        before = recall_by_form(model, others, max_new_tokens, within(progress, "Before (1 of 3)"))
-        nll, after = trained_on(taught, within(progress, "Relearning (2 of 3)"))
-        nll_control, control = trained_on(invented, within(progress, "Control (3 of 3)"))
+        before = recall_by_form(model, others, max_new_tokens, within(progress, "Before"))
+        nll, after = trained_on(taught, within(progress, "Relearning"))
+        nll_control, control = trained_on(invented, within(progress, "Control"))
+        measured = [before, after, control]
+        if unrelated:
+            chosen = random.Random(seed).sample(unrelated, min(count, len(unrelated)))
+            measured.append(trained_on(chosen, within(progress, "Unrelated"))[1])
     return Relearned(
-        rows=_rows(others, before, after, control),
+        rows=_rows(others, *measured),
         returned=came_back(others, before[DIRECT], after[DIRECT], control[DIRECT]),
         trained=tuple(fact.id for fact in taught),
         steps=steps,
@@ -136,10 +145,12 @@ def relearn(
     )
 
 
-def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS) -> Cost:
-    """The cost of relearning: the facts not trained on are asked three times, in up to two forms."""
+def relearn_cost(facts: Sequence[Fact], count: int = COUNT, steps: int = STEPS, unrelated: bool = False) -> Cost:
+    """The cost of relearning: the facts not trained on are asked before and after each of two or three trainings, in
+    up to two forms."""
     forms = fmean(2 if fact.paraphrases else 1 for fact in facts) if facts else 0
-    return Cost(answers=round(3 * max(0, len(facts) - count) * forms), steps=2 * steps)
+    trained = 2 + unrelated
+    return Cost(answers=round((trained + 1) * max(0, len(facts) - count) * forms), steps=trained * steps)
 
 
 def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], list[Fact]]:
@@ -169,7 +180,7 @@ def _split(facts: Sequence[Fact], count: int, seed: int) -> tuple[list[Fact], li
 
 def _train(model: AdaptedModel, facts: Sequence[Fact], rate: float, steps: int, progress: Progress) -> float:
     """Trains on all facts in every step. Returns their mean nll afterwards, nats per answer token."""
-    rows = encode_facts(model.tokenizer, facts, model.system)
+    rows = model.rows(facts)
     chunks = [rows[start : start + MICRO_BATCH] for start in range(0, len(rows), MICRO_BATCH)]
     batches = [model.batch(chunk) for chunk in chunks]
     tokens = sum(batch.count for batch in batches)

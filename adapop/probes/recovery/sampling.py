@@ -17,8 +17,9 @@ from adapop.errors import ConfigError
 from adapop.facts.fact import Fact
 from adapop.model.adapted import AdaptedModel
 from adapop.model.chat import encode_prompt
-from adapop.model.tokens import to_continue
-from adapop.probes.metrics import gold_rank, rouge_l_recall
+from adapop.model.generation import replies
+from adapop.probes.metrics import gold_rank
+from adapop.probes.recall import best_recall
 from adapop.probes.recovery.base import (
     Cost,
     check,
@@ -150,18 +151,10 @@ def _draw(
             progress.say(f"Drew for {start:,} of {len(facts):,} questions.")
             chosen = facts[start : start + at_once]
             prompts = [encode_prompt(tokenizer, fact.question, model.system) for fact in chosen]
-            read = to_continue(prompts, tokenizer.pad_token_id, model.device)
-            output = model.network.generate(
-                **read,
-                do_sample=True,
-                temperature=temperature,
-                top_k=0,
-                top_p=1.0,
-                num_return_sequences=samples,
-                max_new_tokens=max_new_tokens,
-                pad_token_id=tokenizer.pad_token_id,
-            )
-            texts = tokenizer.batch_decode(output[:, read["input_ids"].shape[1] :], skip_special_tokens=True)
+            how = {"temperature": temperature, "top_k": 0, "top_p": 1.0, "num_return_sequences": samples}
+            pad = tokenizer.pad_token_id
+            written = replies(model.network, prompts, max_new_tokens, pad, ends=model.ends, **how)
+            texts = tokenizer.batch_decode(written, skip_special_tokens=True)
             drawn += [texts[at : at + samples] for at in range(0, len(texts), samples)]
     return drawn
 
@@ -186,7 +179,7 @@ def _first_ranks(
 
 def _found(facts: Sequence[Fact], texts: Sequence[Sequence[str]], ranks: Sequence[int]) -> list[Found]:
     return [
-        Found(sum(rouge_l_recall(fact.answer, text) == 1 for text in said), rank)
+        Found(sum(best_recall(fact.answers, text) == 1 for text in said), rank)
         for fact, said, rank in zip(facts, texts, ranks)
     ]
 

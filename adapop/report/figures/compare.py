@@ -1,20 +1,30 @@
-"""The pictures of a comparison: what is left of rare and popular facts in each run, and what that cost."""
+"""Figures of a comparison: what is left of rare and popular facts in each run, and its cost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from html import escape
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from adapop.facts.fact import TIERS
-from adapop.probes.intervals import Interval, apart, difference
+from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import look, titles
+from adapop.report.figures.outcomes import (
+    PANELS,
+    RECORDED,
+    Outcome,
+    beats,
+    by_gap,
+    clearly,
+    compared_form,
+    contests,
+    forgetters,
+    no_contest,
+    pareto_front,
+)
 from adapop.report.table import percent
 
-ATTACKED, RECORDED = "worst attack", "recorded here"
-PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
 NAME_CHARACTERS = 14
 NAME_PLACES = (("left", 0), ("right", 0), ("left", 13), ("left", -13), ("right", 13), ("right", -13))
 ROW_PIXELS, PANEL_PIXELS, FRAME_PIXELS = 50, 62, 60
@@ -24,106 +34,13 @@ LEAST_SPAN = 0.3  # of an axis, so that a difference of a few facts does not fil
 OFFSETS = {"rare": -0.2, "middle": 0.0, "popular": 0.2}  # a tier below the other, so that intervals do not overlap
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A contestant's results, to be drawn beside others.
-
-    mark: its number in the tables; the original model has none, nor has what was recorded. recall: of the facts to
-    forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all facts of the group, None where it was
-    not measured. collapsed: why it is out of the contest, else empty. recorded: it is no run of whoever looks, but was
-    measured before; it is drawn apart, hollow, and takes no part in the contest.
-    """
-
-    mark: str
-    name: str
-    recall: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
-    forget: Interval | None = None
-    holdout: Interval | None = None
-    collapsed: str = ""
-    recorded: bool = False
-    gaps: Mapping[str, Interval] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """Mark and name."""
-        return f"{self.mark} {self.name}".strip()
-
-    @property
-    def original(self) -> bool:
-        """Whether it is the model as it was before."""
-        return not self.mark and not self.recorded
-
-    def gap(self, form: str) -> Interval | None:
-        """Recall of popular minus that of rare facts, asked in a form. Above 0: popular ones are left."""
-        tiers = self.recall.get(form, {})
-        if not {"rare", "popular"} <= tiers.keys():
-            return None
-        return self.gaps.get(form) or difference(tiers["popular"], tiers["rare"])
-
-
-def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The original first, then by gap: widest in favour of popular facts first, reversed ones later, unknown last; and
-    below them, by gap too, what was recorded."""
-    form = gap_form(outcomes)
-    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.gap(form))))
-
-
-def gap_form(outcomes: Sequence[Outcome]) -> str:
-    """The form in which gaps are compared: in other words where all of their facts to forget were asked so."""
-    return REWORDED if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values())) else DIRECT
-
-
-def _by_width(gap: Interval | None) -> tuple[bool, float]:
-    return gap is None, 0.0 if gap is None else -gap.mean
-
-
-def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that nobody beats, from least to most recall of what was to be forgotten.
-
-    Beaten is who answers no fewer facts to forget and no more held-out ones than another, and differs from it. The
-    original and collapsed models take no part: one forgets nothing, the others everything.
-    """
-    placed = [one for one in outcomes if contests(one)]
-    front = [one for one in placed if not any(beats(other, one) for other in placed)]
-    return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))
-
-
-def beats(one: Outcome, other: Outcome) -> bool:
-    """Whether an outcome forgets at least as much and keeps at least as much as another, and one of them more."""
-    left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
-    return left <= 0 <= kept and (left, kept) != (0, 0)
-
-
-def clearly(one: Outcome, other: Outcome) -> bool:
-    """Whether two outcomes can be told apart in what they forget or in what they keep."""
-    return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
-
-
-def contests(one: Outcome) -> bool:
-    """Whether an outcome takes part in the contest of forgetting against its cost."""
-    measured = one.forget is not None and one.holdout is not None
-    return measured and not (one.original or one.collapsed or one.recorded)
-
-
-def no_contest(outcomes: Sequence[Outcome]) -> bool:
-    """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that there is nothing to
-    win. False where the original was not measured."""
-    placed = [one for one in outcomes if contests(one)]
-    return any(one.original and one.forget for one in outcomes) and bool(placed) and not forgetters(placed, outcomes)
-
-
-def forgetters(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Those that answer fewer of the facts to forget than the original among the outcomes, beyond chance; where it is
-    not there, fewer than all."""
-    before = next((one.forget.low for one in outcomes if one.original and one.forget), 1.0)
-    return [one for one in told if one.forget is not None and one.forget.high < before]
-
-
-def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
-    """Recall by tier with its interval, a row per contestant and a panel per form. The more a row's line leans to the
-    right on its way down, the more of the popular facts is left compared to the rare: the gap."""
-    shown = by_gap(outcomes)
-    forms = [form for form in PANELS if any(one.recall.get(form) for one in shown)]
+def compare_runs(outcomes: Sequence[Outcome], every: bool = True) -> go.Figure:
+    """Recall by tier with its interval, a row per contestant and a panel per form. The more a row's
+    line leans to the right on its way down, the more of the popular facts is left compared to the
+    rare: the gap. every: False for the panel alone in which they are compared."""
+    shown, compared = by_gap(outcomes), compared_form(outcomes)
+    panels = PANELS if every else [compared]
+    forms = [form for form in panels if any(one.recall.get(form) for one in shown)]
     rows = max(1, len(forms))
     row_pixels = ROW_PIXELS if len(shown) <= MANY else TIGHT_ROW_PIXELS
     height = FRAME_PIXELS + rows * (PANEL_PIXELS + row_pixels * len(shown))
@@ -151,14 +68,15 @@ def compare_runs(outcomes: Sequence[Outcome]) -> go.Figure:
     if first is not None:
         marks = [(found.mean, tier) for tier, found in shown[first].recall[forms[0]].items()]
         look.row_labels(figure, marks, first)
-    form = gap_form(shown)
-    told = [one for one in shown if not (one.original or one.collapsed) and one.gap(form) is not None]
+    told = [one for one in shown if not (one.original or one.collapsed) and one.lead(compared) is not None]
     told, where = _who_forgets([one for one in told if not one.recorded] or told, shown)
-    return look.titled(figure, titles.widest([(one.name, one.gap(form)) for one in told], where))
+    leads = [(one.name, one.lead(compared)) for one in told]
+    what = titles.GAP if compared == REWORDED else f"{titles.LEAD}, {PANELS[compared]}"
+    return look.titled(figure, titles.widest(leads, where, what))
 
 
 def _who_forgets(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> tuple[Sequence[Outcome], str]:
-    """Whom a title compares, and what it says of that: who forgets nothing is even, and keeps all, at no cost."""
+    """Outcomes that a title compares, with its words: runs that forgot nothing are left out."""
     forgot = forgetters(told, outcomes)
     return (forgot, "Where anything was forgotten, ") if 0 < len(forgot) < len(told) else (told, "")
 
@@ -196,8 +114,9 @@ def _tiers(figure: go.Figure, row: int, recalls: Sequence[Mapping[str, Interval]
 
 
 def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRECT]) -> go.Figure:
-    """Recall of what was to be forgotten against recall of what training never saw, with the Pareto front: what lies
-    to the right of the line and below it is beaten. asked: in which form the first was, in words."""
+    """Recall of what was to be forgotten against recall of what training never saw, with the Pareto
+    front: what lies to the right of the line and below it is beaten. asked: in which form the first
+    was, in words."""
     figure = look.blank(500)
     front = pareto_front(outcomes)
     if front:
@@ -246,7 +165,7 @@ def forget_against_holdout(outcomes: Sequence[Outcome], asked: str = PANELS[DIRE
 def _name_points(
     figure: go.Figure, outcomes: Sequence[Outcome], across: Sequence[float], along: Sequence[float]
 ) -> None:
-    """Writes each name beside its point where it covers no other; one without room is told when one points at it."""
+    """Labels points where no label covers another; the rest show their name on hover."""
     wide, high = SCATTER_PIXELS[0] / (across[1] - across[0]), SCATTER_PIXELS[1] / (along[1] - along[0])
     centres = [((one.forget.mean - across[0]) * wide, (one.holdout.mean - along[0]) * high) for one in outcomes]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in centres]
@@ -265,7 +184,7 @@ def _name_points(
 
 
 def _around(recalls: Sequence[Interval]) -> list[float]:
-    """Where an axis begins and ends so that close contestants can be told apart; it need not show the original."""
+    """Axis limits that separate close contestants; the original may be outside."""
     if not recalls:
         return [-0.05, 1.05]
     low, high = min(one.low for one in recalls), max(one.high for one in recalls)
@@ -274,7 +193,7 @@ def _around(recalls: Sequence[Interval]) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Places on an axis of shares, none of them below 0 % or above 100 %, whatever room is beside."""
+    """Axis ticks of shares, within 0 % and 100 %."""
     step = next(step for step, most in ((0.05, 0.35), (0.1, 0.7), (0.2, 2.0)) if high - low < most)
     return [share for share in (round(at * step, 2) for at in range(21)) if max(0.0, low) <= share <= min(1.0, high)]
 

@@ -1,4 +1,4 @@
-"""The pictures of an experiment: lines in small panels beside each other, and differences with their intervals."""
+"""Figures of experiments: panels of lines, differences with intervals, marks, fronts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,21 +9,23 @@ from plotly.subplots import make_subplots
 
 from adapop.probes.intervals import Interval
 from adapop.report.figures import look
-from adapop.report.figures.compare import Outcome, pareto_front
+from adapop.report.figures.outcomes import Outcome, pareto_front
 
 Curve = Sequence[tuple[float, Interval]]
 PANEL_PIXELS, TITLE_PIXELS, FRAME_PIXELS, ROW_PIXELS = 190, 60, 110, 26
 NAME_CHARACTERS = 34
 LINE_COLORS = (look.UNLEARNED, look.ORIGINAL, look.CALM, look.ALARM, look.RETAIN)
+DASHED = "cosine"  # lines of another measure than the others, as in the paper
 LINE_SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up")
 
 
 def line_panels(
     panels: Mapping[str, Mapping[str, Curve]], x_title: str, y_title: str, log_x: bool = False, columns: int = 4
 ) -> go.Figure:
-    """A panel a name with the same lines in each: points (x, interval) joined in order, all on the same two axes.
+    """A panel per name with the same lines in each: points (x, interval) on shared axes.
 
-    A line named after a tier has the tier's colour and shape; every other has its own of both.
+    A line named after a tier has the tier's colour and shape; every other has its own of both, and
+    a cosine is dashed.
     """
     across = min(columns, max(1, len(panels)))
     down = max(1, math.ceil(len(panels) / across))
@@ -61,7 +63,7 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
         y=[value.mean for _, value in line],
         error_y=look.error_bars([value for _, value in line], width=2),
         mode="lines+markers",
-        line=dict(color=color, width=2),
+        line=dict(color=color, width=2, dash="dash" if name.endswith(DASHED) else "solid"),
         marker=dict(color=color, symbol=symbol, size=7),
         name=name,
         legendgroup=name,
@@ -73,7 +75,8 @@ def _line(figure: go.Figure, name: str, order: int, line: Curve, row: int, colum
 
 
 def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base: str) -> go.Figure:
-    """How far each arm is from one of them, a row per arm, a panel per measure; the line in the middle is that arm."""
+    """Differences of each arm to a base arm, a row per arm, a panel per measure; the zero line is
+    the base."""
     names = list(dict.fromkeys(name for rows in panels.values() for name, _ in rows))
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
@@ -99,10 +102,38 @@ def difference_panels(panels: Mapping[str, Sequence[tuple[str, Interval]]], base
     return figure
 
 
+def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]]]) -> go.Figure:
+    """A panel per measure with its own axis, a row per arm, a mark per name."""
+    measures = list(panels.values())
+    names = list(dict.fromkeys(name for marks in measures for rows in marks.values() for name, _ in rows))
+    titles = [escape(title) for title in panels]
+    figure = make_subplots(rows=1, cols=max(1, len(panels)), shared_yaxes=True, subplot_titles=titles)
+    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    for place, marks in enumerate(measures, start=1):
+        for order, (mark, rows) in enumerate(marks.items()):
+            figure.add_scatter(
+                x=[value.mean for _, value in rows],
+                y=[names.index(name) for name, _ in rows],
+                error_x=look.error_bars([value for _, value in rows], width=2),
+                mode="markers",
+                marker=dict(color=LINE_COLORS[order], symbol=LINE_SYMBOLS[order], size=8),
+                name=mark,
+                legendgroup=mark,
+                showlegend=place == 1,
+                hovertemplate=f"{escape(mark)}: %{{x:.3g}}<extra></extra>",
+                row=1,
+                col=place,
+            )
+    look.named_rows(figure, names, NAME_CHARACTERS)
+    figure.update_layout(margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
+    figure.update_annotations(font_size=13)
+    return figure
+
+
 def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title: str) -> go.Figure:
-    """What is left against what is kept, a panel a place, better towards the upper left. Each has axes of its own. A
-    line joins those that no other beats in both, and they are named; the others say their names when
-    pointed at."""
+    """What is left against what is kept, a panel a place, better towards the upper left. Each has
+    axes of its own. A line joins those that no other beats in both, and they are named; the others
+    say their names when pointed at."""
     titles = [escape(title) for title in panels]
     figure = make_subplots(rows=1, cols=max(1, len(panels)), subplot_titles=titles)
     look.neutral(figure, 2 * PANEL_PIXELS)
@@ -144,7 +175,7 @@ def front_panels(panels: Mapping[str, Sequence[Outcome]], x_title: str, y_title:
 
 
 def _beside(one: Outcome, front: Sequence[Outcome]) -> str:
-    """Where a name stands: by turns below and above the line, so that neighbours' do not meet, and within the panel."""
+    """Position of a label: alternately below and above the line, inside the panel."""
     if one.forget.mean > 0.8:
         return "bottom left"
     above = one.forget.mean > 0.25 and one in front and front.index(one) % 2

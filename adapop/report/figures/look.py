@@ -1,10 +1,12 @@
-"""The look of every figure, readable on light and dark pages.
+"""Style shared by all figures, readable on light and dark pages.
 
-Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more popular the further from
-the page's ground, with a marker shape of its own per tier; a greyed violet is the original, orange the unlearned model,
-teal what is kept. On a dark page the style sheets draw the tiers in `TIER_ON_DARK`.
+Colours say the same thing everywhere: one blue in three lightnesses for popularity, the more
+popular the further from the page's ground, with a marker shape of its own per tier; a greyed violet
+is the original, orange the unlearned model, teal what is kept. On a dark page the style sheets draw
+the tiers in `TIER_ON_DARK`.
 
-A picture's title is what it shows, in words with numbers, computed from what is drawn: see `titled`.
+A picture's title is what it shows, in words with numbers, computed from what is drawn: see
+`titled`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ NO_TOOLBAR = dict(remove=["zoom", "pan", "select", "lasso", "zoomin", "zoomout",
 
 
 def empty(text: str, height: int = 330) -> go.Figure:
-    """Axes without data, and a word on what will be there, as high in pixels as that will be."""
+    """Empty axes with a placeholder text, in the final figure's height in pixels."""
     figure = blank(height)
     figure.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
     figure.update_xaxes(showticklabels=False, range=[0, 1])
@@ -36,7 +38,7 @@ def empty(text: str, height: int = 330) -> go.Figure:
 
 
 def titled(figure: go.Figure, finding: str) -> go.Figure:
-    """The figure with its title: what it shows. Plain text; it stands beside the picture, for within it cannot wrap."""
+    """Attaches a plain-text title, which is rendered outside the picture so that it can wrap."""
     return figure.update_layout(meta={"finding": finding})
 
 
@@ -46,9 +48,10 @@ def finding_of(figure: go.Figure) -> str:
 
 
 def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, span: float, **place) -> None:
-    """Names lines at their right end, moved apart where they would cover each other.
+    """Labels lines at their right end, moved apart where they overlap.
 
-    ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row and col, if any.
+    ends: height and name of each. at: where the lines end. span: of the vertical axis. place: row
+    and col, if any.
     """
     drawn = figure.layout.height - figure.layout.margin.t - figure.layout.margin.b
     heights = sorted(height for height, _ in ends)
@@ -59,7 +62,8 @@ def end_labels(figure: go.Figure, ends: Sequence[tuple[float, str]], at: float, 
 
 
 def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int = 0) -> None:
-    """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and name of each."""
+    """Names the marks of a row of a picture, above it. marks: place on the axis from 0 to 1, and
+    name of each."""
     for x, (_, name) in zip(spaced([x for x, _ in sorted(marks)], 0.24), sorted(marks)):
         words = dict(text=escape(name), font_size=11, showarrow=False, yanchor="middle", xanchor="center")
         figure.add_annotation(x=x, y=row - 0.5 - 0.12 * (not row), xref="x", yref="y", **words)
@@ -68,7 +72,8 @@ def row_labels(figure: go.Figure, marks: Sequence[tuple[float, str]], row: int =
 
 
 def spaced(places: Sequence[float], room: float, low: float = 0.03, high: float = 1.0) -> list[float]:
-    """Ascending places, moved within low and high so that none is nearer to the next than about `room`."""
+    """Ascending places, moved within low and high so that none is nearer to the next than about
+    `room`."""
     moved = list(places)
     for _ in range(ROUNDS):
         moved = [min(max(place, low), high) for place in moved]
@@ -84,7 +89,7 @@ def blank(height: int) -> go.Figure:
 
 
 def neutral(figure: go.Figure, height: int) -> go.Figure:
-    """Gives a figure the look and a fixed height in pixels, so that the page does not jump."""
+    """Applies the style and a fixed height in pixels, so that the page does not jump."""
     figure.update_layout(
         template="none",
         height=height,
@@ -117,13 +122,15 @@ def error_bars(recalls: Sequence[Interval], color: str = "", width: int = 3) -> 
 
 
 def named_rows(figure: go.Figure, names: Sequence[str], characters: int) -> None:
-    """Gives each place 0, 1, ... of the vertical axes a name, the first at the top. characters: of a line of a name."""
+    """Gives each place 0, 1, ... of the vertical axes a name, the first at the top. characters: of
+    a line of a name."""
     labels = ["<br>".join(map(escape, wrap(name, characters))) for name in names]
     figure.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5])
 
 
 def as_html(figure: go.Figure, library: bool) -> str:
-    """The figure as a piece of a page, as wide as its place. library: with plotly.js itself, which a page needs once.
+    """The figure as a piece of a page, as wide as its place. library: with plotly.js itself, which
+    a page needs once.
 
     Nothing is loaded from elsewhere, and no text of the figure can end the script it stands in.
     """

@@ -1,4 +1,4 @@
-"""A figure's numbers as a table, read from the figure itself, so that the two cannot disagree."""
+"""Extracts a figure's numbers from the figure itself, as a table."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,8 +14,8 @@ MARKUP = re.compile(r"<br>|</?(?:b|sup|sub)>")
 
 @dataclass(frozen=True)
 class Numbers:
-    """A picture's numbers as a table. columns: their names. rows: text, as many cells each; at most `MOST_ROWS`, evenly
-    chosen. every: 3 if only each third row is there, 1 if all are."""
+    """A picture's numbers as a table. columns: their names. rows: text, as many cells each; at most
+    `MOST_ROWS`, evenly chosen. every: 3 if only each third row is there, 1 if all are."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -23,10 +23,11 @@ class Numbers:
 
 
 def numbers_of(figure: go.Figure) -> Numbers:
-    """Every named trace as a column over the axis it is read along; a heat map as a column a model and column.
+    """Every named trace as a column over the axis it is read along; a heat map as a column a model
+    and column.
 
-    A figure whose vertical axis bears names (a row per run, a row per form) is read along that axis. Where positions on
-    an axis say nothing (a bin), the trace's `ids` name them.
+    A figure whose vertical axis bears names (a row per run, a row per form) is read along that
+    axis. Where positions on an axis say nothing (a bin), the trace's `ids` name them.
     """
     found: dict[tuple[object, str], dict[str, str]] = {}
     columns: dict[str, None] = {}
@@ -56,7 +57,8 @@ def thinned(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Number
 
 
 def _cells(figure: go.Figure, trace: object) -> Iterator[tuple[object, str, str, str]]:
-    """(place on the axis, panel, column, number) of each point of a trace. Unnamed traces only guide the eye."""
+    """(x, panel, column, number) of each point of a trace. Unnamed traces are guides and left
+    out."""
     if trace.type == "heatmap":
         yield from _heatmap_cells(figure, trace)
     elif trace.name and trace.hoverinfo != "skip":

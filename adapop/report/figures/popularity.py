@@ -1,4 +1,5 @@
-"""The pictures of popularity: how scores are spread, what an exponent does, where two proxies differ."""
+"""The pictures of popularity: how scores are spread, what an exponent does, where two proxies
+differ."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,6 +8,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from adapop.facts.fact import TIERS, Fact
+from adapop.facts.tiers import ON_SCALE, Tiers
 from adapop.popularity.beta import peak
 from adapop.report.figures import titles
 from adapop.report.figures.look import ALARM, INK, TIER_COLOR, TIER_SYMBOL, blank, spaced, titled
@@ -23,9 +25,9 @@ SURE = "← forgetting · how sure it is, p"
 APART = 0.85  # decades between the names of two tiers: on a phone that is room for one
 
 
-def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
-    """How many facts have which score: bars over log10 of the score by tier, with places of their own for a score
-    of zero and for no score, which is not zero."""
+def popularity_strip(facts: Sequence[Fact], tiers: Tiers = ON_SCALE) -> go.Figure:
+    """How many facts have which score: bars over log10 of the score by tier, with places of their
+    own for a score of zero and for no score, which is not zero. tiers: of the set."""
     figure = blank(210)
     places: dict[tuple[str, float], list[Fact]] = {}
     names: list[tuple[float, str]] = []
@@ -45,7 +47,7 @@ def popularity_strip(facts: Sequence[Fact]) -> go.Figure:
             name=f"{tier} ({sum(map(len, bars.values())):,})",
             text=[_names(members) for members in bars.values()],
             textposition="none",
-            hovertemplate="%{y:,} facts<br>%{text}<extra></extra>",
+            hovertemplate=f"{tiers.label(tier)}<br>%{{y:,}} facts<br>%{{text}}<extra></extra>",
         )
         if bars:
             count = sum(map(len, bars.values()))
@@ -93,7 +95,8 @@ def _name(fact: Fact, characters: int = NAME_CHARACTERS) -> str:
 
 
 def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
-    """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak marked, p dashed."""
+    """p^beta (1 - p), the push on the gold logit, over the confidence p: a line a name, its peak
+    marked, p dashed."""
     figure = blank(330)
     ps = [i / 200 for i in range(201)]
     told = _told_apart(betas)
@@ -117,7 +120,8 @@ def push_curves(betas: Mapping[str, float], confidence: float) -> go.Figure:
 
 
 def relative_push(betas: Mapping[str, float], confidence: float) -> go.Figure:
-    """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show the same."""
+    """p^(beta - 1), the weight against WGA's, over the confidence p, log y: the paper's way to show
+    the same."""
     figure = blank(330)
     ps = [SMALLEST_P ** (1 - i / 100) for i in range(101)]
     told = _told_apart(betas)
@@ -145,8 +149,8 @@ def _curve(figure: go.Figure, name: str, beta: float, tier: str, ps: list[float]
 
 
 def _name_curve(figure: go.Figure, name: str, beta: float, x: float, y: float, above: bool) -> None:
-    """Writes a curve's name at a point of it, within the picture. above: it is the highest; the others have room below,
-    where those under them are further away."""
+    """Writes a curve's name at a point of it, within the picture. above: it is the highest; the
+    others have room below, where those under them are further away."""
     edge = "left" if x < 0.3 else "center" if x < 0.75 else "right"
     beside = dict(yanchor="bottom", yshift=7) if above else dict(yanchor="top", yshift=-7)
     text = f"{escape(name)}, β {beta:.2f}"
@@ -170,8 +174,8 @@ def agreement_scatter(
     names: tuple[str, str],
     discordant: Sequence[str],
 ) -> go.Figure:
-    """One proxy against the other, a point a fact, log(1 + s) on both axes; the facts they disagree on in red, the
-    worst of them named."""
+    """One proxy against the other, a point a fact, log(1 + s) on both axes; the facts they disagree
+    on in red, the worst of them named."""
     figure = blank(380)
     apart = set(discordant)
     both = [fact for fact in facts if first.get(fact.id) is not None and second.get(fact.id) is not None]

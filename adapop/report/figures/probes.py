@@ -1,4 +1,5 @@
-"""The pictures of probes: what leaks under which form of the question, and the verdicts. None of them needs torch."""
+"""The pictures of probes: what leaks under which form of the question, and the verdicts. None of
+them needs torch."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from plotly.subplots import make_subplots
 from adapop.errors import number_of
 from adapop.facts.fact import TIERS
 from adapop.probes.matrix import Cell, LeakMatrix
-from adapop.probes.prompts import KINDS, REWORDED, named, plain
+from adapop.probes.prompts import EVERY_KIND, REWORDED, named, plain
 from adapop.report.figures import look, titles
 from adapop.report.figures.look import GRID, INK, TIER_COLOR, TIER_SYMBOL, blank, empty, error_bars, named_rows, neutral
 from adapop.report.table import percent, ranged
@@ -26,12 +27,13 @@ NOTHING = "no fact of this group was asked"
 VERDICT_COLOR = {
     "Not forgotten": "#e0605a",
     "Leaks when reworded": "#ec8c52",
+    "Leaks asked otherwise": "#f0a356",
     "Leaks under attack": "#f3b85f",
     "Recoverable": "#eddb6e",
     "Next in line": "#d6a3c8",
     "Looks suppressed": "#b79cd8",
     "Collapsed text": "#ba9c88",
-    "Forgotten": "#5cc1b2",
+    "Not brought back": "#5cc1b2",
     "Retain damaged": "#e88f8f",
     "Retained": "#7fb3e2",
     "Never known": "#a8a8a8",
@@ -40,8 +42,9 @@ VERDICT_COLOR = {
 
 
 def leak_heatmap(matrix: LeakMatrix, group: str) -> go.Figure:
-    """Recall of both models, a row per form of the question and a column per tier. Grey: the original fails as well.
-    With a star: of the facts alone that the original answers in that form."""
+    """Recall of both models, a row per form of the question and a column per tier. Grey: the
+    original fails as well. With a star: of the facts alone that the original answers in that
+    form."""
     kinds, tiers = _asked(matrix, group)
     if not kinds:
         return empty(NOTHING)
@@ -84,7 +87,7 @@ def _asked(matrix: LeakMatrix, group: str) -> tuple[list[str], list[str]]:
     """The kinds and tiers of a group in which any fact was asked, in their own order."""
     found = [cell for cell in matrix.cells if cell.group == group]
     kinds, tiers = {cell.kind for cell in found}, {cell.tier for cell in found}
-    return [kind for kind in KINDS if kind in kinds], [tier for tier in (*TIERS, "all") if tier in tiers]
+    return [kind for kind in EVERY_KIND if kind in kinds], [tier for tier in (*TIERS, "all") if tier in tiers]
 
 
 def _printed(cell: Cell | None, side: str) -> str:
@@ -114,7 +117,7 @@ def _told(cell: Cell | None) -> str:
 
 
 def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
-    """The gap under each form: recall of rare and popular facts with 95 % intervals; hollow is the original.
+    """Each form: recall of rare and popular facts with 95 % intervals; hollow is the original.
 
     Where the original fails as well, only its hollow mark is there.
     """
@@ -158,12 +161,15 @@ def recall_by_kind(matrix: LeakMatrix, group: str) -> go.Figure:
 
 
 def control_rows(names: Sequence[str], marks: Mapping[str, Sequence[float | None]], finding: str) -> go.Figure:
-    """A row a name with a mark of each kind, the last of them the control's: what was found, and what chance finds."""
+    """A row a name with a mark of each kind, the last of them the control's: what was found, and
+    what chance finds."""
     figure = blank(64 + 44 * max(1, len(names)))
     looks = {
         "before": (look.INK, "circle-open"),
         "control": (INK, "line-ns-open"),
         "a wrong answer": (INK, "line-ns-open"),
+        "asked directly": (look.INK, "circle-open"),
+        "never known": (look.INK, "x-thin-open"),
     }
     for kind, values in marks.items():
         color, symbol = looks.get(kind, (look.UNLEARNED, "diamond"))
@@ -200,7 +206,8 @@ def _mark_chance(figure: go.Figure, cells: Sequence[Cell | None]) -> None:
 
 
 def verdict_bars(counts: Mapping[str, Mapping[str, int]]) -> go.Figure:
-    """Shares of verdicts, a bar a tier (or whatever the outer names are), the worst verdicts to the left.
+    """Shares of verdicts, a bar a tier (or whatever the outer names are), the worst verdicts to the
+    left.
 
     counts: how many facts have a verdict, by tier and by the verdict's name.
     """

@@ -20,7 +20,8 @@ CONTROLLER_NAMES = {
     "fixed": ("δ above ε, α fixed", "α"),
     "primal": ("δ above ε, PDU does not look", "μ, PDU's weight"),
 }
-FORMS = (("direct", "solid", ""), ("reworded", "dot", ", reworded"))
+RECALL_PIXELS = 260
+FORMS = {"direct": "", "reworded": ", reworded"}  # as a line's name says it
 RANGE = "%{customdata[0]:.0%} to %{customdata[1]:.0%}"  # of an interval, under the pointer
 KEPT = {  # what was to be kept, and its name in a title
     "retain": "retained facts",
@@ -31,7 +32,8 @@ KEPT = {  # what was to be kept, and its name in a title
 
 
 def controller_chart(epochs: Sequence[EpochDone], config: RunConfig) -> go.Figure:
-    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one x-axis."""
+    """Drift against the tolerance above, the retain weight alpha = alpha0 + lambda below, on one
+    x-axis."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.12, row_heights=[0.58, 0.42])
     look.neutral(figure, CONTROLLER_PIXELS)
     figure.update_layout(barmode="overlay")
@@ -100,8 +102,8 @@ def _lambda_labels(epochs: Sequence[EpochDone]) -> list[str]:
 
 
 def loss_rows(steps: Sequence[StepDone], steps_per_epoch: int) -> list[dict[str, float | str]]:
-    """Mean answer nll of each step's batch, by tier, or of all its forget rows where no step saw a tier, and of its
-    retain rows; one dict a point. Raw, not smoothed."""
+    """Mean answer nll of each step's batch, by tier, or of all its forget rows where no step saw a
+    tier, and of its retain rows; one dict a point. Raw, not smoothed."""
     rows: list[dict[str, float | str]] = []
     scored = any(event.nll_by_tier for event in steps)
     for event in steps:
@@ -118,7 +120,8 @@ LOSS_COLOR = {**FORGET_COLOR, "retained": look.RETAIN}  # in few words: a phone 
 
 
 def loss_finding(steps: Sequence[StepDone], steps_per_epoch: int) -> str:
-    """How the loss moved from the first epoch to the last that is drawn: the picture's title. Empty for one epoch."""
+    """How the loss moved from the first epoch to the last that is drawn: the picture's title. Empty
+    for one epoch."""
     means, ends = [], (steps[0].epoch, steps[-1].epoch)
     for epoch in ends:
         found: dict[str, list[float]] = {}
@@ -157,8 +160,8 @@ def loss_chart(steps: Sequence[StepDone], steps_per_epoch: int) -> go.Figure:
 
 
 def by_epoch(measured: Sequence[Measured]) -> list[Measured]:
-    """One measurement an epoch: where there are two, the one that asks each fact's first rewording alone, as those of
-    the other epochs do; the full one asks all, and would bend a line."""
+    """One measurement an epoch: where there are two, the one that asks each fact's first rewording
+    alone, as those of the other epochs do; the full one asks all, and would bend a line."""
     found = {event.epoch: event for event in sorted(measured, key=lambda event: not event.full)}
     return [found[epoch] for epoch in sorted(found)]
 
@@ -169,20 +172,22 @@ def wordings_of(event: Measured) -> str:
 
 
 def _tiers(measured: Sequence[Measured]) -> dict[str, str]:
-    """The tiers of the facts to forget by their names in a picture; all as one where no fact has a score."""
+    """The tiers of the facts to forget by their names in a picture; all as one where no fact has a
+    score."""
     there = {row["tier"] for event in measured for row in event.rows if row["group"] == "forget"}
     return {tier: tier for tier in TIERS if tier in there} or {titles.TO_FORGET: "all"}
 
 
 def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
-    """Recall of the forget facts by epoch and tier: asked directly (solid) and reworded (dotted). Each number has its
-    interval; they are shaded for the form that the title is about."""
-    figure = look.blank(360)
+    """Recall of the forget facts by epoch, a line a tier, reworded where that was measured, with the
+    gap at the end in a bracket. What was asked directly stands beside it in the table alone.
+    Intervals are shaded."""
+    figure = look.blank(RECALL_PIXELS)
     shown, ends = by_epoch(measured), []
     told = "direct" if all(event.recall("forget", "reworded") is None for event in shown) else "reworded"
     for name, tier in _tiers(shown).items():
         color, symbol = FORGET_COLOR[name], look.TIER_SYMBOL.get(tier, "circle")
-        for form, dash, suffix in FORMS:
+        for form, suffix in FORMS.items():
             found = [(event.epoch, _share(event, form, tier)) for event in shown]
             points = [(x, share) for x, share in found if share is not None]
             if form == told:
@@ -195,25 +200,39 @@ def recall_chart(measured: Sequence[Measured], planned: int) -> go.Figure:
                 mode="lines+markers",
                 name=name + suffix,
                 hovertemplate=f"{name}{suffix}: %{{y:.0%}} ({RANGE})<extra></extra>",
-                line=dict(color=color, width=3 if form == "direct" else 2, dash=dash),
-                marker=dict(symbol=symbol + ("-open" if suffix else ""), size=8),
+                visible=form == told,
+                line=dict(color=color, width=3),
+                marker=dict(symbol=symbol, size=8),
             )
-            ends += [(points[-1][1].mean, name + suffix)] if points else []
+            ends += [(points[-1][1].mean, name)] if points and form == told else []
     reached = max((event.epoch for event in shown), default=0)
     look.end_labels(figure, ends if reached else [], reached, 1.08)  # before training all lines are one point
-    figure.update_xaxes(title_text="epoch", range=[-0.2, planned + 0.2], dtick=max(1, planned // 5))
+    ticks = [*range(0, planned + 1, max(1, planned // 5))]
+    figure.update_xaxes(title_text="epoch", range=[-0.04 * planned, 1.3 * planned], tickvals=ticks)
     figure.update_yaxes(title_text="facts it can still answer", tickformat=".0%", range=[-0.03, 1.05])
-    figure.update_layout(showlegend=False, margin=dict(r=112))
+    figure.update_layout(showlegend=False, margin=dict(r=72))
+    _bracket(figure, [event for event in measured if event.full and event.epoch and event.gap], 1.25 * planned)
     if not reached:
         return look.titled(figure, "Before training")
-    shares = [tuple(_share(shown[-1], form, tier) for tier in ("popular", "rare", "all")) for form, *_ in FORMS]
+    shares = [tuple(_share(shown[-1], form, tier) for tier in ("popular", "rare", "all")) for form in FORMS]
     return look.titled(figure, titles.left(*shares, reached, wordings_of(shown[-1])))
+
+
+def _bracket(figure: go.Figure, full: Sequence[Measured], at: float) -> None:
+    """Marks the gap of the last full measurement, if any, between what it is the difference of."""
+    if full:
+        ends = [full[-1].recall("forget", "reworded", tier) for tier in ("rare", "popular")]
+        line = dict(color=look.INK, width=3)
+        figure.add_scatter(x=[at, at], y=ends, mode="lines", line=line, hoverinfo="skip")
+        text = f"gap {100 * full[-1].gap.mean:+.0f}"
+        beside = dict(xanchor="left", xshift=6, showarrow=False, font=dict(size=13))
+        figure.add_annotation(x=at, y=sum(ends) / 2, text=text, **beside)
 
 
 def _band(figure: go.Figure, points: Sequence[tuple[int, Interval]], color: str) -> None:
     """Shades the intervals around a line: error bars of several lines would stand on each other."""
     edge = [(x, share.high) for x, share in points] + [(x, share.low) for x, share in reversed(points)]
-    drawn = dict(fill="toself", fillcolor=color, opacity=0.16, mode="none", hoverinfo="skip")
+    drawn = dict(fill="toself", fillcolor=color, opacity=0.1, mode="none", hoverinfo="skip")
     figure.add_scatter(x=[x for x, _ in edge], y=[y for _, y in edge], **drawn)
 
 
@@ -229,8 +248,9 @@ def _ranged(event: Measured, group: str, tier: str) -> Interval | None:
 
 
 def outcome_chart(before: Measured, after: Measured) -> go.Figure:
-    """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its cost in one picture."""
-    figure = look.blank(360)
+    """Recall before and after for forget by tier, retain and holdout, reworded: the gap and its
+    cost in one picture."""
+    figure = look.blank(RECALL_PIXELS)
     tiers = _tiers([before, after]).items()
     places = [("forget", tier, f"forget<br>{tier}" if name == tier else name) for name, tier in tiers]
     places += [(group, "all", group) for group in KEPT]
@@ -266,10 +286,11 @@ def outcome_chart(before: Measured, after: Measured) -> go.Figure:
         return figure
     kept = {name: pair for name, pair in zip(KEPT.values(), others) if None not in pair}
     form = "as trained" if after.recall("forget", "reworded") is None else "in other words"
-    return look.titled(figure, titles.outcome(forget, kept, form))
+    return look.titled(figure, titles.outcome(forget, kept, form, after.gap))
 
 
 def _marked(name: str, share: float, last: bool) -> str:
-    """A mark's share, the last with its model's name further out: beside it that would run into the next one."""
+    """A mark's share, the last with its model's name further out: beside it that would run into the
+    next one."""
     lines = [f"{share:.0%}", *([name] if last else [])]
     return "<br>".join(lines if name == "unlearned" else reversed(lines))

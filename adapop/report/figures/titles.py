@@ -1,4 +1,4 @@
-"""What a picture shows, in words with numbers: its title. Each is computed from what is drawn.
+"""Titles of figures: sentences computed from the drawn numbers.
 
 A difference that its interval does not tell from none is said to be none.
 """
@@ -11,21 +11,23 @@ from adapop.popularity.beta import peak
 from adapop.probes.intervals import Interval, apart, difference, wilson
 from adapop.probes.matrix import Cell
 from adapop.probes.prompts import DIRECT, plain
-from adapop.report.table import percent, points, ranged
+from adapop.report.table import percent, points, ranged, signed
 
 NEARLY_NONE = 0.05  # recall at or below which a tier is called gone
 Shares = tuple[Interval | None, Interval | None, Interval | None]  # of popular facts, of rare ones, of all
-EVEN = "the even push (WGA)"
+EVEN = "the even push"
 CHANCE = "which may be chance"
+GAP, LEAD = "gap", "popular minus rare"  # the gap is measured in all held-out rewordings, and nothing else is
 MOST_NAMES = 4  # that a title lists
 TO_FORGET = "to forget"  # all facts to forget as one, where none has a tier
 LOSSES = {"popular": "popular answers", "rare": "rare answers", TO_FORGET: "answers to forget", "retained": "kept ones"}
 NOTHING_FORGOTTEN = "Nothing was forgotten beyond chance: there is no contest yet"
-GOOD = ("Forgotten", "Retained", "Never known", "Not measurable")
+GOOD = ("Not brought back", "Retained", "Never known", "Not measurable")
 
 
 def survival(popular: Interval | None, rare: Interval | None, every: Interval | None) -> str:
-    """What is left of popular and of rare facts. every: of all of them, for a set without the two tiers."""
+    """What is left of popular and of rare facts. every: of all facts, for a set without both
+    tiers."""
     if popular is None or rare is None:
         return "" if every is None else f"{percent(every.mean)} of the facts to forget are still answered"
     against = f"{percent(popular.mean)} against {percent(rare.mean)}"
@@ -41,17 +43,22 @@ def survival(popular: Interval | None, rare: Interval | None, every: Interval | 
 
 
 def left(trained: Shares, reworded: Shares, epoch: int, asked: str) -> str:
-    """What is left after an epoch, asked in other words where that was measured: one finding, of the form that counts.
+    """What is left after an epoch, asked in other words where that was measured: one finding, of
+    the form that counts.
     Each: what `survival` takes. asked: how it was reworded, in words."""
     other = survival(*reworded)
     said, form = (other, asked) if other else (survival(*trained), "as trained")
     return f"{said} (asked {form}, after epoch {epoch})" if said else ""
 
 
-def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], form: str) -> str:
-    """What was forgotten, and the largest cost. forget: recall before and after; kept: the same of what was to be
-    kept, by its name. form: how it was asked, in words."""
-    said = f"Facts to forget, asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
+def outcome(
+    forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], form: str, gap: Interval | None = None
+) -> str:
+    """What was forgotten, and the largest cost. forget: recall before and after; kept: the same of
+    what was to be kept, by its name. form: how it was asked, in words. gap: after, where there is
+    one."""
+    opening = f"The gap: {signed(gap)}. " if gap else ""
+    said = f"{opening}Asked {form}: {percent(forget[0].mean)} before, {percent(forget[1].mean)} after"
     lost = {name: difference(*pair) for name, pair in kept.items()}
     if not lost:
         return said
@@ -63,12 +70,13 @@ def outcome(forget: Sequence[Interval], kept: Mapping[str, Sequence[Interval]], 
 
 
 def _doubt(gap: Interval) -> str:
-    """What a title says after a difference that its interval does not tell from none."""
+    """Words after a difference that lies within its interval."""
     return f", {CHANCE}" if gap.low <= 0 <= gap.high and gap.low < gap.high else ""
 
 
 def strain(above: int, epochs: int, controller: str) -> str:
-    """How often the kept facts suffered. above: in how many epochs their loss drifted beyond the tolerance."""
+    """In how many epochs retained facts suffered. above: epochs whose drift exceeded the
+    tolerance."""
     if not epochs:
         return "The controller waits for the first epoch"
     if not above:
@@ -80,7 +88,8 @@ def strain(above: int, epochs: int, controller: str) -> str:
 
 
 def losses(first: Mapping[str, float], last: Mapping[str, float]) -> str:
-    """How the loss moved from the first epoch's steps to the last one's. Each: nats by the picture's lines."""
+    """How the loss moved from the first epoch's steps to the last one's. Each: nats by the
+    picture's lines."""
     moved = {name: round(last[name] - first[name], 1) for name in LOSSES if name in first and name in last}
     if not moved.keys() - {"retained"}:
         return ""
@@ -96,7 +105,8 @@ def _way(by: float) -> str:
 
 
 def leak(cells: Sequence[Cell]) -> str:
-    """Which form gets most out of the unlearned model, beside the direct question. cells: of all tiers, one a form."""
+    """Which form gets most out of the unlearned model, beside the direct question. cells: of all
+    tiers, one a form."""
     fair = [cell for cell in cells if cell.measurable and not cell.chance]
     if not fair:
         return ""
@@ -125,9 +135,11 @@ def verdict_shares(counts: Mapping[str, Mapping[str, int]]) -> str:
     return "" if place is None else f"{place.capitalize()}: something is wrong with {ranged(bad[place])}"
 
 
-def widest(gaps: Sequence[tuple[str, Interval]], where: str = "") -> str:
-    """Under whom popular and rare facts fare most alike, under whom least, and who cannot be told from these two.
-    gaps: name of each, and its gap, [-1, 1], with its range. where: what comes before it, of whom alone it is said."""
+def widest(gaps: Sequence[tuple[str, Interval]], where: str = "", what: str = GAP) -> str:
+    """Under whom popular and rare facts fare most alike, under whom least, and who cannot be told
+    from these two.
+    gaps: name of each, and its gap, [-1, 1], with its range. where: what comes before it, of whom
+    alone it is said. what: the gap, or whatever else popular facts lead by."""
     if not gaps:
         return ""
     widths = [(name, _width(gap)) for name, gap in sorted(gaps, key=lambda one: abs(one[1].mean))]
@@ -136,16 +148,16 @@ def widest(gaps: Sequence[tuple[str, Interval]], where: str = "") -> str:
         ((_, gap),) = gaps
         side = "above" if gap.mean > 0 else "below"
         return f"{where}{wide} leaves popular facts {points(gap.mean)} {side} rare ones{_doubt(gap)}"
-    ends = f"are {points(least.mean)} apart under {narrow}, {round(100 * most.mean)} under {wide}"
+    ends = f"{points(least.mean)} under {narrow}, {round(100 * most.mean)} under {wide}"
     if not apart(least, most):
-        return _after(where, f"Nobody forgets clearly more evenly: rare and popular facts {ends}, {CHANCE}")
+        return _after(where, f"Nobody forgets clearly more evenly: {what} {ends}, {CHANCE}")
     near = [
-        f"too near {end} to tell: {_listed(names)}"
-        for end, share in ((narrow, least), (wide, most))
+        f"not clearly {than}: {_listed(names)}"
+        for end, share, than in ((narrow, least, "wider"), (wide, most, "narrower"))
         if (names := [name for name, width in widths if name != end and not apart(width, share)])
     ]
     doubt = f" ({'; '.join(near)})" if near else ""
-    return _after(where, f"Rare and popular facts {ends}{doubt}")
+    return _after(where, f"{what.capitalize()}: {ends}{doubt}")
 
 
 def _after(where: str, said: str) -> str:
@@ -153,13 +165,13 @@ def _after(where: str, said: str) -> str:
 
 
 def _width(gap: Interval) -> Interval:
-    """How wide a gap is, whichever way it leans, with its range."""
+    """A gap's width in words, in either direction, with its range."""
     low, high = sorted((abs(gap.low), abs(gap.high)))
     return Interval(abs(gap.mean), 0.0 if gap.low < 0 < gap.high else low, high)
 
 
 def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
-    """Who nobody beats at forgetting much and keeping much. near: who is beaten by no more than chance may make."""
+    """Runs on the Pareto front of forgetting and keeping. near: runs beaten within chance."""
     if not front:
         return ""
     doubt = f" (beaten by no more than chance may make: {_listed(near)})" if near else ""
@@ -169,31 +181,32 @@ def bargain(front: Sequence[str], near: Sequence[str] = ()) -> str:
 
 
 def extremes(placed: Sequence[tuple[str, Interval, Interval]], where: str = "") -> str:
-    """Who forgets most and who keeps most, and who cannot be told from them. placed: name, recall of facts to forget
-    and of those never trained on, each with its range. where: as in `widest`."""
+    """Who forgets most and who keeps most, and who cannot be told from them. placed: name, recall
+    of facts to forget and of those never trained on, each with its range. where: as in `widest`."""
     if len(placed) < 2:
         return ""
     (forgets, left), (keeps, kept) = _first(placed, 1, " left"), _first(placed, 2, sign=-1)
     if not forgets and not keeps:
-        return _after(where, f"No method clearly forgets most ({left}) or keeps most ({kept})")
-    forgetting = where + (forgets or ("no" if where else "No") + " method clearly") + f" forgets most ({left})"
-    return f"{forgetting}; {keeps or 'no method clearly'} keeps most of the rest ({kept})"
+        return _after(where, f"Nobody clearly forgets most ({left}) or keeps most ({kept})")
+    forgetting = where + (forgets or ("nobody" if where else "Nobody") + " clearly") + f" forgets most ({left})"
+    return f"{forgetting}; {keeps or 'nobody clearly'} keeps most ({kept})"
 
 
 def _first(placed: Sequence[tuple], at: int, word: str = "", sign: int = 1) -> tuple[str, str]:
-    """Who is first in a share, empty where nobody can be told from the others, and its share with who is too close to
-    it, or the shares of all. at: of the share. word: behind it. sign: -1 where the largest is first."""
+    """Who is first in a share, empty where nobody can be told from the others, and its share with
+    who is too close to it, or the shares of all. at: of the share. word: behind it. sign: -1 where
+    the largest is first."""
     ordered = sorted(placed, key=lambda one: sign * one[at].mean)
     first, last = ordered[0], ordered[-1]
     near = [one[0] for one in ordered[1:] if not apart(one[at], first[at])]
     if len(near) == len(placed) - 1:
         shares = [percent(share) for share in sorted((first[at].mean, last[at].mean))]
         return "", " to ".join(dict.fromkeys(shares)) + word
-    return first[0], percent(first[at].mean) + word + (f"; too near to tell: {_listed(near)}" if near else "")
+    return first[0], percent(first[at].mean) + word + (f"; not clearly less: {_listed(near)}" if near else "")
 
 
 def _listed(names: Sequence[str], joint: str = "and") -> str:
-    """Names in a sentence, the last of many as a number. A name's own commas go. joint: before the last."""
+    """Names joined in a sentence, many shortened to a number. joint: before the last."""
     names = [name.replace(",", "") for name in names]
     shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {joint} {shown[-1]}"
@@ -209,7 +222,8 @@ def spread(scores: Sequence[float], unknown: int) -> str:
 
 
 def pushes(betas: Mapping[str, float]) -> str:
-    """Where the push on the two ends is strongest as they fade. betas: by name, the rarest first."""
+    """Where the push on the two ends is strongest as they fade. betas: by name, the rarest
+    first."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - small) < 0.05:
         return f"The {rare} and the {popular} fact are pushed alike as they fade"
@@ -219,7 +233,8 @@ def pushes(betas: Mapping[str, float]) -> str:
 
 
 def against_wga(betas: Mapping[str, float], confidence: float) -> str:
-    """How hard the two ends are pushed against WGA. betas: by name, the rarest first. confidence: in both."""
+    """How hard the two ends are pushed against WGA. betas: by name, the rarest first. confidence:
+    in both."""
     (rare, large), *_, (popular, small) = betas.items()
     if abs(large - 1) < 0.05 and abs(small - 1) < 0.05:
         return f"Every fact gets {EVEN}"
@@ -231,7 +246,7 @@ def against_wga(betas: Mapping[str, float], confidence: float) -> str:
 
 
 def _factor(times: float) -> str:
-    """How hard against another: "16 times", or "5 % of" it."""
+    """A ratio as text: "16 times", or "5 % of"."""
     return f"{percent(times)} of" if times < 0.995 else f"{times:,.0f} times" if times >= 10 else f"{times:.2g} times"
 
 

@@ -9,9 +9,9 @@ from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures
-from adapop.report.contestants import by_contestant, gap_of, recall_of
+from adapop.report.contestants import by_contestant, lead_of, recall_of
 from adapop.report.figures import look, titles
-from adapop.report.figures.compare import PANELS
+from adapop.report.figures.outcomes import PANELS
 from adapop.report.record import title_of, trained
 from adapop.runs.run import Run
 from adapop.training.events import Measured
@@ -56,7 +56,7 @@ def build() -> Curves:
 def examples() -> gr.HTML:
     """Lays out the shipped examples' fields, under one scrubber."""
     template = '<div class="story examples"></div>'  # no text goes through the template: the script puts it in as text
-    script = field.script(*field.FIELD, "story/fields", "examples")
+    script = field.script(*field.FIELD, "story/clouds", "examples")
     return gr.HTML(side_by_side(), html_template=template, js_on_load=script, elem_id="example-fields")
 
 
@@ -100,13 +100,13 @@ def _lines(found: dict[str, dict[int, list[Measured]]], form: str) -> figures.Fi
 
 
 def _finding(found: dict[str, dict[int, list[Measured]]], form: str) -> str:
-    """The gaps after the last epoch that was measured of all who have begun to train: others are no comparison."""
+    """How far popular facts lead after the last epoch that was measured of all who have begun to train: others are no
+    comparison."""
     ends = {}
     for title, by_epoch in found.items():
-        gaps = {epoch: gap for epoch, seeds in by_epoch.items() if (gap := gap_of(seeds, form)) is not None}
-        if max(gaps, default=0) > 0:
-            ends[title] = gaps
+        leads = {epoch: lead for epoch, seeds in by_epoch.items() if (lead := lead_of(seeds, form)) is not None}
+        if max(leads, default=0) > 0:
+            ends[title] = leads
     epoch = max(set.intersection(*map(set, ends.values())), default=0) if ends else 0
-    return (
-        f"{titles.widest([(title, gaps[epoch]) for title, gaps in ends.items()])}, after epoch {epoch}" if epoch else ""
-    )
+    at_epoch = [(title, leads[epoch]) for title, leads in ends.items()] if epoch else []
+    return f"{titles.widest(at_epoch, what=titles.LEAD)}, after epoch {epoch}" if epoch else ""

@@ -9,7 +9,7 @@ from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, published
 from adapop.report.beside_paper import departures, model_of
 from adapop.report.contestants import contestants
-from adapop.report.figures.compare import Outcome
+from adapop.report.figures.outcomes import Outcome
 from adapop.report.record import Record
 from adapop.report.table import Table, percent_deviating
 from adapop.ui import texts
@@ -32,7 +32,6 @@ def build() -> tuple[gr.Dropdown, gr.HTML]:
     """Lays the section out, hidden until somebody wants it. Returns the choice of a setting, and ours beside theirs."""
     start, every = published.SETTINGS[0], published.tables()
     recall_figure, tier_figure = pictures(start)
-    gr.Markdown("### And in the paper?")
     wanted = gr.Checkbox(False, label="Show the paper's published numbers beside ours", elem_id="published")
     with gr.Column(visible=False, elem_id="published-layer") as layer:
         said = [texts.PUBLISHED_LABEL, published.RETAIN_NOTE, texts.PUBLISHED_UNUSABLE]

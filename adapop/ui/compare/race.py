@@ -27,12 +27,14 @@ from adapop.ui import texts
 from adapop.ui.access import may_control, public_words, refused, refusing, shown_run
 from adapop.ui.parts import html
 from adapop.ui.run.screen import at_anchors, seen_of
-from adapop.ui.run.settings import config_of, further_of
+from adapop.ui.run.settings import ASKED, config_of, further_of
 from adapop.ui.session import check_shown
 
 MOST_RUNS = 24
 # what all contestants take from Run where it was changed there: of the model and of measuring, not of a method
-OF_ALL = ("batch", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "measure", "measure_per_tier")
+OF_ALL = (
+    "batch", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "measure", "measure_per_tier", "start", *ASKED,
+)  # fmt: skip
 STARTERS = ("adapop/paper", "adapop/shuffled", "wga/paper", "npo/paper")
 DUEL = ("adapop/paper", "adapop/shuffled", "wga/paper")
 UNSEEN = (-1, -1)
@@ -155,9 +157,11 @@ def plan(worker: Worker, facts: FactSet | None, missing: str, anchors, chosen: S
     if name in SHIPPED and not problems:  # it takes a minute, and nothing of it can surprise
         return html.listed([], "hidden")
     rates = ", ".join(f"{title_of(*key.split('/'))} {config.learning_rate:g}" for key, config in configs.items())
+    first = next(iter(looks.values()))
     said = [
         f"{number_of(count, 'run')}, one after the other, on {facts.name} (tab 1) with {model} (tab 3).",
-        *next(iter(looks.values())).plan,
+        first.counts,
+        *first.costs,
         f"Learning rates: {rates}.",
     ]
     return html.listed([*problems, *said], "bad" if problems else "calm")
@@ -173,12 +177,12 @@ def end(worker: Worker, kept: dict) -> None:
 
 
 def joined(worker: Worker, kept: dict, name: str) -> dict:
-    """The race with the run of tab 3 in it."""
+    """The race with another run in it."""
     run = shown_run(worker, name)
     if run is None:
-        raise gr.Error("There is no run on tab 3. Start one there first.", duration=None)
+        raise gr.Error("This run is not here any more.", duration=None)
     if name in _names(kept):
-        raise gr.Error("The run of tab 3 is in the comparison already.", duration=None)
+        raise gr.Error("This run is in the comparison already.", duration=None)
     if len(_names(kept)) >= MOST_RUNS:
         raise gr.Error(f"A comparison has at most {MOST_RUNS} runs. Start a new race.", duration=None)
     return {"runs": [*_names(kept), name], "refused": _refused(kept)}

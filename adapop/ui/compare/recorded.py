@@ -13,7 +13,7 @@ from adapop.report import figures, recorded
 from adapop.report.comparison import INSIDE, Comparison, comparison, lines_of, results_tables
 from adapop.report.contestants import Contestant, outcome_of
 from adapop.report.figures import Outcome
-from adapop.report.figures.compare import PANELS
+from adapop.report.figures.outcomes import PANELS
 from adapop.report.record import trained
 from adapop.report.recorded import Recorded
 from adapop.report.table import Table, ranged
@@ -25,12 +25,14 @@ from adapop.ui.parts.grid import grid, grid_of
 NONE, SAME, EVERY = "none", "same", "every"  # TUNED: every method at the settings that its search chose
 CHOICES = [("these methods", SAME), ("all methods", EVERY), ("all, tuned", TUNED), ("none", NONE)]
 SHOWN_FIRST = (("adapop", "paper"), ("adapop", "shuffled"), ("wga", "paper"), ("npo", "paper"))  # before any race
+PIXELS = 400  # height of the picture of the cost, beside the gap's
 SHA_CHARACTERS = 16  # of the hash of the facts, as a recorded row has it
 
 
 def build() -> tuple[gr.Radio, gr.HTML]:
     """The choice, and what is said of the layer once it is on."""
-    choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, elem_id="recorded")
+    place = dict(elem_id="recorded", elem_classes="advanced-only")
+    choice = gr.Radio(CHOICES, value=SAME, label=texts.RECORDED_LABEL, **place)
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="recorded-words")
     return choice, said
 
@@ -63,12 +65,17 @@ class Pictures:
     def _drawn(self, compared: Comparison, choice: str) -> dict:
         layer = layer_of(compared, choice)
         outcomes = [*compared.outcomes, *outcomes_of(layer, compared.asked)]
-        about = about_of(compared, layer)
-        cost = figures.forget_against_holdout(outcomes, compared.asked)
+        about, words = about_of(compared, layer), words_of(compared, layer, choice)
+        gap, cost = self.gap, self.cost
+        if layer and not compared.contestants:  # all is recorded: by which command stands below the pictures
+            by = f"{source_of(layer)} {about.partition(': ')[2]}."
+            gap, cost = (replace(one, words=f"{one.words} {by}") for one in (gap, cost))
+            about, words = texts.RECORDED_LABEL, html.listed([], "hidden")
+        picture = figures.forget_against_holdout(outcomes, compared.asked)
         return {
-            self.said: words_of(compared, layer, choice),
-            **self.gap.drawn(figures.compare_runs(outcomes), about),
-            **self.cost.drawn(cost, about, cost_table(outcomes, compared.asked)),
+            self.said: words,
+            **gap.drawn(figures.compare_runs(outcomes, every=False), about),
+            **cost.drawn(picture.update_layout(height=PIXELS), about, cost_table(outcomes, compared.asked)),
             **{shown: grid_of(table) for shown, table in zip(self.tables, tables_of(compared, layer))},
         }
 
@@ -120,11 +127,16 @@ def words_of(compared: Comparison, layer: Sequence[Recorded], choice: str) -> di
         return html.listed([], "hidden")
     if not layer:
         return html.listed([texts.RECORDED_NOTHING], "warn")
-    about = texts.RECORDED_WORDS.format(command="” and “".join(sorted({one.command for one in layer})))
+    about = source_of(layer)
     others = [one.label for one in compared.contestants if not alike(one, layer)]
     doubt = [texts.RECORDED_OTHERS.format(names="; ".join(others))] if others else []
     chosen = [texts.RECORDED_TUNED] * any(one.preset == TUNED for one in layer)
     return html.listed([about, *chosen, *doubt], "warn" if doubt else "calm")
+
+
+def source_of(layer: Sequence[Recorded]) -> str:
+    """By which commands a layer was recorded, in a sentence."""
+    return texts.RECORDED_WORDS.format(command="” and “".join(sorted({one.command for one in layer})))
 
 
 def alike(one: Contestant, layer: Sequence[Recorded]) -> bool:
@@ -137,7 +149,7 @@ def outcomes_of(layer: Sequence[Recorded], asked: str) -> list[Outcome]:
     """The recorded results as points of the pictures. asked: the form in which forgetting is set against its cost, a
     value of `PANELS`."""
     form = next(name for name, words in PANELS.items() if words == asked)
-    return [replace(outcome_of("", one.title, one.recall, form, one.gap), recorded=True) for one in layer]
+    return [replace(outcome_of("", one.title, one.recall, form, one.lead), recorded=True) for one in layer]
 
 
 def tables_of(compared: Comparison, layer: Sequence[Recorded]) -> tuple[Table, ...]:

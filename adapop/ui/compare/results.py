@@ -95,16 +95,18 @@ def build(worker: Worker, kept: gr.BrowserState, said: gr.HTML) -> RaceResults:
         warned = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-warnings")
         found = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-findings")
         charts = recorded.charts()
-        tables = recorded.numbers()
+        with gr.Accordion(texts.EVERY_NUMBER, open=False, elem_id="compare-numbers"):
+            tables = recorded.numbers()
         ranges = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="compare-ranges")
         pictures = recorded.Pictures(said, *charts, *tables)
         with gr.Column(visible=False) as own:
-            gr.Markdown("### In what they differ")
-            with gr.Row():
-                first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
-                second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
-            differences = Differences(first, second, grid("compare-settings"))
-            beside = published.build()
+            with gr.Accordion("In what they differ", open=False, elem_id="compare-differ"):
+                with gr.Row():
+                    first = gr.Dropdown([], label="This one", min_width=200, elem_id="differ-first")
+                    second = gr.Dropdown([], label="against", min_width=200, elem_id="differ-second")
+                differences = Differences(first, second, grid("compare-settings"))
+            with gr.Accordion("And in the paper?", open=False, elem_id="compare-paper"):
+                beside = published.build()
             report, file = _downloads(worker, kept)
     return RaceResults(column, pictures, own, warned, found, ranges, differences, *beside, report, file)
 

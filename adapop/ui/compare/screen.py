@@ -10,32 +10,34 @@ from adapop.report.contestants import contestants
 from adapop.report.record import Record
 from adapop.service.worker import Worker
 from adapop.ui import texts
-from adapop.ui.compare import curves, published, race, recorded, results
+from adapop.ui.compare import curves, fields, published, race, recorded, results
 from adapop.ui.compare.race import Race
 from adapop.ui.compare.results import RaceResults, settings_grid
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import twin
-from adapop.ui.run import check
+from adapop.ui.run import check, mine
 from adapop.ui.session import Session
 from adapop.ui.wiring import EACH, LAST_STAYS, QUIET
 
 
 @dataclass(frozen=True)
 class CompareScreen:
-    """The components that show a race. empty: what is shown before there is one. curves: what is left by epoch."""
+    """The components that show a race. empty: what is shown before there is one. fields: the contestants' dots. curves:
+    what is left by epoch."""
 
     follower: Race
     progress: gr.HTML
     start: gr.Button
     stop: gr.Button
     empty: gr.Column
+    fields: fields.Fields
     curves: curves.Curves
     results: RaceResults
 
     @property
     def shown(self) -> list[gr.Component]:
         """What `show` may change."""
-        controls = [self.progress, self.start, self.stop, self.empty, *self.curves.all]
+        controls = [self.progress, self.start, self.stop, self.empty, self.fields.picture, *self.curves.all]
         return [*controls, *self.results.all, self.follower.seen, self.follower.timer]
 
     def show(
@@ -56,7 +58,8 @@ class CompareScreen:
         if (finished, measured) == (now.finished, now.measured):
             return changes
         changes[self.follower.seen] = now.finished, now.measured
-        changes |= self.curves.drawn(now.runs) if measured != now.measured else {}
+        if measured != now.measured:
+            changes |= self.curves.drawn(now.runs) | self.fields.drawn(now.runs)
         return changes | (self.results.drawn(_finished(now), setting, choice, pair) if finished != now.finished else {})
 
 
@@ -67,10 +70,11 @@ def build(
     run_id: gr.BrowserState,
     follower: Race,
     settings: list[gr.Component],
+    my_runs: gr.BrowserState,
     tab: gr.Tab,
 ) -> None:
-    """Lays the screen out inside the current tab and wires it. settings: those of Run, whose model races."""
-    gr.Markdown(texts.COMPARE_ABOUT)
+    """Lays the screen out inside the current tab and wires it. settings: those of Run, whose model races. my_runs: see
+    `MyRuns.kept`."""
     with gr.Column(elem_id="race-empty") as empty:
         curves.examples()
         duel = gr.Button("Run these yourself", elem_id="duel")
@@ -94,23 +98,31 @@ def build(
         twin(race.who_is_who(), "who-is-who", caption="Who is who")
         raced = [seeds, epochs, rate, *settings]
         check.build(worker, session, [missing, session.anchors, chosen, *raced], race.first, "race-check")
-        with gr.Row():
-            start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
-            join = gr.Button("Add my run", min_width=140, scale=0, elem_id="join-race")
+        start = gr.Button("Race", variant="primary", min_width=220, scale=0, elem_id="race")
+    with gr.Row(elem_classes=["beside", "advanced-only"], elem_id="join-row") as own_row:
+        # its choices change: one that was sent before must not be refused after
+        own = dict(label=texts.ADD_MY_RUNS, multiselect=True, allow_custom_value=True, min_width=260)
+        mine_chosen = gr.Dropdown([], **own, scale=4, elem_id="my-racers")
+        join = gr.Button("Add", min_width=100, scale=0, elem_id="join-race", elem_classes="tall")
     stop = gr.Button("Stop race", visible=False, elem_id="stop-race")
     progress = gr.HTML(html.values({"shown": False}), html_template=race.PROGRESS, elem_id="race-progress")
+    dots = fields.build()
     lines = curves.build()
     choice, said = recorded.build()
     shown = results.build(worker, follower.kept, said)
-    screen = CompareScreen(follower, progress, start, stop, empty, lines, shown)
+    screen = CompareScreen(follower, progress, start, stop, empty, dots, lines, shown)
 
     def begun(kept: dict, *values):
         if race.standing(worker, kept).ticking:  # a second press would hide the first
             raise gr.Error("A race is under way. Wait for its end, or press Stop race.", duration=None)
         return race.begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
-    def joined(kept: dict, name: str):
-        return race.joined(worker, kept, name), race.UNSEEN, gr.Timer(active=True)
+    def joined(kept: dict, chosen: list[str] | None):
+        if not chosen:
+            raise gr.Error("Pick at least one of your runs.", duration=None)
+        for name in chosen:
+            kept = race.joined(worker, kept, name)
+        return kept, race.UNSEEN, gr.Timer(active=True), []
 
     facts = [session.shown, session.facts, missing, session.anchors]
     before = [follower.kept, *facts]
@@ -119,9 +131,17 @@ def build(
         session.look_whether_lost(button.click(begun, [*before, racers, *raced], target, api_visibility="private"))
     changed = [tab.select, *(component.change for component in (chosen, seeds, epochs, rate))]
     gr.on(changed, partial(race.plan, worker), [*facts[1:], chosen, *raced], plan, trigger_mode="always_last", **QUIET)
-    join.click(joined, [follower.kept, run_id], target, **QUIET)
+    join.click(joined, [follower.kept, mine_chosen], [*target, mine_chosen], **QUIET)
+    gr.on([tab.select, my_runs.change], partial(_offered, worker), my_runs, [mine_chosen, own_row], **EACH)
     stop.click(partial(race.end, worker), follower.kept, None, **QUIET)
     _wire_results(worker, screen, choice)
+
+
+def _offered(worker: Worker, kept: object) -> tuple[gr.Dropdown, gr.Row]:
+    """The picker of runs, and its row, which says nothing to somebody who has none."""
+    own = mine.choices(worker, kept, examples=False)
+    row = gr.Row(elem_classes=["beside"] if own else ["beside", "advanced-only"])
+    return gr.Dropdown(mine.choices(worker, kept), value=[]), row
 
 
 def _wire_results(worker: Worker, screen: CompareScreen, choice: gr.Radio) -> None:

@@ -6,12 +6,11 @@ from adapop.errors import DataError
 from adapop.facts.fact import FactSet
 from adapop.popularity.agreement import agreement, in_words
 from adapop.popularity.base import Scoring
-from adapop.popularity.calibration import anchored
 from adapop.report import figures
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import chart
-from adapop.ui.session import Session
+from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import LAST_STAYS, QUIET
 
 NAMED = 8
@@ -54,7 +53,7 @@ def _compared(facts: FactSet | None, anchors, scorings: tuple[Scoring, ...], fir
         return [texts.AGREEMENT_EMPTY], figures.empty(texts.AGREEMENT_EMPTY)
     scores = [by_title[title].values(facts.forget) for title in (first, second)]
     try:
-        found = agreement(*scores, anchored(*anchors))
+        found = agreement(*scores, curve_of(facts, anchors))
     except DataError as error:
         return [str(error)], figures.empty(texts.AGREEMENT_EMPTY)
     lines = in_words(found, first, second)

@@ -6,12 +6,11 @@ from dataclasses import replace
 import gradio as gr
 
 from adapop.facts.fact import Fact, FactSet
+from adapop.facts.scale import EDITED, with_tiers
 from adapop.popularity.base import Score, Scoring
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
 from adapop.ui.wiring import EACH_IN_TURN, IN_TURN, QUIET
-
-EDITED = "edited"
 
 
 def build(session: Session, table: gr.Dataframe) -> None:
@@ -45,6 +44,8 @@ def build(session: Session, table: gr.Dataframe) -> None:
 def fact_lines(fact: Fact, scorings: Sequence[Scoring]) -> list[str]:
     """A fact, and what every proxy asked so far knows about its score."""
     lines = [f"{fact.question} → {fact.answer}"]
+    lines += [f"Also right: {'; '.join(fact.accepted)}."] * bool(fact.accepted)
+    lines += [f"Also called: {'; '.join(fact.subject_aliases)}."] * bool(fact.subject_aliases)
     for scoring in scorings:
         if score := scoring.scores.get(fact.id):
             lines += score_lines(score)
@@ -72,10 +73,7 @@ def _edited(facts: FactSet, chosen: str, value: float) -> FactSet:
     """The set with another score of the chosen fact."""
     if not 0 <= value < float("inf"):
         raise gr.Error("A score is a finite number of at least 0.", duration=None)
-    return replace(
-        facts,
-        forget=tuple(
-            replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact
-            for fact in facts.forget
-        ),
+    forget = tuple(
+        replace(fact, score=float(value), score_source=EDITED) if fact.id == chosen else fact for fact in facts.forget
     )
+    return with_tiers(replace(facts, forget=forget), anew=True)

@@ -1,6 +1,7 @@
 """Does the model know the facts at all? One cannot see forgetting of what was never known."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import gradio as gr
 
@@ -8,6 +9,7 @@ from adapop.config.presets import make_config
 from adapop.config.run import RunConfig
 from adapop.errors import number_of
 from adapop.facts.fact import SANDBOX, FactSet
+from adapop.probes.prompting import in_words
 from adapop.probes.verdict import KNOWN_FROM
 from adapop.runs.preflight import without_unknown
 from adapop.service.worker import Worker
@@ -16,7 +18,21 @@ from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.run import settings as run_settings
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import IN_TURN, QUIET, failure_of, followed
+from adapop.ui.wiring import IN_TURN, QUIET, aside, failure_of, followed
+
+DECISIVE = [(*run_settings.VISIBLE, *run_settings.ADVANCED).index(name) for name in ("model", "asking")]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an original model answered."""
+
+    asked_as: tuple[str, ...]
+    """Model and way of asking, as the settings had them."""
+    recall: Mapping[tuple[str, str], float]
+    """By id and question of a fact, [0, 1]."""
+    settled: tuple[str, ...]
+    """How a real model was asked, in sentences."""
 
 
 def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
@@ -24,25 +40,28 @@ def build(worker: Worker, session: Session, settings: gr.BrowserState) -> None:
     answer. settings: see `Follower`."""
     with gr.Row():
         ask = gr.Button("Does the model know them?", min_width=160, elem_id="known")
-        drop = gr.Button("Leave out what it does not know", min_width=160, interactive=False, elem_id="drop-unknown")
+        drop = gr.Button("Leave out what it does not know", min_width=160, visible=False, elem_id="drop-unknown")
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="known-words")
-    found = gr.State({})
+    found = gr.State(None)
 
-    async def asked(shown: str, facts: FactSet | None, values):
-        facts = check_shown(facts, shown)
+    def begun(shown: str, facts: FactSet | None, values):
         with refusing():
             config = _config(values)
-            future, progress = worker.recall(config, facts)
+            return config, *worker.recall(config, check_shown(facts, shown))
+
+    async def asked(shown: str, facts: FactSet | None, values):
+        _, future, progress = await aside(worker.ledger, begun, shown, facts, values)
         async for line in followed(future, progress):
-            yield {said: html.listed([line]), found: {}}
+            yield {said: html.listed([line]), found: None}
         if error := failure_of(future):
             raise refused(error)
-        recall = future.result()
-        yield {found: {(config.model, fact.id, fact.question): recall[fact.id] for fact in facts.forget}}
+        known = future.result()
+        recall = {(fact.id, fact.question): known.recall[fact.id] for fact in facts.forget}
+        yield {found: Answered(_asked_as(values), recall, tuple(in_words(known.prompting)))}
 
     ended = ask.click(asked, [session.shown, session.facts, settings], [said, found], **QUIET)
     session.look_whether_lost(ended)
-    shown, words = [session.facts, session.known, settings], [said, drop]
+    shown, words = [session.facts, session.known, found, settings], [said, drop]
     seen = [session.facts, found, settings]
     ended.then(_recall_now, seen, session.known, **IN_TURN).then(_said_of, shown, words, **QUIET)
     settings.change(_recall_now, seen, session.known, **IN_TURN)
@@ -60,25 +79,28 @@ def _config(values: object) -> RunConfig:
     return run_settings.config_of(values) if values else make_config()
 
 
-def _model(values: list) -> str:
-    return str(values[0]).strip() if values else SANDBOX
+def _asked_as(values: list) -> tuple[str, ...]:
+    """Model and way of asking, of the settings as the browser keeps them."""
+    return tuple(str(values[place]).strip() for place in DECISIVE) if values else (SANDBOX, "chat")
 
 
-def _recall_now(facts: FactSet | None, found: Mapping[tuple[str, str, str], float], values: list) -> dict[str, float]:
-    """Recall by id of the facts that are in the set now, by the model that is chosen now: what another one knows says
-    nothing of it."""
-    keys = {fact.id: (_model(values), fact.id, fact.question) for fact in (facts.forget if facts else ())}
-    return {name: found[key] for name, key in keys.items() if key in found}
+def _recall_now(facts: FactSet | None, found: Answered | None, values: list) -> dict[str, float]:
+    """Recall by id of the facts that are in the set now, by the model that is chosen now, asked as
+    it is chosen: what another one knows says nothing of it."""
+    if facts is None or found is None or found.asked_as != _asked_as(values):
+        return {}
+    keys = {fact.id: (fact.id, fact.question) for fact in facts.forget}
+    return {name: found.recall[key] for name, key in keys.items() if key in found.recall}
 
 
-def _said_of(facts: FactSet | None, recall: Mapping[str, float], values: list):
+def _said_of(facts: FactSet | None, recall: Mapping[str, float], found: Answered | None, values: list):
     """How many facts the model knows, in words, and the button that drops the others."""
     asked = [fact for fact in facts.forget if fact.id in recall] if facts else []
     if not asked:
-        return html.listed([], "hidden"), gr.Button(interactive=False)
+        return html.listed([], "hidden"), gr.Button(visible=False)
     knows = sum(recall[fact.id] >= KNOWN_FROM for fact in asked)
     of = number_of(len(asked), "fact")
-    told = f"Asked as trained, the original model ({_model(values)}) answers {knows:,} of {of}."
-    lines = [told, texts.KNOWN_ABOUT]
+    told = f"Asked as trained, the original model ({_asked_as(values)[0]}) answers {knows:,} of {of}."
+    lines = [told, *found.settled, texts.KNOWN_ABOUT]
     kind = "calm" if knows == len(asked) else "warn"
-    return html.listed(lines, kind), gr.Button(interactive=0 < knows < len(asked))
+    return html.listed(lines, kind), gr.Button(visible=0 < knows < len(asked))

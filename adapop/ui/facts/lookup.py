@@ -10,12 +10,14 @@ import gradio as gr
 
 from adapop.errors import AdaPopError, Stopped, number_of
 from adapop.facts.fact import FactSet
+from adapop.facts.scale import with_tiers
 from adapop.facts.world import other_facts
 from adapop.online.cache import Cache
-from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring
+from adapop.popularity.base import AS_GIVEN, Proxy, Score, Scoring, forecast
 from adapop.popularity.corpus import CorpusCounts
 from adapop.popularity.infinigram import INDEXES, InfiniGram
 from adapop.popularity.judge import judge_from_environment
+from adapop.popularity.pageviews import PageViews
 from adapop.popularity.wikidata import Wikidata
 from adapop.progress import Progress, started
 from adapop.service.ledger import JOBS
@@ -23,7 +25,7 @@ from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import IN_TURN, QUIET, StartStop, failure_of, followed
+from adapop.ui.wiring import IN_TURN, QUIET, StartStop, aside, failure_of, followed
 
 REASONS_SHOWN = 4
 GIVEN = "given"
@@ -47,15 +49,16 @@ class LookUp:
     found: gr.State
 
     async def scored(self, worker: Worker, shown: str, facts: FactSet | None, scorings, proxy: str, *choices):
-        """Asks the proxy and yields how far it is, then what it found. shown: see `Session`. choices: formula, index,
-        combine and text."""
-        facts = check_shown(facts, shown)
+        """Asks the proxy and yields how far it is, then what it found. shown: see `Session`.
+        choices: formula, language, year, index, combine and text."""
+        facts = await aside(worker.ledger, check_shown, facts, shown)
         if proxy == GIVEN:
             came = next(scoring for scoring in scorings if scoring.title == AS_GIVEN)
             yield self._over(["The scores that came with the set."], "calm", FoundScores(facts, came))
             return
         try:
-            make = _maker(facts, proxy, *choices)
+            make = await aside(worker.ledger, _maker, facts, proxy, *choices)
+            cost = await aside(worker.ledger, cost_line, make, facts)
             worker.ledger.spend(JOBS)
         except AdaPopError as error:
             yield self._over([str(error)], "bad", None)
@@ -68,10 +71,10 @@ class LookUp:
 
         future, progress = started(work)
         async for line in followed(future, progress, "Beginning …"):
-            lines = [line, f"{len(found):,} of {number_of(len(facts.forget), 'fact')} done."]
+            lines = [*cost, line, f"{len(found):,} of {number_of(len(facts.forget), 'fact')} done."]
             yield {self.status: html.listed(lines), **self.work.busy(progress), self.found: None}
         error = failure_of(future)
-        lines = ([str(error)] if error else []) + summary_lines(facts, found)
+        lines = ([str(error)] if error else []) + await aside(worker.ledger, summary_lines, facts, found)
         if not any(score.value is not None for score in found.values()):
             kind = "warn" if isinstance(error, Stopped) else "bad"
             yield self._over([*lines, "The scores of the set are left as they were."], kind, None)
@@ -93,7 +96,7 @@ class LookUp:
             for score in [scoring.scores.get(fact.id, Score(fact.id, None, ""))]
         )
         session = self.session
-        changed = session.changed(replace(facts, forget=scored))
+        changed = session.changed(with_tiers(replace(facts, forget=scored), anew=True))
         return {**changed, session.scorings: (*others, scoring), self.found: None}
 
     def _over(self, lines: list[str], kind: str, found: FoundScores | None) -> dict:
@@ -106,6 +109,9 @@ def build(worker: Worker, session: Session) -> gr.HTML:
         proxy = gr.Dropdown(_choices(), value="wikidata", label="Where scores come from", elem_id="proxy")
         about = gr.Markdown(texts.PROXY_ABOUT["wikidata"])
         formula = gr.Dropdown(texts.FORMULA_CHOICES, value="sitelinks+statements", label="Entity popularity")
+        with gr.Row():
+            language = gr.Textbox("en", label="Language of the names, such as en", max_length=30, max_lines=1)
+            year = gr.Number(None, label="Year; empty for the last", precision=0, visible=False)
         index = gr.Dropdown(
             [(title, name) for name, title in INDEXES.items()], label="Corpus", visible=False, value=next(iter(INDEXES))
         )
@@ -121,8 +127,9 @@ def build(worker: Worker, session: Session) -> gr.HTML:
     work = StartStop(start, stop, session.at_work)
     look_up = LookUp(session, status, work, gr.State(None))
 
-    proxy.change(_suited, proxy, [about, formula, index, combine, text], **QUIET)
-    asked = [session.shown, session.facts, session.scorings, proxy, formula, index, combine, text]
+    choices = [formula, language, year, index, combine, text]
+    proxy.change(_suited, proxy, [about, *choices], **QUIET)
+    asked = [session.shown, session.facts, session.scorings, proxy, *choices]
     ended = start.click(partial(look_up.scored, worker), asked, [status, *work.all, look_up.found], **QUIET)
     session.look_whether_lost(ended)
     now = [session.facts, session.scorings, look_up.found]
@@ -139,11 +146,14 @@ def _choices() -> list[tuple[str, str]]:
 
 
 def _suited(proxy: str):
-    """What a proxy is, and which of the choices concern it: formula, index, combine, text."""
+    """What a proxy is, and which of the choices concern it: formula, language, year, index,
+    combine, text."""
     counts = proxy in ("infinigram", "corpus")
     return (
         texts.PROXY_ABOUT[proxy],
         gr.Dropdown(visible=proxy == "wikidata"),
+        gr.Textbox(visible=proxy in ("wikidata", "pageviews")),
+        gr.Number(visible=proxy == "pageviews"),
         gr.Dropdown(visible=proxy == "infinigram"),
         gr.Dropdown(visible=counts),
         gr.File(visible=proxy == "corpus"),
@@ -151,11 +161,22 @@ def _suited(proxy: str):
 
 
 def _maker(
-    facts: FactSet, proxy: str, formula: str, index: str, combine: str, text: str | None
+    facts: FactSet,
+    proxy: str,
+    formula: str,
+    language: str | None,
+    year: float | None,
+    index: str,
+    combine: str,
+    text: str | None,
 ) -> Callable[[Progress], Proxy]:
     """What makes the chosen proxy, in the thread that will use it."""
+    code = (language or "").strip()
     if proxy == "wikidata":
-        return lambda progress: Wikidata(progress, Cache(), formula)
+        return lambda progress: Wikidata(progress, Cache(), formula, language=code)
+    if proxy == "pageviews":
+        when = None if year is None else int(year)
+        return lambda progress: PageViews(progress, Cache(), code, when)
     if proxy == "infinigram":
         return lambda progress: InfiniGram(progress, Cache(), index, combine)
     if proxy == "judge":
@@ -163,6 +184,15 @@ def _maker(
     if text is None:
         raise AdaPopError("There is no text to count in.", "Upload one.")
     return lambda progress: CorpusCounts(progress, Path(text), combine, other_facts(facts))
+
+
+def cost_line(make: Callable[[Progress], Proxy], facts: FactSet) -> list[str]:
+    """What the look-up may cost, as a line; none where nothing is asked for."""
+    cost = forecast(make(Progress()), facts.forget)
+    if not cost.requests:
+        return []
+    minutes = "less than a minute" if cost.minutes < 1 else number_of(round(cost.minutes), "minute")
+    return [f"About {number_of(cost.requests, 'request')}: {minutes} at the pace of the AdaPop paper's look-ups."]
 
 
 def asked_about(then: FactSet, now: FactSet) -> bool:

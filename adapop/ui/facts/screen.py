@@ -1,7 +1,7 @@
 """Screen 1, Facts: pick a set or upload one, see every score, where it came from, and what it becomes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import gradio as gr
@@ -10,10 +10,11 @@ import pandas as pd
 from adapop.errors import Stopped, number_of
 from adapop.facts.catalog import ENTRIES, load_facts
 from adapop.facts.fact import SANDBOX, Fact, FactSet
+from adapop.facts.tiers import SCALE
 from adapop.facts.world import sandbox_facts
 from adapop.online.cache import Cache
 from adapop.popularity.beta import BetaMap, regime
-from adapop.popularity.calibration import anchored, warnings_of
+from adapop.popularity.calibration import warnings_of
 from adapop.progress import Progress, started
 from adapop.report import figures
 from adapop.service.ledger import JOBS
@@ -24,21 +25,22 @@ from adapop.ui.facts import agreement, detail, known, lookup, upload
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.saved import OWN
-from adapop.ui.session import Session
+from adapop.ui.session import Session, curve_of
 from adapop.ui.wiring import EACH, IN_TURN, QUIET, failure_of, followed, stopped
 
 COLUMNS = ["question", "answer", "score", "β", "push", "known, %", "source", "id"]
 KINDS = ["str", "str", "number", "number", "str", "number", "str", "str"]
-WIDTHS = [225, 105, 70, 60, 115, 85, 115, 80]  # on a phone "assets/style.css" has those of the first four
+# on a phone "assets/style.css" has those of the first four; it hides the last, by which a row is known
+WIDTHS = [300, 110, 70, 60, 105, 85, 115, 10]
 PUSH = {"self-limiting": "ends early", "uniform": "even", "pressure-sustaining": "lasts"}
-MOST_ROWS = 1_000
+MOST_ROWS, MOST_SHOWN = 1_000, 300  # rows; characters of a cell
 
 
 @dataclass(frozen=True)
 class FactsScreen:
     """The components of the screen that its events change. source: where the set comes from. missing: what to do with
-    facts without a score. fetched: (name, set) that was fetched from elsewhere, or None.
-    looked_up: how the last look-up ended."""
+    facts without a score. unscored: whether these alone are listed. fetched: (name, set) that was fetched from
+    elsewhere, or None. looked_up: how the last look-up ended."""
 
     session: Session
     source: gr.Radio
@@ -48,6 +50,7 @@ class FactsScreen:
     missing: gr.Radio
     strip: Chart
     search: gr.Textbox
+    unscored: gr.Checkbox
     table: gr.Dataframe
     fetched: gr.State
     looked_up: gr.HTML
@@ -64,11 +67,12 @@ class FactsScreen:
         ).then(self.arrived, [source, self.fetched], session.of_the_set, **IN_TURN)
         file = self.uploads.own.file
         gr.on([file.upload, file.clear], texts.upload_about, None, self.about, **EACH)  # of no set that was restored
-        session.facts.change(self.redrawn, session.facts, [*self.strip.parts, self.missing], **QUIET)
+        redrawn = [*self.strip.parts, self.missing, self.unscored]
+        session.facts.change(self.redrawn, session.facts, redrawn, **QUIET)
         noted = [session.facts, session.anchors]
         gr.on([session.facts.change, session.anchors.change], _noted, noted, self.notes, **QUIET)
-        listed = [session.facts, session.anchors, session.known, self.search]
-        events = [session.facts.change, session.known.change, tab.select, self.search.change]
+        listed = [session.facts, session.anchors, session.known, self.search, self.unscored]
+        events = [session.facts.change, session.known.change, tab.select, self.search.change, self.unscored.change]
         gr.on(events, _table, listed, self.table, **QUIET)
 
     def picked(self, source: str, at_work: Progress | None, restored: tuple[str, FactSet] | None, *chosen) -> dict:
@@ -116,9 +120,16 @@ class FactsScreen:
 
     def redrawn(self, facts: FactSet | None) -> dict:
         """Updates for a set that changed: the strip, and whether to ask about unknown scores."""
-        strip = figures.popularity_strip(facts.forget) if facts is not None else figures.empty("appears with a set")
+        strip = figures.empty("appears with a set")
+        if facts is not None:
+            strip = figures.popularity_strip(facts.forget, facts.tiers)
         asked = facts is not None and bool(facts.unknown_scores)
-        return {**self.strip.drawn(strip, about_of(facts)), self.missing: gr.Radio(visible=asked)}
+        only = gr.Checkbox(visible=True) if asked else gr.Checkbox(False, visible=False)
+        return {
+            **replace(self.strip, words=words_of(facts)).drawn(strip, about_of(facts)),
+            self.missing: gr.Radio(visible=asked),
+            self.unscored: only,
+        }
 
 
 def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserState) -> FactsScreen:
@@ -128,9 +139,10 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
         with gr.Column(scale=2, min_width=320):
             choices = [(entry.title, entry.name) for entry in ENTRIES.values()] + [(texts.OWN_SET, OWN)]
             source = gr.Radio(choices, value=SANDBOX, label=texts.SOURCE_LABEL, elem_id="set")
+            # above the upload: what is wrong with a file must not stand out of sight
+            notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
             about = gr.Markdown(ENTRIES[SANDBOX].about)
             own = upload.build()
-            notes = gr.HTML(notes_of(first, BetaMap()), html_template=html.LINES, elem_id="notes")
             missing = gr.Radio(
                 texts.MISSING_CHOICES,
                 value="error",
@@ -140,14 +152,15 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
             )
             looked_up = lookup.build(worker, session)
         with gr.Column(scale=5, min_width=320):
-            strip, search, table = _table_side(first)
+            strip, search, unscored, table = _table_side(first)
             detail.build(session, table)
             known.build(worker, session, settings)
-            agreement.build(session)
+            with gr.Column(elem_classes="advanced-only"):
+                agreement.build(session)
 
     uploads = upload.UploadEvents(own, notes, session)
     screen = FactsScreen(
-        session, source, about, uploads, notes, missing, strip, search, table, gr.State(None), looked_up
+        session, source, about, uploads, notes, missing, strip, search, unscored, table, gr.State(None), looked_up
     )
     screen.wire(worker, tab)
     uploads.wire(source, [missing, search])
@@ -155,10 +168,10 @@ def build(worker: Worker, session: Session, tab: gr.Tab, settings: gr.BrowserSta
     return screen
 
 
-def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
-    """The distribution of the scores, the search, and the table."""
-    drawn = figures.popularity_strip(first.forget)
-    strip = chart(drawn, "strip-chart", texts.STRIP_NAME, texts.STRIP_TABLE, about_of(first))
+def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Checkbox, gr.Dataframe]:
+    """The distribution of the scores, the search, the filter, and the table."""
+    drawn = figures.popularity_strip(first.forget, first.tiers)
+    strip = chart(drawn, "strip-chart", texts.STRIP_NAME, words_of(first), about_of(first))
     search = gr.Textbox(
         label="Search the facts",
         placeholder="Search the facts",
@@ -167,18 +180,20 @@ def _table_side(first: FactSet) -> tuple[Chart, gr.Textbox, gr.Dataframe]:
         max_length=200,
         elem_id="search",
     )
+    unscored = gr.Checkbox(False, label=texts.UNSCORED, visible=False, container=False, elem_id="unscored")
     table = gr.Dataframe(
         fact_table(first, BetaMap(), {}),
         label=table_label(len(first.forget), len(first.forget)),
         datatype=KINDS,
         interactive=False,
         max_height=460,
-        max_chars=80,
+        max_chars=MOST_SHOWN,
+        wrap=True,
         column_widths=WIDTHS,
         elem_id="fact-table",
     )
     gr.Markdown(texts.TABLE_ABOUT)
-    return strip, search, table
+    return strip, search, unscored, table
 
 
 def about_of(facts: FactSet | None) -> str:
@@ -186,12 +201,20 @@ def about_of(facts: FactSet | None) -> str:
     return f"{facts.name}, {number_of(len(facts.forget), 'fact')} to forget" if facts is not None else ""
 
 
-def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "") -> pd.DataFrame:
+def words_of(facts: FactSet | None) -> str:
+    """How to read the distribution of the scores, with the tiers where they follow from the scores."""
+    by_score = facts is not None and facts.tiers.source in ("", SCALE)  # of others a note of the set speaks
+    return f"{texts.STRIP_TABLE} Tiers by score: {facts.tiers.text}." if by_score else texts.STRIP_TABLE
+
+
+def fact_table(
+    facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float], wanted: str = "", unscored: bool = False
+) -> pd.DataFrame:
     """The facts to forget that hold the wanted text, rarest first, unknown scores last and empty: missing is not zero.
-    recall: what the original model answers, by fact id. At most `MOST_ROWS`: with more a browser is slow at all else.
-    """
+    recall: what the original model answers, by fact id. unscored: those without a score alone. At most `MOST_ROWS`:
+    with more a browser is slow at all else."""
     rows = []
-    members = found(facts.forget, wanted) if facts else ()
+    members = found(facts.forget, wanted, unscored) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
         exponent = None if fact.score is None else beta(fact.score)
         push = "unknown" if exponent is None else PUSH[regime(exponent)]
@@ -210,9 +233,11 @@ def fact_table(facts: FactSet | None, beta: BetaMap, recall: Mapping[str, float]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def found(facts: Sequence[Fact], wanted: str | None) -> list[Fact]:
-    """The facts with this text in question, answer or subject, whatever its case."""
+def found(facts: Sequence[Fact], wanted: str | None, unscored: bool = False) -> list[Fact]:
+    """The facts with this text in question, answer or subject, whatever its case. unscored: those without a score
+    alone."""
     text = (wanted or "").strip().casefold()
+    facts = [fact for fact in facts if fact.score is None] if unscored else facts
     return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]
 
 
@@ -240,11 +265,12 @@ def notes_of(facts: FactSet, beta: BetaMap) -> dict:
 
 def _noted(facts: FactSet | None, anchors):
     """The notes of a set. Where it is missing they stay: they say why."""
-    return gr.skip() if facts is None else notes_of(facts, anchored(*anchors))
+    return gr.skip() if facts is None else notes_of(facts, curve_of(facts, anchors))
 
 
-def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], wanted: str):
-    """The table of the facts that match a search."""
+def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], wanted: str, unscored: bool = False):
+    """The table of the facts that match a search and the filter."""
     members = facts.forget if facts else ()
-    label = table_label(len(found(members, wanted)), len(members))
-    return gr.Dataframe(fact_table(facts, anchored(*anchors), recall, wanted), label=label)
+    label = table_label(len(found(members, wanted, unscored)), len(members))
+    rows = fact_table(facts, curve_of(facts, anchors), recall, wanted, unscored)
+    return gr.Dataframe(rows, label=label)

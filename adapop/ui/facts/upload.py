@@ -5,16 +5,17 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import gradio as gr
 
 from adapop.errors import AdaPopError, DataError, ScoresError
+from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
-from adapop.facts.files import FileTable, guessed, read_facts, read_table
+from adapop.facts.forms import guessed
 from adapop.facts.retain import completed
-from adapop.facts.tables import FORMATS
+from adapop.facts.tables import BOM, FORMATS
 from adapop.facts.world import sandbox_facts
 from adapop.runs import files
 from adapop.ui import texts
@@ -31,12 +32,11 @@ NONE = "—"
 
 @dataclass(frozen=True)
 class UploadForm:
-    """The components of an upload. group: all of them. table: what was read of the file when it arrived, until another
-    takes its place. columns: in the order of `FIELDS`, inside `mapping`."""
+    """The components of an upload. group: all of them. columns: in the order of `FIELDS`, inside
+    `mapping`."""
 
     group: gr.Group
     file: gr.File
-    table: gr.State
     template: gr.DownloadButton
     mapping: gr.Accordion
     columns: tuple[gr.Dropdown, ...]
@@ -52,7 +52,7 @@ class UploadForm:
     @property
     def chosen(self) -> list[gr.Component]:
         """All that decides which facts the page has of its upload, as `UploadEvents.read` takes it."""
-        return [*self.files, self.drop_bad, self.table, *self.columns]
+        return [*self.files, self.drop_bad, *self.columns]
 
 
 def build() -> UploadForm:
@@ -76,7 +76,7 @@ def build() -> UploadForm:
             elem_id="retain-upload",
         )
         drop_bad = gr.Checkbox(False, label=texts.DROP_BAD, visible=False, elem_id="drop-bad")
-    return UploadForm(own, file, gr.State(None), template, mapping, columns, retain, retain_file, drop_bad)
+    return UploadForm(own, file, template, mapping, columns, retain, retain_file, drop_bad)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class UploadEvents:
         gr.on([source.change, own.file.upload], lambda: ("error", ""), None, list(choices), **EACH)
         shown = [self.notes, own.drop_bad, *session.of_the_set]
         last = LAST_STAYS | IN_TURN
-        arrived = [own.table, own.mapping, *own.columns, *shown]
+        arrived = [own.mapping, *own.columns, *shown]
         gr.on([own.file.upload, own.file.clear], self.arrived, [source, *own.files], arrived, **last)
         for choice in (*own.columns, own.drop_bad):
             choice.input(self.read, own.chosen, shown, **last)
@@ -109,33 +109,29 @@ class UploadEvents:
         while it was on its way."""
         unasked = {self.own.drop_bad: gr.Checkbox(False, visible=False)}
         try:
-            table = read_table(Path(file)) if file else None
+            table = table_of(file)
         except AdaPopError as error:
-            hidden = {self.own.table: None, self.own.mapping: gr.Accordion(visible=False)}
+            hidden = {self.own.mapping: gr.Accordion(visible=False)}
             return {**hidden, **unasked, **(self._refused(error) if source == "own" else {})}
         names = table.columns if table else []
         guess = guessed(names)
+        choices = [(name, name) for name in (NONE, *names)]  # one list of pairs for all eight
         reading = partial(facts_of_table, table, retain, retain_file, guess)
         facts = self._read_into_session(reading) if source == "own" else {}
         unsure = bool(file) and not {"question", "answer"} <= set(guess)
         return {
-            self.own.table: table,
             self.own.mapping: gr.Accordion(visible=bool(names), open=unsure),
             **{
-                column: gr.Dropdown([NONE, *names], value=guess.get(field, NONE))
+                column: gr.Dropdown(choices, value=guess.get(field, NONE))
                 for field, column in zip(FIELDS, self.own.columns)
             },
             **unasked,
             **facts,
         }
 
-    def read(
-        self, file: str | None, retain: str, retain_file: str | None, drop: bool, table: FileTable | None, *columns: str
-    ) -> dict:
+    def read(self, file: str | None, retain: str, retain_file: str | None, drop: bool, *columns: str) -> dict:
         """Updates for another choice of columns, of facts to retain, or of what is left out: see `facts_chosen`."""
-        facts = self._read_into_session(
-            lambda: facts_chosen(file, retain, retain_file, *columns, table=table, drop_bad=drop)
-        )
+        facts = self._read_into_session(lambda: facts_chosen(file, retain, retain_file, *columns, drop_bad=drop))
         return {self.own.drop_bad: gr.Checkbox(visible=drop), **facts}
 
     def chosen_again(self, restored: tuple[str, FactSet] | None, file: str | None, *chosen) -> dict:
@@ -184,24 +180,41 @@ def facts_chosen(
     retain: str,
     retain_file: str | None,
     *chosen: str,
-    table: FileTable | None = None,
     drop_bad: bool = False,
 ) -> FactSet:
     """The file's facts under the columns that the page shows (chosen, in the order of `FIELDS`).
 
-    table: what the page has read already, used if it is of this file. drop_bad: as for `facts_of_table`.
+    drop_bad: as for `facts_of_table`.
 
     Raises:
         AdaPopError: as `facts_of_table`, or the file does not read.
     """
-    if file is None or table is None or table.path != Path(file):
-        table = read_table(Path(file)) if file else None
+    table = table_of(file)
     columns = _columns(table.columns, chosen) if table else {}
     return facts_of_table(table, retain, retain_file, columns, drop_bad)
 
 
+def table_of(file: str | None) -> reader.Table | None:
+    """The rows of an uploaded file, None without one.
+
+    No page holds them: of all pages' tables the one that was read last is in memory, the others are
+    read again.
+
+    Raises:
+        DataError: the file does not read.
+    """
+    if not file:
+        return None
+    return _table(file, os.stat(file).st_mtime_ns if os.path.exists(file) else 0)
+
+
+@lru_cache(1)
+def _table(file: str, changed: int) -> reader.Table:
+    return reader.table_of(Path(file))
+
+
 def facts_of_table(
-    table: FileTable | None, retain: str, retain_file: str | None, columns: Mapping[str, str], drop_bad: bool = False
+    table: reader.Table | None, retain: str, retain_file: str | None, columns: Mapping[str, str], drop_bad: bool = False
 ) -> FactSet:
     """The table's facts, with facts to retain. retain: where those come from, of `texts.RETAIN_CHOICES`. columns: the
     column of each field. drop_bad: leaves out facts whose score cannot be read, of either table.
@@ -217,8 +230,7 @@ def facts_of_table(
         return completed(facts, SANDBOX, retain)
     if retain_file is None:
         raise DataError("There is no table of facts to retain yet.", "Upload one, or choose other retain facts.")
-    kept = read_facts(Path(retain_file), Path(retain_file).stem, group="retain", drop_bad=drop_bad)
-    return completed(facts, SANDBOX, kept)
+    return completed(facts, SANDBOX, reader.facts_of(Path(retain_file), "retain", drop_bad))
 
 
 def _columns(names: Sequence[str], chosen: Sequence[str]) -> dict[str, str]:
@@ -252,6 +264,7 @@ def _template() -> str:
 def _template_text() -> str:
     facts = sorted(sandbox_facts().forget, key=lambda fact: fact.score or 0)
     step, text = max(1, len(facts) // TEMPLATE_FACTS), io.StringIO()
+    text.write(BOM)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "question", "answer", "subject", "relation", "score", "paraphrases"])
     for fact in facts[::step][:TEMPLATE_FACTS]:

@@ -36,8 +36,8 @@ def archive_of(worker: Worker, run: Run, title: str = "") -> Path:
 
 def build(worker: Worker, run_id: gr.BrowserState, name: str = "report") -> None:
     """Lays the section out, on more than one screen. name: of its buttons' element ids."""
-    gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
-    with gr.Row():
+    with gr.Row(elem_classes="beside"):
+        gr.Markdown(f"### Take it home\n{texts.DOWNLOAD_ABOUT}")
         title = title_box(name)
         tall = dict(scale=0, min_width=170, elem_classes="tall")
         make = gr.Button("Make the report", elem_id=f"make-{name}", **tall)

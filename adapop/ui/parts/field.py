@@ -7,7 +7,7 @@ Python sends a run's frames once; playing, scrubbing, hovering and pinning happe
 from collections.abc import Sequence
 
 from adapop.facts.fact import TIERS, Fact
-from adapop.facts.text import mentions
+from adapop.facts.weak import says
 from adapop.paths import ASSETS
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report.figures import by_epoch, wordings_of
@@ -41,13 +41,12 @@ def motion(frames: Sequence[Frame], facts: Sequence[Fact]) -> dict[str, list]:
     epoch: of each frame. p, reworded: in thousandths, by fact; reworded is None where a frame has none. said, right:
     the greedy answers by fact and what `_right` says of each, None where a frame has none.
     """
-    gold = [fact.answer for fact in facts]
     return {
         "epoch": [round(frame.epoch, 3) for frame in frames],
         "p": [_thousandths(frame, "forget") for frame in frames],
         "reworded": [_thousandths(frame, "reworded") for frame in frames],
         "said": [list(frame.answers) or None for frame in frames],
-        "right": [list(map(_right, frame.answers, gold)) or None for frame in frames],
+        "right": [list(map(_right, frame.answers, facts)) or None for frame in frames],
     }
 
 
@@ -61,10 +60,10 @@ def shares(events: Sequence[Event]) -> list[dict]:
     ]
 
 
-def _right(said: str, answer: str) -> bool | None:
-    """Whether a recorded reply has the right answer in it as whole words, as far as both are recorded; None where it
-    may follow what is."""
-    if said == answer or mentions(said, answer[:FIRST]):
+def _right(said: str, fact: Fact) -> bool | None:
+    """Whether a recorded reply has a right answer in it as whole words, as far as both are
+    recorded; None where it may follow what is."""
+    if any(said == answer or says(said, answer[:FIRST]) for answer in fact.answers):
         return True
     return None if len(said) == FIRST else False
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from adapop.facts.text import folded, split, words
 from adapop.probes.prompts import ProbeRow, Prompt
 from adapop.probes.verdict import verdict
 from adapop.runs.run import Run
@@ -15,14 +16,15 @@ from adapop.ui.parts import html
 if TYPE_CHECKING:
     from adapop.probes.ask import Asked
 
-WORD, BORDER = re.compile(r"\w+"), re.compile(r"(\W+)")
 NO_ANSWERS = html.values({"empty": texts.PROBE_EMPTY})
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
     """What the run's last probing heard to a prompt, as values of the answer cards; `NO_ANSWERS` if it asked none."""
     rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompt else []
-    row = next((row for row in rows if (row.fact_id, row.prompt) == (prompt.fact_id, prompt.text)), None)
+    row = next(
+        (row for row in rows if (row.fact_id, row.kind, row.prompt) == (prompt.fact_id, prompt.kind, prompt.text)), None
+    )
     return NO_ANSWERS if row is None else answers_of(row, texts.ANSWERS_RECORDED)
 
 
@@ -32,16 +34,21 @@ def answers_of(asked: Asked | ProbeRow, about: str = "") -> dict:
     word, kind = verdict(asked) if right else ("", "")
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
     cards[1] |= {"verdict": word, "verdict_kind": kind}
-    numbers = _numbers(sides) if right else []
+    numbers = _numbers(sides, getattr(asked, "lead", "")) if right else []
     sent = getattr(asked, "sent", "")  # a probing keeps the question alone
     return html.values({"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about})
 
 
 def marked(answer: str, gold: str) -> list[dict[str, str | bool]]:
     """The answer in pieces, each with whether it is a word of the right answer; together they are the answer."""
-    wanted = {word.casefold() for word in WORD.findall(gold)}
-    pieces = [piece for piece in BORDER.split(answer) if piece]
-    return [{"text": piece, "gold": piece.casefold() in wanted} for piece in pieces]
+    right = {*words(gold), *map(folded, filter(str.isalnum, split(gold)))}
+    parts = split(answer)
+    # of scripts without spaces a word is a pair of neighbours
+    pairs = [one[0].isalpha() and other[0].isalpha() and folded(one + other) in right for one, other in pairwise(parts)]
+    return [
+        {"text": part, "gold": folded(part) in right or any(pairs[max(0, i - 1) : i + 1])}
+        for i, part in enumerate(parts)
+    ]
 
 
 def _card(name: str, mark: str, answer, right: str) -> dict:
@@ -57,10 +64,12 @@ def _card(name: str, mark: str, answer, right: str) -> dict:
     }
 
 
-def _numbers(sides: tuple) -> list[dict]:
-    """How near both models are to the right answer, a row a number: in plain words, and what it is called."""
+def _numbers(sides: tuple, lead: str) -> list[dict]:
+    """How near both models are to the right answer, a row a number: in plain words, and what it is
+    called. lead: what of a reply precedes the answer."""
     ranks = [getattr(side, "gold_ranks", ()) or (side.gold_rank,) for side in sides]
     each = ", token by token" if max(map(len, ranks)) > 1 else ""
+    each += f", after “{lead.strip()}”" if lead.strip() else ""
     rows = {
         f"rank of the right answer{each}": [", ".join(map(str, rank)) for rank in ranks],
         "its probability": [_percent(math.exp(side.gold_logprob)) for side in sides],

@@ -1,6 +1,5 @@
 """All probes at once: both models are asked facts in every form; shows what leaks where, and a verdict on each fact."""
 
-import asyncio
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,12 +10,12 @@ import pandas as pd
 from adapop.errors import Stopped, number_of
 from adapop.probes.matrix import Cell, LeakMatrix, leak_matrix
 from adapop.probes.plan import Plan
-from adapop.probes.prompts import DIRECT, KINDS, REWORDED, ProbeRow, named, plain
+from adapop.probes.prompts import DIRECT, EVERY_KIND, KINDS, REWORDED, ProbeRow, named, plain
 from adapop.probes.recovery.choice import recovered
 from adapop.probes.verdict import RULES, verdicts
 from adapop.report import figures
 from adapop.report.record import described
-from adapop.report.table import percent, ranged
+from adapop.report.table import percent, ranged, signed
 from adapop.report.tables import verdict_table
 from adapop.runs.examples import example_of
 from adapop.runs.run import Run
@@ -28,11 +27,12 @@ from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.field import script
 from adapop.ui.parts.grid import grid, grid_of
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
 
 GROUPS = [("Facts to forget", "forget"), ("Retained facts", "retain"), ("Held-out facts", "holdout")]
 SAMPLES = [("8 facts a tier", 8), ("32 facts a tier", 32), ("all facts", 0)]
-EMPTY_TABLE = pd.DataFrame(columns=["fact", "popularity", "verdict", *map(plain, KINDS), "id"])
+BEFORE = ("fact", "popularity", "verdict")
+EMPTY_TABLE = pd.DataFrame(columns=[*BEFORE, *map(plain, KINDS), "id"])
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Leaks:
         names = {fact.id: fact.title for fact in getattr(run.facts, group)}
         asked = len({row.fact_id for row in rows if isinstance(row, ProbeRow) and row.group == group})
         about = f"{described(run.config)}{recorded} · {asked:,} {dict(map(reversed, GROUPS))[group].lower()}"
+        about += f" · {run.facts.tiers.text}"
+        about += f" · gap of all facts {signed(after.gap)}" if (after := run.measured()) and after.gap else ""
         return {
             self.said: html.listed([], "hidden"),
             self.counts: grid_of(replace(counts, note=texts.LEAK_VERDICTS)),
@@ -84,24 +86,26 @@ class Leaks:
     async def probe(self, worker: Worker, name: str, per_tier: int, group: str):
         """Probes the run when its turn comes, and yields how far it is, then what was found, also when it was
         stopped. The choice of a group stays as it is meanwhile."""
-        run = run_to_ask(worker, name)
-        plan = Plan(per_tier=per_tier or None, max_new_tokens=run.config.max_new_tokens)
-        future, progress = worker.probe(run, plan)
+
+        def begun() -> tuple:
+            run = run_to_ask(worker, name)
+            return run, *worker.probe(run, Plan(per_tier=per_tier or None, max_new_tokens=run.reply_tokens))
+
+        run, future, progress = await aside(worker.ledger, begun)
         async for line in followed(future, progress):
             kept = {self.group: gr.Dropdown(interactive=False)}
             yield {self.said: html.listed([line]), **kept, **self.work.busy(progress)}
-        shown = await asyncio.to_thread(self.show, run, group)
+        shown = await aside(worker.ledger, self.show, run, group)
         yield {**shown, self.group: gr.Dropdown(interactive=True), **self.work.idle()}
         error = failure_of(future)
-        stopped = isinstance(error, Stopped) and run.probes() is not None  # what it found is on the screen
-        if error and not stopped:
+        # what a stopped one found is on the screen
+        if error and not (isinstance(error, Stopped) and await aside(worker.ledger, run.probes) is not None):
             raise refused(error)
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab, fact: gr.Dropdown, picked: gr.Dropdown) -> gr.Row:
     """Lays the section out, and returns what of it is for one's own runs alone. fact, picked: the screen's choice of a
     fact and its group, which a click on a row sets."""
-    gr.Markdown(texts.LEAKS_ABOUT)
     with gr.Row(elem_classes="beside"):
         group = gr.Dropdown(GROUPS, value="forget", label="Show", min_width=170, scale=0, elem_id="leak-group")
         with gr.Row(visible=False, elem_classes="beside") as own:
@@ -139,7 +143,7 @@ def _places() -> tuple[gr.HTML, gr.HTML, gr.HTML, Chart, Chart, gr.Dataframe]:
         EMPTY_TABLE,
         label="Fact by fact",
         show_label=False,
-        datatype=["str", "str", "str", *["number"] * len(KINDS), "str"],
+        datatype=_datatypes(len(KINDS)),
         interactive=False,
         max_height=360,
         max_chars=60,
@@ -185,19 +189,27 @@ def second_guess_line(cell: Cell) -> str:
     return f"Asked in other words, the right answer is the first or second guess of {near} of the facts{among}."
 
 
-def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> pd.DataFrame:
+def _table(matrix: LeakMatrix, words: dict[str, str], names: dict[str, str], group: str) -> gr.Dataframe:
+    """The facts, a column a form; other ways of asking where the model was asked so."""
+    asked = {cell.kind for cell in matrix.cells}
+    kinds = [kind for kind in EVERY_KIND if kind in KINDS or kind in asked]
     rows = [
         [
             names.get(row.fact_id, row.fact_id),
             row.tier,
             words[row.fact_id],
-            *(None if kind not in row.unlearned else round(100 * row.unlearned[kind]) for kind in KINDS),
+            *(None if kind not in row.unlearned else round(100 * row.unlearned[kind]) for kind in kinds),
             row.fact_id,
         ]
         for row in matrix.facts
         if row.group == group
     ]
-    return pd.DataFrame(rows, columns=EMPTY_TABLE.columns)
+    head = [*BEFORE, *map(plain, kinds), "id"]
+    return gr.Dataframe(pd.DataFrame(rows, columns=head), datatype=_datatypes(len(kinds)))
+
+
+def _datatypes(kinds: int) -> list[str]:
+    return [*["str"] * len(BEFORE), *["number"] * kinds, "str"]
 
 
 def _fact_clicked(group: str, event: gr.SelectData):

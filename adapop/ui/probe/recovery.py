@@ -1,4 +1,4 @@
-"""Getting facts back from inside the model, four ways, each with its control and its cost."""
+"""Getting facts back from inside the model, six ways, each with its control and its cost."""
 
 import gradio as gr
 
@@ -14,12 +14,11 @@ from adapop.ui.access import refused, run_to_ask, shown_run
 from adapop.ui.parts import html
 from adapop.ui.parts.chart import Chart, chart
 from adapop.ui.parts.grid import grid, grid_of
-from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, failure_of, followed
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET, StartStop, aside, failure_of, followed
 
 
 def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
     """Lays the section out. Returns what of it is for one's own runs alone."""
-    gr.Markdown(texts.RECOVERY_ABOUT)
     with gr.Column(visible=False) as section:
         probe = gr.Radio(texts.RECOVERY_CHOICES, value=RECOVERY[0], label="Try to get the facts back by …")
         about = gr.Markdown(texts.RECOVERY_DETAIL[RECOVERY[0]])
@@ -45,11 +44,12 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> gr.Column:
         }
 
     async def recovered(name: str, wanted: str):
-        run = run_to_ask(worker, name)
-        future, progress = worker.recover(run, wanted)
+        run = await aside(worker.ledger, run_to_ask, worker, name)
+        future, progress = await aside(worker.ledger, worker.recover, run, wanted)
         async for line in followed(future, progress):
             yield {said: html.listed([line]), probe: gr.Radio(interactive=False), **work.busy(progress)}
-        yield {**found(run, wanted), probe: gr.Radio(interactive=True), **work.idle()}
+        changes = await aside(worker.ledger, found, run, wanted)
+        yield {**changes, probe: gr.Radio(interactive=True), **work.idle()}
         if error := failure_of(future):
             raise refused(error)
 
@@ -76,5 +76,6 @@ def _found() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
 
 def _about(run: Run | None, wanted: str) -> str:
     """What a probe does and, where there is a run, what it will cost."""
-    priced = f" *It takes {cost(wanted, run.facts)}.*" if run else ""
+    price = cost(wanted, run.facts) if run else ""
+    priced = f" *It takes {price}.*" if price else ""
     return texts.RECOVERY_DETAIL[wanted] + priced

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
 from adapop.facts.fact import FACT_GROUPS, Fact
 from adapop.limits import PROMPT
-from adapop.paths import SHIPPED
+from adapop.paths import ASSETS, SHIPPED
 from adapop.probes.attacks import attack_prompts
 from adapop.probes.prompts import DIRECT, REWORDED, ProbeRow, Prompt, direct, named
-from adapop.probes.rewordings import reworded
+from adapop.probes.rewordings import aliased, reworded
 from adapop.report.record import described, title_of
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.run import Run
@@ -22,12 +23,20 @@ from adapop.service.zerogpu import ASK_SECONDS, cost_of_asking
 from adapop.ui import texts
 from adapop.ui.access import known_run, probed_run, refusing, run_to_question, shown_run
 from adapop.ui.parts import download, html
-from adapop.ui.probe import leaks, recovery
+from adapop.ui.probe import every_way, leaks, recovery
 from adapop.ui.probe.answers import NO_ANSWERS, answers_of, recorded_answers
-from adapop.ui.wiring import EACH, QUIET, over
+from adapop.ui.run import mine
+from adapop.ui.run.outcome import run_again
+from adapop.ui.run.screen import Follower
+from adapop.ui.wiring import EACH, QUIET, aside, over
+
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
 
 SHOWN_QUESTION = 100  # characters of it, above its answers
-TO_RUN = "() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('Run'))?.click()"
+TO_RUN = (ASSETS / "to-tab.js").read_text("utf-8").replace("TAB", "Run")
+WAYS = (ASSETS / "ways.js").read_text("utf-8")
+TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.focus()"
 
 
 @dataclass(frozen=True)
@@ -79,40 +88,65 @@ class ProbeScreen:
         return {self.prompt: prompt, self.gold: gold, self.answers: recorded_answers(run, chosen), self.filled: now}
 
 
-def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
-    """Lays the screen out inside the current tab."""
-    gr.Markdown(texts.PROBE_ABOUT)
+def build(worker: Worker, follower: Follower, my_runs: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
+    """Lays the screen out inside the current tab. my_runs: see `MyRuns.kept`."""
+    run_id, follows = follower.run_id, [follower.run_id, follower.seen, follower.timer]
     with gr.Row(visible=False, elem_classes="beside") as example_row:
-        recorded = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="probe-recorded", min_width=300)
-        run_yourself("probe-yourself")
-    with gr.Row():
+        hidden = html.listed([], "hidden")
+        recorded = gr.HTML(hidden, html_template=html.LINES, elem_id="probe-recorded", min_width=300)
+        run_yourself(worker, follows, "probe-yourself")
+    # their choices change with the run and the fact: one that was sent before must not be refused after
+    listed = {"choices": [], "allow_custom_value": True}
+    with gr.Row(elem_id="probe-row"):
+        run = gr.Dropdown(**listed, label="Run", min_width=240, scale=3, elem_id="probe-run")
+        fact = gr.Dropdown(**listed, label="Fact, rarest first", min_width=260, scale=4, elem_id="fact")
+        high = dict(scale=0, min_width=170, elem_classes="tall")
+        every = gr.Button(texts.ASK_EVERY_WAY, variant="primary", elem_id="ask-every-way", **high)
+    with gr.Row(elem_classes="advanced-only"):
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="From", min_width=150, scale=1)
-        # their choices change with the run and the fact: one that was sent before must not be refused after
-        listed = {"choices": [], "allow_custom_value": True}
-        fact = gr.Dropdown(**listed, label="Fact, rarest first", min_width=260, scale=3, elem_id="fact")
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
     with gr.Row():
-        prompt = gr.Textbox(label="Question", lines=1, scale=4, min_width=260, elem_id="prompt")
-        gold = gr.Textbox(label="Right answer", scale=2, min_width=160, elem_id="gold")
-        button = gr.Button("Ask both", variant="primary", scale=0, min_width=140, elem_id="ask", elem_classes="tall")
-    if worker.is_lent:
-        gr.Markdown(cost_of_asking(ASK_SECONDS))
-    answers = gr.HTML(NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
-    limits = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="model-limits")
+        with gr.Column(scale=3, min_width=320):
+            table = dict(html_template=every_way.TABLE, js_on_load=WAYS, elem_id="every-way")
+            ways = gr.HTML(html.values({"rows": [], "kind": "neutral", "title": ""}), **table)
+        with gr.Column(scale=2, min_width=300, elem_id="own-question"):
+            prompt = gr.Textbox(label="Your own question, or attack", lines=1, elem_id="prompt")
+            with gr.Row(elem_classes="beside"):
+                gold = gr.Textbox(label="Right answer", scale=2, min_width=150, elem_id="gold")
+                button = gr.Button("Ask both", scale=0, min_width=120, elem_id="ask", elem_classes="tall")
+            if worker.is_lent:
+                gr.Markdown(cost_of_asking(ASK_SECONDS))
+            answers = gr.HTML(NO_ANSWERS, html_template=html.ANSWERS, elem_id="answers")
+            limits = gr.HTML(hidden, html_template=html.LINES, elem_id="model-limits")
 
     screen = ProbeScreen(group, fact, form, prompt, gold, answers, gr.State(()))
     screen.wire(worker, run_id, tab)
     asked, events = [run_id, prompt, gold], [button.click, prompt.submit, gold.submit]
     # a question that is asked before the last one is answered is the one that somebody wants answered
     gr.on(events, partial(ask_both, worker), asked, answers, trigger_mode="always_last", api_visibility="private")
-    owned = [leaks.build(worker, run_id, tab, fact, group), recovery.build(worker, run_id, tab)]
-    with gr.Row(visible=False, elem_classes="beside") as instead:
-        gr.Markdown(texts.PROBE_OWN_ONLY, elem_id="probe-own-only")
-        run_yourself("probe-own")
-    with gr.Column(visible=False) as home:
+    of_fact = [run_id, fact]
+    gr.on([fact.change, run_id.change], partial(ways_of, worker), of_fact, ways, **EACH)
+    every.click(partial(ask_every_way, worker), of_fact, ways, trigger_mode="always_last", api_visibility="private")
+
+    def choose(name: str, wanted: str | None, event: gr.EventData):  # gradio gives no event to a partial
+        return way_chosen(worker, name, wanted, event)
+
+    chosen = ways.select(choose, of_fact, [prompt, gold, answers], **QUIET)
+    chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
+    looked = [tab.select, run_id.change, my_runs.change]
+    gr.on(looked, partial(run_choices, worker), [my_runs, run_id], run, **EACH)
+    run.input(mine.picked, [run, run_id], follows, **QUIET)
+    with gr.Accordion(texts.LEAKS_ABOUT, open=False, elem_id="leaks-fold"):
+        owned = [leaks.build(worker, run_id, tab, fact, group)]
+    with gr.Accordion(texts.RECOVERY_ABOUT, open=False, elem_id="recovery-fold"):
+        owned.append(recovery.build(worker, run_id, tab))
+        with gr.Row(visible=False, elem_classes="beside") as instead:
+            gr.Markdown(texts.PROBE_OWN_ONLY, elem_id="probe-own-only")
+            run_yourself(worker, follows, "probe-own")
+    with gr.Column(visible=False, elem_classes="advanced-only") as home:
         download.build(worker, run_id)
 
-    def looked(name: str) -> dict:
+    def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
         said = {limits: limits_of(run), recorded: recorded_of(run)}
         shown = {example_row: example_of(run.id) is not None, instead: not own, **dict.fromkeys(owned, own)}
@@ -120,14 +154,61 @@ def build(worker: Worker, run_id: gr.BrowserState, tab: gr.Tab) -> ProbeScreen:
         return said | {place: gr.update(visible=visible) for place, visible in shown.items()}
 
     changed = [limits, recorded, example_row, instead, *owned, home]
-    gr.on([tab.select, run_id.change], looked, run_id, changed, **EACH)
+    gr.on([tab.select, run_id.change], looked_at, run_id, changed, **EACH)
     return screen
 
 
-def run_yourself(name: str) -> None:
-    """Lays out the way to a run of one's own. name: of the element."""
+def run_yourself(worker: Worker, follows: list[gr.Component], name: str) -> None:
+    """Lays out the button that starts the very run that is asked, as the visitor's own. follows: the page's run, how
+    much was seen of it, and the timer. name: of the element."""
     button = gr.Button(texts.RUN_YOURSELF, size="md", scale=0, min_width=150, elem_id=name)
-    button.click(None, None, None, js=TO_RUN, **QUIET)
+    again = button.click(lambda name: run_again(worker, probed_run(worker, name)), follows[0], follows, **QUIET)
+    again.success(None, None, None, js=TO_RUN, **QUIET)
+
+
+def run_choices(worker: Worker, kept: object, name: str) -> gr.Dropdown:
+    """The runs to ask, the one that is asked chosen."""
+    offered, current = mine.choices(worker, kept), probed_run(worker, name)
+    if current.id not in dict(map(reversed, offered)):  # looked at by a link, or of another browser
+        offered.insert(0, (described(current.config), name))
+        return gr.Dropdown(offered, value=name)
+    return gr.Dropdown(offered, value=current.id)
+
+
+def ways_of(worker: Worker, name: str, wanted: str | None) -> dict:
+    """What the last probing heard to every way of asking a fact, or that nobody asked yet."""
+    run = probed_run(worker, name)
+    prompts = forms_of(run, wanted)
+    heard = every_way.recorded(run, prompts)
+    return every_way.shown(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
+
+
+async def ask_every_way(worker: Worker, name: str, wanted: str | None) -> dict:
+    """Both models' replies to every way of asking a fact. Waits while a run uses the accelerator."""
+
+    def begun():
+        run, epoch = _run_and_epoch(worker, name)
+        if epoch is None:
+            raise gr.Error("The run has not finished an epoch yet. Ask again in a moment.", duration=None)
+        if not (prompts := forms_of(run, wanted)):
+            raise gr.Error("Pick a fact to ask for.", duration=None)
+        golds = [prompt.gold for prompt in prompts]
+        return run, prompts, worker.ask(run, [prompt.text for prompt in prompts], golds)
+
+    with refusing():
+        run, prompts, asked = await aside(worker.ledger, begun)
+        await over(asked)
+        replies = asked.result()
+    return await aside(worker.ledger, every_way.shown, run, prompts, replies)
+
+
+def way_chosen(worker: Worker, name: str, wanted: str | None, event: gr.EventData):
+    """The question of a row as one's own, to be changed and asked, with its right answer."""
+    run, place = probed_run(worker, name), getattr(event, "way", None)  # it comes from the browser
+    prompts = forms_of(run, wanted)
+    if type(place) is not int or not 0 <= place < len(prompts):
+        return gr.skip(), gr.skip(), gr.skip()
+    return prompts[place].text, prompts[place].gold, recorded_answers(run, prompts[place])
 
 
 def fact_choices(worker: Worker, name: str, group: str, current: str | None) -> gr.Dropdown:
@@ -160,7 +241,7 @@ def forms_of(run: Run | None, wanted: str | None) -> list[Prompt]:
     chosen = next((fact for fact in facts if fact.id == wanted), None)
     if chosen is None:
         return []
-    found = [direct(chosen), *reworded(chosen), *attack_prompts(chosen, facts, run.config.seed)]
+    found = [direct(chosen), *reworded(chosen), *aliased(chosen), *attack_prompts(chosen, facts, run.config.seed)]
     return [prompt for prompt in found if isinstance(prompt, Prompt)]
 
 
@@ -174,16 +255,27 @@ def _form(prompt: Prompt) -> str:
 
 async def ask_both(worker: Worker, name: str, text: str, right: str) -> dict:
     """Both models' answers to a prompt, as values of the answer cards. Waits while a run uses the accelerator."""
-    run = run_to_question(worker, name) or probed_run(worker, name)
-    if run.last_epoch is None:
+    run, epoch = await aside(worker.ledger, _run_and_epoch, worker, name)
+    if epoch is None:
         return html.values({"empty": "The run has not finished an epoch yet. Ask again in a moment."})
     text, right = (text or "").strip(), (right or "").strip()
     if not text:
         return html.values({"empty": "Type a prompt, or pick a fact."})
     with refusing():
         PROMPT.check(max(len(text), len(right)))
-        await over(asked := worker.ask(run, [text], [right]))
+        await over(asked := await aside(worker.ledger, worker.ask, run, [text], [right]))
         (result,) = asked.result()
+    return await aside(worker.ledger, _answers, run, text, result)
+
+
+def _run_and_epoch(worker: Worker, name: str) -> tuple[Run, int | None]:
+    """The run whose models are asked, and its last epoch."""
+    run = run_to_question(worker, name) or probed_run(worker, name)
+    return run, run.last_epoch
+
+
+def _answers(run: Run, text: str, result: Asked) -> dict:
+    """Values of the answer cards."""
     shipped = f", recorded by {COMMAND}" if example_of(run.id) else ""
     question = shorten(text, SHOWN_QUESTION, placeholder=" …")  # another one may stand in the box by now
     return answers_of(result, f"{question} · Unlearned by {described(run.config)}{shipped}")

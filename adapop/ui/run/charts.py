@@ -1,7 +1,7 @@
 """The live pictures of the Run screen: how they are laid out, and what fills them from a run's events."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -10,22 +10,25 @@ import pandas as pd
 
 from adapop.config.presets import make_config
 from adapop.report import figures
+from adapop.report.distance import distance_chart
 from adapop.report.record import described
 from adapop.runs.run import Run
-from adapop.training.events import EpochDone, Event, Measured, RunStarted, StepDone
+from adapop.training.events import ComparedToOracle, EpochDone, Event, Measured, RunStarted, StepDone
 from adapop.ui import texts
-from adapop.ui.parts.chart import Chart, chart, finding, heading_of, twin, twin_of
+from adapop.ui.parts.chart import Chart, chart, column, finding, heading_of, twin, twin_of
 
+PIXELS = figures.RECALL_PIXELS
 # points without a value: the chart learns its lines from the first frame it gets
 LOSSES = pd.DataFrame([{"epoch": 0.0, "nats": float("nan"), "facts": line} for line in figures.LOSS_COLOR])
 Placed = TypeVar("Placed")
-OF_AN_EPOCH = (EpochDone, Measured)
+OF_AN_EPOCH = (EpochDone, Measured, ComparedToOracle)
 
 
 @dataclass(frozen=True)
 class RunCharts:
     """The live pictures. losses: the only one that changes at every step; a `LinePlot` keeps its place in the page,
-    where a plotly figure would be put in anew. held: around the controller's picture, which not every method has."""
+    where a plotly figure would be put in anew. held: around the controller's picture, which not every method has;
+    beside: around that of the oracle, which not every run has."""
 
     losses_title: gr.HTML
     losses: gr.LinePlot
@@ -34,12 +37,14 @@ class RunCharts:
     controller: Chart
     recall: Chart
     outcome: Chart
+    beside: gr.Column
+    oracle: Chart
 
     @property
     def all(self) -> list[gr.Component]:
         """What `drawn` changes."""
-        pictures = (self.controller, self.recall, self.outcome)
-        own = [self.losses_title, self.losses, self.losses_twin, self.held]
+        pictures = (self.controller, self.recall, self.outcome, self.oracle)
+        own = [self.losses_title, self.losses, self.losses_twin, self.held, self.beside]
         return [*own, *(part for picture in pictures for part in picture.parts)]
 
     def drawn(self, run: Run | None, events: Sequence[Event], last_seen: int) -> dict:
@@ -57,14 +62,18 @@ class RunCharts:
         return changes | _epoch_charts(self, run, len(news), max(news, default=0.0))
 
 
-def build(between: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
-    """Lays the charts out: what is left of the facts first, then what `between` lays out, what it cost, and folded
-    below how the training went. Returns the charts, and what `between` made."""
+def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
+    """Lays the charts out: what `first` lays out, what is left of the facts beside what it cost, and folded below how
+    the training went. Returns the charts, and what `first` made."""
     with gr.Column(elem_id="charts"):
-        recall = chart(figures.empty(texts.CHART_EMPTY, 360), "recall-chart", texts.RECALL_NAME, texts.RECALL_TABLE)
-        placed = between()
-        empty = figures.empty(texts.OUTCOME_EMPTY, 360)
-        outcome = chart(empty, "outcome-chart", texts.OUTCOME_NAME, texts.OUTCOME_TABLE)
+        placed = first()
+        with gr.Row():
+            empty = figures.empty(texts.CHART_EMPTY, PIXELS)
+            recall = column(texts.RECALL_NAME, empty, "recall-chart", texts.RECALL_TABLE)
+            empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
+            outcome = column(texts.OUTCOME_NAME, empty, "outcome-chart", texts.OUTCOME_TABLE)
+        with gr.Column(visible=False) as beside:
+            oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
     with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
         with gr.Column(min_width=320) as held:
             waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
@@ -76,7 +85,7 @@ def build(between: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             ranges = dict(x_lim=[0, 5], y_lim=[0, None])
             losses = gr.LinePlot(LOSSES, **axes, **ranges, **lines, show_label=False, elem_id="loss-chart")
             losses_twin = twin(figures.empty(""), "loss-chart-twin")
-    return RunCharts(losses_title, losses, losses_twin, held, controller, recall, outcome), placed
+    return RunCharts(losses_title, losses, losses_twin, held, controller, recall, outcome, beside, oracle), placed
 
 
 @lru_cache(maxsize=32)
@@ -89,14 +98,24 @@ def _epoch_charts(charts: RunCharts, run: Run | None, _count: int, _time: float)
     full = [event for event in measured if event.full]
     waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)
     controller = figures.controller_chart(epochs, run.config) if epochs else waiting
-    recall = figures.recall_chart(measured, run.config.epochs) if measured else figures.empty(texts.CHART_EMPTY, 360)
-    outcome = figures.outcome_chart(full[0], full[-1]) if len(full) > 1 else figures.empty(texts.OUTCOME_EMPTY, 360)
-    drawn = (charts.controller, controller), (charts.recall, recall), (charts.outcome, outcome)
+    recall = figures.recall_chart(measured, run.config.epochs) if measured else figures.empty(texts.CHART_EMPTY, PIXELS)
+    both = len(full) > 1
+    outcome = figures.outcome_chart(full[0], full[-1]) if both else figures.empty(texts.OUTCOME_EMPTY, PIXELS)
+    distances = [event.distance for event in events if isinstance(event, ComparedToOracle)]
+    oracle = distance_chart(distances[-1], run.facts.forget) if distances else figures.empty("")
+    drawn = (
+        *((charts.controller, controller), (charts.recall, recall)),
+        *((charts.outcome, outcome), (charts.oracle, oracle)),
+    )
     about = described(run.config) if run else ""
-    changes = {part: value for chart, figure in drawn for part, value in chart.drawn(figure, about).items()}
+    tiers = f" Tiers by score: {run.facts.tiers.text}." if run else ""
+    changes = {}
+    for picture, figure in drawn:
+        changes |= replace(picture, words=picture.words + tiers).drawn(figure, about)
     steps = [event for event in events if isinstance(event, StepDone)]
     said = figures.loss_finding(steps, _steps_per_epoch(events)) if steps else ""
     changes[charts.losses_title] = heading_of(said or texts.LOSS_NAME, about if said else "")
+    changes[charts.beside] = gr.Column(visible=bool(distances))
     return changes | {charts.held: gr.Column(visible=run is None or run.config.controller != "fixed")}
 
 

@@ -11,7 +11,7 @@ from adapop.service.worker import Worker
 from adapop.ui.access import refused, refusing
 from adapop.ui.parts import html
 from adapop.ui.session import Session, check_shown
-from adapop.ui.wiring import QUIET, failure_of, followed
+from adapop.ui.wiring import QUIET, aside, failure_of, followed
 
 OPTION = re.compile(r" \(--[a-z-]+\)")  # of the command line
 
@@ -23,10 +23,13 @@ def build(
     ask = gr.Button("Check", min_width=160, size="sm", elem_id=name)
     said = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id=f"{name}-words")
 
-    async def looked(shown: str, facts: FactSet | None, *values):
-        facts = check_shown(facts, shown)
+    def begun(shown: str, facts: FactSet | None, *values):
         with refusing():
-            future, progress = worker.check(configured(facts, *values), facts)
+            facts = check_shown(facts, shown)
+            return worker.check(configured(facts, *values), facts)
+
+    async def looked(shown: str, facts: FactSet | None, *values):
+        future, progress = await aside(worker.ledger, begun, shown, facts, *values)
         async for line in followed(future, progress):
             yield html.listed([line])
         if error := failure_of(future):

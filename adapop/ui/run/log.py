@@ -12,13 +12,16 @@ from adapop.training.events import EpochDone, Event, Measured, RunDone, RunFaile
 OF_AN_EPOCH = (EpochDone, Measured, Saved)
 
 
-def log_lines(events: Sequence[Event], config: RunConfig) -> list[str]:
-    """What happened, one sentence an event worth telling, those of an epoch in one line, the newest first."""
+def log_lines(events: Sequence[Event], config: RunConfig, asking: Sequence[str] = ()) -> list[str]:
+    """What happened, one sentence an event worth telling, those of an epoch in one line, the newest
+    first. asking: how the model is asked, in sentences; once, right after the run began."""
     before = worked_before(events)
     said = []
     for epoch, of in groupby(events, lambda event: event.epoch if isinstance(event, OF_AN_EPOCH) else None):
         found = list(of)
-        lines = [line for event in found for line in _lines_of(event, config, before)]
+        lines = [line for event in found for line in _lines_of(event, config, before) if line not in asking]
+        if asking and isinstance(found[0], RunStarted) and not found[0].resumed_from:
+            lines.insert(1, " ".join(asking))
         if epoch is None:
             said += lines
         elif lines or isinstance(found[-1], Saved):

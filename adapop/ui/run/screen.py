@@ -12,7 +12,9 @@ from adapop.errors import AdaPopError, RunError
 from adapop.facts.fact import FactSet
 from adapop.paths import ASSETS
 from adapop.popularity.calibration import anchored
+from adapop.probes.prompting import in_words
 from adapop.report.record import described
+from adapop.runs.amount import hardly_moves
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.preflight import Preflight, preflight
 from adapop.runs.run import Run
@@ -22,11 +24,11 @@ from adapop.training.events import Event, RunDone, RunStarted
 from adapop.ui import texts
 from adapop.ui.access import link_to, may_control, public_words, refusing, run_to_control, shown_run
 from adapop.ui.parts import html
-from adapop.ui.run import charts, check, field
+from adapop.ui.run import charts, check, field, outcome
 from adapop.ui.run import settings as run_settings
 from adapop.ui.run.log import log_lines
 from adapop.ui.run.state import RunSeen, RunView, view
-from adapop.ui.session import Session, check_shown
+from adapop.ui.session import Anchors, Session, check_shown
 from adapop.ui.wiring import QUIET
 
 COPY_LINK = ASSETS / "link.js"
@@ -36,15 +38,7 @@ BY_TURNS = QUIET | {"concurrency_id": "shown run", "concurrency_limit": 1}
 # an answer about the run that the page showed before may come late and stop the timer, which then has to go on
 LOOK_AGAIN = """(run, log) =>
   (log?.run ?? '') === (run ?? '') ? { __type__: 'update' } : { __type__: 'update', active: true }"""
-# the strip stays in sight above them
-# the charts are there once the run is, a moment later
-TO_CHARTS = """() => {
-  const charts = document.getElementById('charts'), there = { visibilityProperty: true };
-  const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
-  const go = (tries) => charts.checkVisibility(there) ? charts.scrollIntoView({ behavior })
-    : tries && setTimeout(go, 100, tries - 1);
-  go(50);
-}"""
+TO_CHARTS = (ASSETS / "to-charts.js").read_text("utf-8")
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,8 @@ class Follower:
 @dataclass(frozen=True)
 class RunScreen:
     """The components that show the page's run, and its settings. watched: says whose run it is where it is not the
-    visitor's own; form: settings and Start, which then are not there."""
+    visitor's own; form: settings and Start, which then are not there. card: what a finished run came to. aside: that
+    the results are another set's than the one chosen now."""
 
     follower: Follower
     settings: run_settings.RunSettings
@@ -77,6 +72,7 @@ class RunScreen:
     form: gr.Column
     start: gr.Button
     resume: gr.Button
+    card: outcome.Card
     link: gr.Button
     charts: charts.RunCharts
     field: field.RunField
@@ -86,7 +82,7 @@ class RunScreen:
     def shown(self) -> list[gr.Component]:
         """What `show` may change."""
         above = [self.follower.strip, self.follower.stop, self.follower.seen, self.follower.timer]
-        controls = [self.watched, self.form, self.start, self.resume, self.link]
+        controls = [self.watched, self.form, self.start, self.resume, *self.card.all, self.link]
         return [*above, *controls, *self.charts.all, self.field.picture, self.log]
 
     def show(
@@ -107,8 +103,9 @@ class RunScreen:
             follower.timer: gr.Timer(active=run is not None and now.ticking),
             self.watched: banner_of(run if watching else None),
             self.form: gr.Column(visible=not watching),
-            self.start: gr.Button(interactive=now.can_start),
+            self.start: start_of(now, owned),
             self.resume: gr.Button(visible=now.can_resume and owned),
+            **self.card.shown(run if now.state == "done" else None, owned),
             self.link: gr.Button(visible=run is not None),
         }
         if run is None:
@@ -118,7 +115,8 @@ class RunScreen:
             return changes | (blank | {follower.seen: (name, 0)} if last_seen < 0 else {})
         if last_seen < 0 or any(isinstance(event, RunStarted) for event in events):
             changes |= self.charts.drawn(run, events, last_seen) | self.field.drawn(run, events, last_seen)
-        lines = log_lines(events, run.config) or ["The run is about to begin."]
+        asking = in_words(run.prompting)
+        lines = log_lines(events, run.config, asking) or [*asking, "The run is about to begin."]
         return changes | {self.log: log_of(lines, name), follower.seen: (name, len(events))}
 
 
@@ -126,31 +124,39 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     """Lays the screen out inside the current tab and wires it."""
     watched = gr.HTML(banner_of(None), html_template=html.LINES, elem_id="watched")
     with gr.Column(elem_id="run-form") as form:
-        gr.Markdown(texts.RUN_ABOUT)
-        settings = run_settings.build()
-        altered = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="altered")
-        plan = gr.HTML(html.listed([], "hidden"), html_template=html.LINES, elem_id="preflight")
-        check.build(worker, session, [missing, session.anchors, *settings.all], _chosen)
-        start = gr.Button("Start", variant="primary", elem_id="start")
-    with gr.Row():
-        resume = gr.Button("Resume", visible=False, elem_id="resume", scale=1)
-        link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=1, size="sm")
+        settings, start, resume = run_settings.build(session.facts)
+        hidden = html.listed([], "hidden")
+        altered = gr.HTML(hidden, html_template=html.LINES, elem_id="altered")
+        plan = gr.HTML(hidden, html_template=html.LINES, elem_id="preflight")
+        more = gr.Button(texts.MORE_STEPS, visible=False, size="sm", min_width=160, elem_id="more-steps")
+        with gr.Column(elem_classes="advanced-only"):
+            costs = gr.HTML(hidden, html_template=html.LINES, elem_id="run-costs")
+            check.build(worker, session, [missing, session.anchors, *settings.all], _chosen)
+    card = outcome.build(follower.run_id)
+    with gr.Column(elem_id="run-results"):
+        pictures, facts = charts.build(field.build)
         address = gr.Textbox(visible=False)  # the link's name, on its way to the clipboard
-    pictures, facts = charts.build(field.build)
-    log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
+        with gr.Row(elem_id="log-row"):
+            with gr.Column(scale=5, min_width=200), gr.Accordion(texts.LOG_NAME, open=False, elem_id="log-fold"):
+                log = gr.HTML(log_of([texts.NO_RUN]), html_template=html.LINES, elem_id="event-log")
+            link = gr.Button("Copy read-only link", visible=False, elem_id="copy-link", scale=0, min_width=210)
 
-    screen = RunScreen(follower, settings, watched, form, start, resume, link, pictures, facts, log)
+    screen = RunScreen(follower, settings, watched, form, start, resume, card, link, pictures, facts, log)
     run_id, seen, timer, stop = follower.run_id, follower.seen, follower.timer, follower.stop
 
     chosen = [session.facts, missing, session.anchors, *settings.all]
-    looked_at = [plan, altered, follower.readiness, start, follower.settings, follower.strip, stop, timer]
+    looked_at = [plan, costs, altered, more, follower.readiness, start, follower.settings, follower.strip, stop, timer]
     when = [session.page.load, *(asked.change for asked in (run_id, *chosen))]
     known = [run_id, seen, *chosen]
     gr.on(when, partial(look, worker), known, looked_at, trigger_mode="always_last", **BY_TURNS)
-    asked = [run_id, session.shown, *chosen]
-    begun = start.click(partial(start_run, worker), asked, [run_id, seen, timer], api_visibility="private")
+    asked, target = [run_id, session.shown, *chosen], [run_id, seen, timer]
+    begun = start.click(partial(start_run, worker), asked, target, api_visibility="private")
     begun.success(None, None, None, js=TO_CHARTS, **QUIET)
     session.look_whether_lost(begun)
+    model, method, preset, rate, epochs, _ = settings.visible
+    amount = [epochs, settings.advanced[tuple(run_settings.ADVANCED).index("batch")], rate]
+    more.click(outcome.enough_steps, [session.facts, model, method, preset, *amount], amount, **QUIET)
+    card.wire(worker, session, run_id, [*target, *amount], TO_CHARTS)
     stop.click(partial(stop_run, worker), run_id, None, **QUIET)
     resume.click(partial(resume_run, worker), run_id, [seen, timer], api_visibility="private")
     made = link.click(partial(link_to, worker), run_id, address, **QUIET)
@@ -161,28 +167,38 @@ def build(worker: Worker, session: Session, missing: gr.Radio, follower: Followe
     return screen
 
 
+def start_of(now: RunView, owned: bool = True) -> gr.Button:
+    """Start; where Resume stands beside it, that is the first choice."""
+    return gr.Button(interactive=now.can_start, variant="secondary" if now.can_resume and owned else "primary")
+
+
 def look(worker: Worker, name: str, seen: tuple[str | None, int], facts: FactSet | None, missing, anchors, *values):
     """What Start would do with the page's facts and settings: the plan in words, whether it may, and what to keep.
 
     name: the page's run when it asked, which another may have replaced by now. seen: see `Follower`, as it is now."""
-    said, readiness = html.listed([texts.NO_FACTS], "warn"), "empty"
+    said, costs, readiness, few = html.listed([texts.NO_FACTS], "warn"), (), "empty", False
     if facts is not None:
         try:
             config = _config(facts, missing, anchors, values)
             found = preflight(facts, config, worker.pace_of(config.model))
+            few = not found.problems and hardly_moves(len(facts.forget), config)
+            if few:
+                found = replace(found, doubts=(*found.doubts, outcome.few_steps(len(facts.forget), config)))
             if worker.is_lent:
-                found = replace(found, plan=(*found.plan, cost_of_run(config.model)))
+                found = replace(found, costs=(*found.costs, cost_of_run(config.model)))
         except AdaPopError as error:
             found = Preflight(problems=(str(error),))
-        said, readiness = _plan(found), found.readiness
-    altered = run_settings.changed(values)
+        said, costs, readiness = _plan(found), found.costs, found.readiness
+    altered = run_settings.changed(values, len(facts.forget) if facts else 0)
     name = seen[0] or name
     now, _, _ = seen_of(worker, name, readiness)
     return (
         said,
+        html.listed(costs, "calm" if costs else "hidden"),
         html.listed([f"Changed: {line}" for line in altered], "warn" if altered else "hidden"),
+        gr.Button(visible=few),
         readiness,
-        gr.Button(interactive=now.can_start),
+        start_of(now, may_control(worker, name)),
         list(values),
         strip_of(now),
         gr.Button(interactive=now.can_stop and may_control(worker, name)),
@@ -213,9 +229,10 @@ def _config(facts: FactSet, missing, anchors, values: Sequence) -> RunConfig:
     return at_anchors(run_settings.config_of(values, facts=facts.name, missing_score=missing), anchors)
 
 
-def at_anchors(config: RunConfig, anchors: Sequence[tuple[float, float]]) -> RunConfig:
-    """The configuration with the β of the page's anchors; they count where β comes from the scores."""
-    return replace(config, beta=anchored(*anchors)) if follows_scores(config) else config
+def at_anchors(config: RunConfig, anchors: Anchors | None) -> RunConfig:
+    """The configuration with the β of the page's anchors, if any were chosen and β comes from the
+    scores."""
+    return replace(config, beta=anchored(*anchors)) if anchors and follows_scores(config) else config
 
 
 def stop_run(worker: Worker, name: str) -> None:
@@ -272,4 +289,4 @@ def log_of(lines: list[str], name: str | None = "") -> dict:
 
 def _plan(found: Preflight) -> dict:
     kind = "bad" if found.problems else "warn" if found.doubts else "calm"
-    return html.listed([*found.problems, *found.doubts, *found.plan], kind)
+    return html.listed([*found.problems, *found.doubts, *filter(None, [found.counts])], kind)

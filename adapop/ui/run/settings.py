@@ -1,8 +1,8 @@
-"""A run's settings on the page: six in sight, the rest folded away with the paper's values, and what was changed."""
+"""A run's settings on the page: three in sight, the rest under Advanced, and what was changed."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
@@ -13,18 +13,29 @@ from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
 from adapop.config.settings import read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, model_of
-from adapop.facts.fact import PEOPLE, SANDBOX
+from adapop.facts.fact import PEOPLE, SANDBOX, FactSet
+from adapop.facts.world import sandbox_facts
 from adapop.limits import EPOCHS, is_public
 from adapop.model.catalogue import MODELS
 from adapop.paths import SHIPPED
+from adapop.runs.amount import suited_batch
 from adapop.service.zerogpu import public_models
 from adapop.ui import texts
-from adapop.ui.wiring import LAST_STAYS
+from adapop.ui.wiring import EACH_IN_TURN, LAST_STAYS, QUIET
 
 REAL = "the paper's models"  # stands for any model but the sandbox where only its defaults are wanted
 ADVANCED = texts.ADVANCED_FIELDS
 PROTECTS = tuple(ADVANCED)[:6]  # those of the controller, which keeps what is to stay
-FOLDED = {"protects": PROTECTS, "advanced": tuple(ADVANCED)[len(PROTECTS) :]}  # by element id
+ASKED = {  # how a real model is asked; shipped ones are asked as they are
+    "asking": texts.ASKING_CHOICES,
+    "answers": texts.ANSWERS_CHOICES,
+    "unknown": texts.UNKNOWN_CHOICES,
+}
+FOLDED = {  # by element id
+    "protects": PROTECTS,
+    "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
+}
+EMPTY = ("measure_per_tier",)  # may be left empty
 LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
 ALL, LONGEST = "all", 300  # characters of such a text
 FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
@@ -35,7 +46,8 @@ VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, folded away by `FOLDED`."""
+    """The components. visible: in the order of `VISIBLE`; advanced: in that of `ADVANCED`, folded
+    away by `FOLDED`, or below a real model if they are of `ASKED`."""
 
     visible: tuple[gr.Component, ...]
     advanced: tuple[gr.Component, ...]
@@ -46,8 +58,9 @@ class RunSettings:
         return [*self.visible, *self.advanced]
 
 
-def build() -> RunSettings:
-    """Lays the settings out. A choice of method, model or preset sets the others."""
+def build(facts: gr.State) -> tuple[RunSettings, gr.Button, gr.Button]:
+    """Lays the settings out, and Start and Resume beside them. A choice of method, model or preset sets the others,
+    and the size of the set the facts a step. facts: the page's set."""
     start = make_config()
     offered = public_models()[len(SHIPPED) :] if is_public() else MODELS
     models = [(texts.SANDBOX_MODEL, SANDBOX), (texts.PEOPLE_MODEL, PEOPLE)]
@@ -55,34 +68,41 @@ def build() -> RunSettings:
     about = texts.MODEL_PUBLIC if is_public() else texts.MODEL_ABOUT
     methods = [(one.title, name) for name, one in METHODS.items()]
     presets, own = _preset_choices(start.model, start.method), not is_public()
-    wide, does = dict(min_width=230, scale=3), METHODS[start.method].about
-    offer = wide | {"info": about}
-    asks = texts.RUN_QUESTIONS
-    gr.Markdown(asks["who"])
-    with gr.Row():
-        model = gr.Dropdown(models, value=SANDBOX, label="Model", allow_custom_value=own, elem_id="model", **offer)
-    gr.Markdown(asks["hard"])
-    with gr.Row():
+    wide, does, asks = dict(min_width=220, scale=3), METHODS[start.method].about, texts.RUN_QUESTIONS
+    with gr.Row(elem_id="run-row"):
+        model = gr.Dropdown(
+            models, value=SANDBOX, label="Model", allow_custom_value=own, elem_id="model", info=about, **wide
+        )
         method = gr.Dropdown(methods, value=start.method, label="Method", info=does, elem_id="method", **wide)
+        narrow = dict(info=texts.EPOCHS_ABOUT, min_width=170, scale=2, elem_id="epochs")
+        epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", **narrow)
+        with gr.Column(scale=1, min_width=150, elem_id="start-column"):
+            begin = gr.Button("Start", variant="primary", elem_id="start")
+            resume = gr.Button("Resume", variant="primary", visible=False, elem_id="resume")
+    fields: dict[str, gr.Component] = {}
+    with gr.Row(visible=False, elem_id="asked", elem_classes="advanced-only") as asked:
+        fields |= {name: _advanced(name, start) for name in ASKED}
+    with gr.Row(elem_classes="advanced-only"):
         preset = gr.Dropdown(presets, value=start.preset, label="Preset", elem_id="preset", min_width=200, scale=2)
-        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=1)
-        epochs = gr.Slider(1, 10, value=start.epochs, step=1, label="Epochs", min_width=170, scale=2)
+        rate = gr.Number(start.learning_rate, label="Learning rate", min_width=120, scale=1, elem_id="rate")
         seed = gr.Number(start.seed, label="Seed", precision=0, min_width=90, scale=1)
-    advanced: list[gr.Component] = []
-    with gr.Row():
-        for name, fields in FOLDED.items():
-            with gr.Column(min_width=320), gr.Accordion(asks[name], open=False, elem_id=name) as last_folded:
-                gr.Markdown(texts.ADVANCED_ABOUT)
-                with gr.Row():
-                    advanced += [_advanced(field, start) for field in fields]
-        with last_folded:
+    with gr.Row(elem_classes="advanced-only"):
+        for place, names in FOLDED.items():
+            column = gr.Column(min_width=320)
+            with column, gr.Accordion(asks[place], open=False, elem_id=place) as folded, gr.Row():
+                fields |= {name: _advanced(name, start) for name in names}
+        with folded:
             reset = gr.Button("Back to the preset's values", size="sm", min_width=160)
-    settings = RunSettings((model, method, preset, rate, epochs, seed), tuple(advanced))
-    last = LAST_STAYS | {"concurrency_id": "settings"}
-    values = [rate, epochs, *advanced]
-    gr.on([method.input, model.input], _method_values, [model, method], [method, preset, *values], **last)
-    gr.on([preset.input, reset.click], _preset_values, [model, method, preset], values, **last)
-    return settings
+    advanced = tuple(fields[name] for name in ADVANCED)
+    settings = RunSettings((model, method, preset, rate, epochs, seed), advanced)
+    model.change(lambda chosen: gr.Row(visible=chosen not in SHIPPED), model, asked, **EACH_IN_TURN)
+    last, values = LAST_STAYS | {"concurrency_id": "settings"}, [rate, epochs, *advanced]
+    gr.on([method.input, model.input], _method_values, [model, method, facts], [method, preset, *values], **last)
+    gr.on([preset.input, reset.click], _preset_values, [model, method, preset, facts], values, **last)
+    rows, batch = gr.State(len(sandbox_facts().forget)), fields["batch"]
+    one = QUIET | {"concurrency_id": "settings", "concurrency_limit": 1}
+    facts.change(_fitted, [facts, rows, model, method, preset, batch], [batch, rows], **one)
+    return settings, begin, resume
 
 
 def config_of(values: Sequence, **settings) -> RunConfig:
@@ -97,6 +117,8 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
+        if value is None and field in EMPTY:
+            continue
         if value is None or not str(value).strip(" ,"):
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
         if field in WHOLE:
@@ -166,7 +188,7 @@ def restored(kept: object):
     begun = [*(getattr(start, name) for name in VISIBLE), *(entry_of(start, field) for field in ADVANCED)]
     if kept == begun or not isinstance(kept, list) or len(kept) != len((*VISIBLE, *ADVANCED)):
         return gr.skip()
-    if not all(isinstance(value, (str, int, float)) for value in kept):
+    if not all(isinstance(value, (str, int, float, type(None))) for value in kept):
         return gr.skip()
     try:
         config = config_of(kept)
@@ -176,8 +198,9 @@ def restored(kept: object):
     return [config.model, method, preset, *kept[3:]]
 
 
-def changed(values: Sequence) -> list[str]:
-    """What differs from what the preset sets, each with the preset's value and the paper's."""
+def changed(values: Sequence, rows: int = 0) -> list[str]:
+    """What differs from what the preset sets, each with the preset's value and the paper's. rows: facts to forget, for
+    which fewer facts a step may be the page's own choice."""
     chosen = dict(zip((*VISIBLE, *ADVANCED), values, strict=True))
     try:
         ours, paper = _defaults(chosen["model"], chosen["method"], chosen["preset"])
@@ -189,9 +212,10 @@ def changed(values: Sequence) -> list[str]:
         if field == FURTHER:
             said += [line.strip() for line in _lines(value)]
             continue
-        if value != default:
+        fitted = field == "batch" and value == suited_batch(rows, ours)
+        if value != default and not fitted:
             theirs = entry_of(paper, field)
-            beside = "" if theirs == default else f", paper {_shown(field, theirs)}"
+            beside = "" if theirs == default or field in texts.FIELD_HELP else f", paper {_shown(field, theirs)}"
             said.append(f"{label}: {_shown(field, value)} (preset {_shown(field, default)}{beside})")
     return said
 
@@ -204,17 +228,30 @@ def _advanced(field: str, start: RunConfig) -> gr.Component:
         return gr.Textbox("", lines=2, max_length=LONGEST, min_width=190, visible=own, **label)
     value, paper = entry_of(start, field), entry_of(make_config(model=REAL), field)
     info = f"paper {_shown(field, paper)}" + ("" if value == paper else f", sandbox {_shown(field, value)}")
+    info = texts.FIELD_HELP.get(field, info)
     shared = dict(value=value, label=ADVANCED[field], info=info, min_width=190, elem_id=f"knob-{field}")
     if field in CHOICES:
-        return gr.Dropdown(list(CHOICES[field]), **shared)
+        return gr.Dropdown(ASKED.get(field) or list(CHOICES[field]), **shared)
     if field in LISTS:
         return gr.Textbox(max_length=LONGEST, **shared)
     return gr.Number(precision=0 if field in WHOLE else None, **shared)
 
 
-def _method_values(model: str, method: str):
+def _fitted(facts: FactSet | None, before: int, model: str, method: str, preset: str, batch: float | None):
+    """(facts a step that suit a set of this size, its size); what a visitor chose stays. before: size of the last
+    set."""
+    try:
+        config = _defaults(model, method, preset)[0]
+    except AdaPopError:
+        return gr.skip(), before
+    rows = len(facts.forget) if facts else before
+    own = batch not in (config.batch, suited_batch(before, config))
+    return gr.skip() if own else suited_batch(rows, config), rows
+
+
+def _method_values(model: str, method: str, facts: FactSet | None = None):
     """What a method starts from, and its presets."""
-    values = _preset_values(model, method, "paper")
+    values = _preset_values(model, method, "paper", facts)
     return *_lists(model or SANDBOX, method, "paper"), *values
 
 
@@ -225,9 +262,10 @@ def _lists(model: str, method: str, preset: str) -> tuple[gr.Dropdown, gr.Dropdo
     return gr.Dropdown(value=method, info=METHODS[method].about), presets
 
 
-def _preset_values(model: str, method: str, preset: str):
-    """What a preset sets."""
+def _preset_values(model: str, method: str, preset: str, facts: FactSet | None = None):
+    """What a preset sets, with fewer facts a step where the set is small."""
     config = _defaults(model, method, preset)[0]
+    config = replace(config, batch=suited_batch(len(facts.forget), config)) if facts else config
     return config.learning_rate, config.epochs, *(entry_of(config, field) for field in ADVANCED)
 
 
@@ -255,4 +293,8 @@ def entry_of(config: RunConfig, field: str) -> Any:
 def _shown(field: str, value: object) -> str:
     if isinstance(value, (int, float)):
         return f"{value:g}"
+    if value is None:
+        return "empty"
+    if field in ASKED:
+        return next(shown for shown, known in ASKED[field] if known == value)
     return value.replace("_", " ") if field in CHOICES else str(value)

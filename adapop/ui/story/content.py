@@ -1,32 +1,36 @@
 """All that the Story shows, taken from the recorded examples: sent to the browser once, with the page."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache, partial
+from random import Random
 
 from adapop.errors import RunError
 from adapop.facts.fact import Fact
+from adapop.popularity.controls import shuffled
 from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow
-from adapop.probes.verdict import KNOWN_FROM, fact_verdict
-from adapop.report import recorded
-from adapop.report.record import trained
+from adapop.probes.verdict import answered, fact_verdict
+from adapop.report import real, recorded
+from adapop.runs import states
 from adapop.runs.examples import COMMAND, example
+from adapop.runs.run import Run
 from adapop.ui import texts
 from adapop.ui.parts import field
 from adapop.ui.pressure import pictures
 from adapop.ui.story import words
 
-FIELDS = ("wga", "adapop", "shuffled")
 SIDE_BY_SIDE = ("wga", "adapop")
-TOLD = ("rare", "popular")  # the tiers that make the gap: of the last measurement, in other words
 # what the last step can be answered with, in the order of its buttons
 OUTCOMES = {
-    "Forgotten": 0,
+    "Not brought back": 0,
     "Next in line": 0,
     "Looks suppressed": 0,
     "Leaks when reworded": 1,
+    "Leaks asked otherwise": 1,
     "Leaks under attack": 2,
 }
-MOST_PAIRS = 12
+MOST_PAIRS, MOST_DRAWS = 12, 10_000
+FROM_EXAMPLES = (0, 2, 5)  # the steps that play an example; the others are of `states`
 OURS, FILES = "Redirect (ours)", (recorded.TUNED_FILE, recorded.PEOPLE_FILE)
 TUNED = partial(recorded.tuned_arms, tuple(words.TUNED_ARMS))
 OVER_SEEDS = (
@@ -43,8 +47,9 @@ def story() -> dict:
 
     Raises:
         RunError: an example does not read, or is not of the same facts as the others.
+        DataError: the recorded states do not read.
     """
-    runs = {name: example(name) for name in FIELDS}
+    runs = {name: example(name) for name in states.SETTINGS}
     facts = runs["wga"].facts.forget
     for name, run in runs.items():
         if run.facts.forget != facts:
@@ -52,43 +57,85 @@ def story() -> dict:
     pair = example("pair")
     (rare, popular), frames = pair.facts.forget, pair.frames()
     ends = {name: run.measured() for name, run in runs.items()}
-    left = {name: [end.recall("forget", "reworded", tier) for tier in TOLD] for name, end in ends.items()}
-    beta = runs["adapop"].config.beta
+    motion = field.motion(runs["wga"].frames(), facts)
+    betas = runs["adapop"].betas
     return {
-        "command": COMMAND,
+        "commands": [COMMAND if step in FROM_EXAMPLES else states.COMMAND for step in range(len(texts.STORY_STEPS))],
+        "from": [*texts.STORY_FROM.values()],
         "steps": words.steps(rare, popular, ends["adapop"]),
         "names": texts.STORY_NAMES,
-        "facts": field.dots(facts),
-        "runs": {name: field.motion(run.frames(), facts) | {"left": left[name]} for name, run in runs.items()},
+        "facts": field.dots(facts) | {"beta": [round(betas[fact.id], 3) for fact in facts]},
+        "hill": {part: motion[part] for part in ("epoch", "p")},
+        **_recorded(runs),
         "pair": field.dots((rare, popular)) | field.motion(frames, pair.facts.forget) | {
             "first": words.first_lost(frames),
-            "outcome": f"{words.outcome_of_pair((rare, popular), frames)} {texts.STORY_PAIR_END}",
-            "beta": [beta(rare.score), beta(popular.score)],
+            "stop": words.one_is_lost(frames),
+            "outcome": f"{words.outcome_at_stop((rare, popular), frames)} {texts.STORY_PAIR_END}",
         },
-        "curve": pictures(runs["adapop"].facts)["curve"],
-        "control": words.gap_came_back({name: words.gap_of(*ends) for name, ends in left.items()}),
+        "curve": pictures(runs["adapop"].facts)["curve"]
+        | {"fixed": True, "least": states.BETAS[0], "most": states.BETAS[-1]},
+        "deck": deck(facts, runs["shuffled"].config.seed),
+        "control": words.gap_came_back({name: end.gap for name, end in ends.items()}),
         "costs": words.costs(ends["adapop"], ends["wga"]),
         "without": words.tuned_better(TUNED()),
-        "over_seeds": [said(found()) for said, found in OVER_SEEDS],
+        "over_seeds": [sentence(found()) for sentence, found in OVER_SEEDS],
         "seeds_by": f"{recorded.COMMAND}; {recorded.TUNED_COMMAND}",
         "quiz": quiz(facts, runs["adapop"].probes() or []),
         "end": texts.STORY_END,
+        "real": words.on_a_real_model(real.outcomes()),
         "beyond": words.beyond(*(recorded.tuned_arms((OURS,), file)[0] for file in FILES)),
     }  # fmt: skip
 
 
+def _recorded(runs: Mapping[str, Run]) -> dict:
+    """The recorded end states, how they are written, and the replies to the trained question before
+    the examples and at their end."""
+    frames = {name: [run.frames()[0], run.frames()[-1]] for name, run in runs.items()}
+    ends = {name: field.motion(both, runs[name].facts.forget) for name, both in frames.items()}
+    replies = {
+        name: {part: dict(zip(map("{:g}".format, end["epoch"]), end[part])) for part in ("said", "right")}
+        for name, end in ends.items()
+    }
+    return {
+        "states": [content_of(state) for state in states.states()],
+        "letters": states.STEPS,
+        "wordings": len(runs["wga"].facts.forget[0].paraphrases),
+        "grid": {"betas": states.BETAS, "epochs": states.EPOCHS},
+        "replies": replies,
+    }
+
+
+def content_of(state: states.State) -> dict:
+    """A state as the browser gets it."""
+    return asdict(state) | {"gap": dict(zip(("mean", "low", "high"), state.gap))}
+
+
+def deck(facts: Sequence[Fact], seed: int) -> list[dict]:
+    """One fact of each popularity, chosen so that the shuffled control deals their scores among them:
+    its place in the set, its score, and the score that it was dealt."""
+    dealt = shuffled({fact.id: fact.score for fact in facts}, seed)
+    there = {(fact.score, dealt[fact.id]): place for place, fact in reversed([*enumerate(facts)])}
+    levels = sorted({fact.score for fact in facts})
+    for order in (Random(draw).sample(levels, len(levels)) for draw in range(MOST_DRAWS)):
+        pairs = [*zip(levels, order)]
+        if all(given != other and (given, other) in there for given, other in pairs):
+            return [{"fact": there[pair], "given": pair[0], "dealt": pair[1]} for pair in pairs]
+    return []
+
+
 def side_by_side() -> dict:
-    """The even push and AdaPop, asked in other words, for the fields of Compare: a part of `story`."""
-    told = story()
-    wanted = ("epoch", "reworded", "said", "right")
-    runs = {name: {part: told["runs"][name][part] for part in wanted} for name in SIDE_BY_SIDE}
-    about = trained([example(name).config for name in SIDE_BY_SIDE])
-    return {name: told[name] for name in ("command", "names", "facts")} | {"runs": runs, "about": about}
+    """The even push and AdaPop as they end, for Compare: a part of `story`."""
+    parts = ("names", "facts", "states", "letters", "wordings", "grid")
+    replies = {name: story()["replies"][name] for name in SIDE_BY_SIDE}
+    some = {"replies": replies, "command": states.COMMAND}
+    ends = [one for one in story()["states"] if not one["anchors"] and one["name"] in ("original", *SIDE_BY_SIDE)]
+    return {part: story()[part] for part in parts} | some | {"states": ends}
 
 
 def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:
     """Pairs of a rarer and a more popular fact that no longer answer the trained question, of one relation where there
-    are two; those that fared differently and are of different tiers come first. Of each: its place in the set, the
+    are two; those that fared differently and are of different tiers come first. The first of the
+    first is one that comes back. Of each: its place in the set, the
     outcome (see `OUTCOMES`), and what was asked and said."""
     rows: dict[str, list[ProbeRow]] = {}
     for row in found:
@@ -104,7 +151,8 @@ def quiz(facts: Sequence[Fact], found: Sequence) -> list[list[dict]]:
     paired = {entry["fact"] for pair in pairs for entry in pair}
     alone = [entry for of in asked.values() for entry in of if entry["fact"] not in paired]
     pairs += _ends(sorted(alone, key=lambda entry: facts[entry["fact"]].score or 0.0))
-    return sorted(pairs, key=lambda pair: _alike(facts, *pair))[:MOST_PAIRS]
+    pairs = sorted(pairs, key=lambda pair: _alike(facts, *pair))[:MOST_PAIRS]
+    return [sorted(pair, key=lambda entry: not entry["outcome"]) for pair in pairs[:1]] + pairs[1:]
 
 
 def _alike(facts: Sequence[Fact], first: dict, second: dict) -> tuple[bool, bool]:
@@ -122,8 +170,8 @@ def _shown(rows: Sequence[ProbeRow]) -> list[dict]:
     kinds = ([DIRECT], [REWORDED], sorted({row.kind for row in rows} - {DIRECT, REWORDED}))
     shown = []
     for name, kind in zip(("direct", "reworded", "attack"), kinds):
-        of = [row for row in rows if row.kind in kind and row.original.recall >= KNOWN_FROM and row.kind != CHOICE]
-        back = [row for row in of if row.unlearned.recall >= KNOWN_FROM]
+        of = [row for row in rows if row.kind in kind and row.kind != CHOICE and answered(row, row.original)]
+        back = [row for row in of if answered(row, row.unlearned)]
         if of:
             row = (back or of)[0]
             one = {"way": name, "kind": row.kind, "prompt": row.prompt, "said": row.unlearned.text}

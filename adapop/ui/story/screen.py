@@ -1,25 +1,96 @@
-"""The Story's tab: one component that plays recorded runs in the browser, and the way out at its end."""
+"""The Story's tab: one component that plays recorded runs in the browser, makes a run of what its curve shows, and the
+way out at its end."""
+
+from functools import partial
 
 import gradio as gr
 
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError, ConfigError, RunError
+from adapop.facts.world import sandbox_facts
+from adapop.popularity.calibration import anchored
+from adapop.runs import states
 from adapop.service.worker import Worker
+from adapop.ui.access import known_run, may_control, public_words
 from adapop.ui.parts import download
 from adapop.ui.parts.field import FIELD, script
-from adapop.ui.story.content import story
+from adapop.ui.run.screen import UNSEEN, Follower, seen_of
+from adapop.ui.story.content import content_of, story
+from adapop.ui.wiring import QUIET
 
 REPORTED = "example-adapop"
 # the beta curve of the Pressure screen, as a function of this script
-CURVE = f"const drawCurve = (element, props, trigger, watch) => {{\n{script('curve')}\n}};"
-STEPS = ("story/guess", "story/fields", "story/push", "story/quiz", "story/page")
+CURVE = f"const drawCurve = (element, props, trigger, watch, moved) => {{\n{script('curve')}\n}};"
+STEPS = tuple(f"story/{name}" for name in ("guess", "clouds", "push", "betas", "shuffle", "quiz", "page"))
+LIVE = """watch("value", () => document.dispatchEvent(new CustomEvent("adapop-live", { detail: props.value })));"""
 
 
-def build(worker: Worker) -> None:
-    """Lays the Story out inside the current tab."""
-    gr.HTML(
+def build(worker: Worker, follower: Follower) -> None:
+    """Lays the Story out inside the current tab. follower: of the page's run, which a run that is
+    started here becomes."""
+    shown = gr.HTML(
         story(),
         html_template='<div class="story"></div>',  # no text goes through the template: the script puts it in as text
         js_on_load=f"{CURVE}\n{script(*FIELD, *STEPS)}",
         elem_id="story",
     )
+    live = gr.HTML({}, html_template="<div></div>", js_on_load=LIVE, elem_id="story-live")
+    started = gr.State("")
     with gr.Column(elem_id="story-report"):
         download.build(worker, gr.State(REPORTED), "story-report")
+    changed = [follower.run_id, follower.seen, follower.timer, started]
+
+    def pressed(name: str | None, event: gr.EventData):  # gradio gives no event to a partial
+        return start(worker, name, event)
+
+    shown.release(pressed, follower.run_id, [*changed, live], **QUIET)
+    # the tick that sees the end stops the timer; what it saw changes then
+    looks = [follower.timer.tick, follower.seen.change]
+    gr.on(looks, partial(progress, worker), started, [live, started], **QUIET)
+
+
+def start(worker: Worker, name: str | None, event: gr.EventData):
+    """Queues a run of the sandbox with the β of the Story's curve. name: the page's run so far.
+    Returns its id, how much was seen of it, the running timer, its id again, and what to say."""
+    try:
+        if may_control(worker, name) and not seen_of(worker, name, "ready")[0].can_start:
+            raise RunError("A run of this page is under way.", "Wait for its end, or press Stop.")
+        values = (getattr(event, name, None) for name in ("rare", "popular", "epochs"))
+        run = worker.submit(config_of(*values), sandbox_facts())
+    except AdaPopError as error:
+        return *[gr.skip()] * 4, {"text": public_words(error), "over": True}
+    return run.id, UNSEEN, gr.Timer(active=True), run.id, {"text": "Your run waits for its turn …"}
+
+
+def config_of(rare: object, popular: object, epochs: object = states.EPOCHS) -> RunConfig:
+    """The settings of a run with β through two points and of a length, which come from the browser.
+
+    Raises:
+        ConfigError: they fix no curve, or no run that the Story shows is as long.
+    """
+    try:
+        (rare_score, rare_beta), (popular_score, popular_beta) = rare, popular
+        points = (float(rare_score), float(rare_beta)), (float(popular_score), float(popular_beta))
+    except (TypeError, ValueError):
+        raise ConfigError("The curve's two points did not arrive.", "Move a handle and press again.") from None
+    if epochs not in range(1, max(states.LENGTHS["adapop"]) + 1):
+        raise ConfigError("The length of the run did not arrive.", "Move the scrubber and press again.")
+    return make_config("adapop", beta=anchored(*points), epochs=int(epochs))
+
+
+def progress(worker: Worker, started: str):
+    """How far the run is that the Story started, and, once it is over, the state it ended in."""
+    run = known_run(worker, started) if started else None
+    if run is None:
+        return gr.skip(), gr.skip()
+    now, _, _ = seen_of(worker, started, "ready")
+    if now.ticking:
+        return {"text": f"Your run, live: {now.label}. {now.detail}"}, gr.skip()
+    after = run.measured()
+    if after is None or not after.by_fact:
+        return {"text": f"Your run: {now.label}. {now.detail}", "over": True}, ""
+    beta = run.config.beta
+    state = states.state_of("adapop", run.config.epochs, (beta(100.0), beta(3000.0)), after)
+    said = "This is your run, live on this machine: it took the estimate’s place."
+    return {"text": said, "over": True, "state": content_of(state)}, ""

@@ -1,15 +1,16 @@
 """What the Story says of its recordings, a sentence at a time, each number measured."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor, inf
 
 from adapop.config.methods import METHODS
 from adapop.errors import number_of
 from adapop.facts.fact import Fact
 from adapop.facts.world.world import exposures_of
-from adapop.probes.intervals import apart
+from adapop.probes.intervals import Interval, apart
+from adapop.report.real import COMMAND, Outcome
 from adapop.report.recorded import Recorded
-from adapop.report.table import percent, ranged
+from adapop.report.table import percent, ranged, signed
 from adapop.training.events import Measured
 from adapop.training.frames import Frame
 from adapop.ui import texts
@@ -22,6 +23,18 @@ TUNED_ARMS = {
     "WGA": "the even push",
     "AdaPop": "AdaPop",
     "AdaPop, α fixed": "AdaPop with α fixed",
+}
+# arms of `bench real`, and of what a share of what the model knew is shown
+REAL_ARMS = {
+    "WGA (AdaPop, β = 1)": "the even push",
+    "AdaPop": "AdaPop",
+    "AdaPop, scores shuffled": "AdaPop, scores shuffled",
+}
+REAL_COLUMNS = {
+    "rare": ("forget", "reworded", "rare"),
+    "popular": ("forget", "reworded", "popular"),
+    "kept, trained on": ("retain", "direct", "all"),
+    "other cities": ("holdout", "direct", "all"),
 }
 BOTH = {"forgetting": ("forget", "reworded", "all"), "keeping": ("holdout", "direct", "all")}
 NAMED = {("wga", "paper"): "the even push", ("adapop", "paper"): "AdaPop", ("adapop", "shuffled"): "shuffled scores"}
@@ -55,10 +68,24 @@ def first_lost(frames: Sequence[Frame]) -> int | None:
     return None if times[0] == times[1] else times.index(min(times))
 
 
+def one_is_lost(frames: Sequence[Frame]) -> int | None:
+    """The first epoch at whose end one of two facts is lost, in whatever words, and the other is still answered in
+    some; None if there is none."""
+    lost = [[lost_after(frames, group, fact) for group in ("forget", "reworded")] for fact in (0, 1)]
+    times = sorted(max(inf if epoch is None else epoch for epoch in of) for of in lost)
+    return int(times[0]) if times[0] < times[1] else None
+
+
 def outcome_of_pair(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
     """When each of two facts was no longer answered, in sentences; the fact that was lost earlier comes first."""
     order = (1, 0) if first_lost(frames) == 1 else (0, 1)
     return " ".join(_lost(facts[fact].title, frames, fact) for fact in order)
+
+
+def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
+    """Which of two facts is lost where one is and the other is not, see `one_is_lost`."""
+    gone, left = (1, 0) if first_lost(frames) == 1 else (0, 1)
+    return f"{_lost(facts[gone].title, frames, gone)} {facts[left].title} still is."
 
 
 def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
@@ -73,17 +100,12 @@ def _lost(title: str, frames: Sequence[Frame], fact: int) -> str:
     return f"{title} {gone}; asked in other words, {'that took' if direct else 'it was'} until epoch {reworded}."
 
 
-def gap_of(rare: float, popular: float) -> int:
-    """The gap in points."""
-    return round(100 * (popular - rare))
-
-
-def gap_came_back(gaps: dict[str, int]) -> str:
-    """What shuffling did to the gap. gaps: in points, of wga, adapop and shuffled."""
-    even, ours, control = (gaps[name] for name in ("wga", "adapop", "shuffled"))
-    if control <= ours:
-        return f"Shuffled scores leave a gap of {control} points, true ones {ours}: the scores made no difference."
-    return f"It does: {control} points with shuffled scores, {ours} with true ones, {even} with the even push."
+def gap_came_back(gaps: Mapping[str, Interval]) -> str:
+    """What shuffling did to the gap. gaps: of wga, adapop and shuffled."""
+    even, ours, control = (signed(gaps[name]) for name in ("wga", "adapop", "shuffled"))
+    if gaps["shuffled"].mean <= gaps["adapop"].mean:
+        return f"Shuffled scores leave a gap of {control}, true ones {ours}: the scores made no difference."
+    return f"It does: {control} with shuffled scores, {ours} with true ones, {even} with the even push."
 
 
 def costs(ours: Measured, even: Measured) -> list[str]:
@@ -104,17 +126,29 @@ def beyond(ours: Recorded, elsewhere: Recorded) -> str:
     return texts.STORY_BEYOND.format(seeds=len(ours.rows), forget=percent(_left(ours)), **kept)
 
 
+def on_a_real_model(outcomes: Sequence[Outcome]) -> dict | None:
+    """What unlearning leaves of what a real model knew: words, the head of a table and its rows;
+    None where an arm of `REAL_ARMS` is missing. outcomes: of `bench real`."""
+    by_title = {outcome.title: outcome for outcome in outcomes}
+    if not REAL_ARMS.keys() <= by_title.keys():
+        return None
+    arms = {name: by_title[title] for title, name in REAL_ARMS.items()}
+    shares = {name: [one.share(*place) for place in REAL_COLUMNS.values()] for name, one in arms.items()}
+    leads = {name: round(100 * (popular - rare)) for name, (rare, popular, *_) in shares.items()}
+    rows = [(name, *map(percent, cells)) for name, cells in shares.items()]
+    runs = number_of(min(len(one.runs) for one in arms.values()), "run")
+    listed = _listed([f"{lead:+d} points under {name}" for name, lead in leads.items()])
+    note = texts.STORY_REAL.format(runs=runs, leads=listed)
+    return {"note": note, "head": ("", *REAL_COLUMNS), "rows": rows, "command": COMMAND}
+
+
 def over_seeds(recorded: Sequence[Recorded]) -> str:
     """The same gaps as means over seeds. recorded: results over seeds, those of `NAMED` among them."""
     by_name = {(one.method, one.preset): one for one in recorded}
-    gaps = [
-        f"{round(100 * gap.mean)} points ({100 * gap.low:.0f} to {100 * gap.high:.0f}) with {words}"
-        for name, words in NAMED.items()
-        if (gap := by_name[name].gap("reworded"))
-    ]
+    gaps = [f"{signed(gap)} with {words}" for name, words in NAMED.items() if (gap := by_name[name].gap)]
     runs = sorted({len(by_name[name].rows) for name in NAMED})
     count = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1]))))
-    one_each = "The gaps of the pictures are of one run each, the dots of one wording."
+    one_each = "The gaps of the pictures are of one run each."
     means = f"Means of {count} runs, on wordings kept for testing, with 95 % intervals"
     return f"{one_each} {means}: a gap of {', '.join(gaps)}."
 
@@ -125,11 +159,11 @@ def firmness(recorded: Sequence[Recorded]) -> str:
     by_name = {(one.method, one.preset): one for one in recorded}
     even, ours, firm = (by_name[name] for name in (("wga", "paper"), ("adapop", "paper"), ("adapop", "gentle")))
     kept = [ranged(one.recall(*BOTH["keeping"])) for one in (ours, even, firm)]
-    gap = firm.gap("reworded")
+    gap = firm.gap
     said = f"Held-out facts, over the same runs: AdaPop answers {kept[0]}, the even push {kept[1]}."
     return (
         f"{said} AdaPop begins by holding retained facts half as firmly (α₀ = 0.5, not 1). With α₀ = 1 its gap is "
-        f"{round(100 * gap.mean)} points ({100 * gap.low:.0f} to {100 * gap.high:.0f}), and it answers {kept[2]}."
+        f"{signed(gap)}, and it answers {kept[2]}."
     )
 
 
@@ -140,19 +174,19 @@ def better(recorded: Sequence[Recorded]) -> str:
     found = [
         one
         for one in recorded
-        if one.preset == "paper" and not METHODS[one.method].scored and one.gap("reworded")
+        if one.preset == "paper" and not METHODS[one.method].scored and one.gap
         if _left(one) < _left(ours) and _kept(one) > _kept(ours)
     ]
     if not found:
         return ""
-    best = min(found, key=lambda one: abs(one.gap("reworded").mean))
+    best = min(found, key=lambda one: abs(one.gap.mean))
     near = [did for did, place in BOTH.items() if not apart(best.recall(*place), ours.recall(*place))]
     doubt = f"; {'both' if len(near) == len(BOTH) else near[0]} may be chance" if near else ""
     left, kept = ([percent(share(one)) for one in (best, ours)] for share in (_left, _kept))
-    gaps = [round(100 * one.gap("reworded").mean) for one in (best, ours)]
+    gaps = [signed(one.gap) for one in (best, ours)]
     said = f"{left[0]} of what to forget is left ({left[1]}), {kept[0]} of the rest kept ({kept[1]}){doubt}"
     runs = number_of(len(best.rows), "run")
-    return f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]} points (AdaPop {gaps[1]}), {said}."
+    return f"Without scores, {best.title} comes near: over {runs} a gap of {gaps[0]}, AdaPop {gaps[1]}; {said}."
 
 
 def tuned_better(tuned: Sequence[Recorded]) -> str:

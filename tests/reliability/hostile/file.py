@@ -63,9 +63,11 @@ def said(rows: Rows, suffix: str) -> tuple[tuple[str, str, str], ...]:
     return tuple(tuple(own(str(row.get(name, ""))).strip() for name in ("question", "answer", "score")) for row in rows)
 
 
-def score_of(text: str) -> float | None:
+def score_of(text: str, by_comma: bool = False) -> float | None:
     """The score that a text is, by a rule of its own: plain ASCII digits with a point, finite, at least 0;
-    thousands may be apart by commas or by spaces."""
+    thousands may be apart by commas or by spaces. by_comma: a comma is a decimal mark."""
+    if by_comma and text.count(",") == 1 and "." not in text:
+        text = text.replace(",", ".")
     text = re.sub("[, ]", "", text) if THOUSANDS.fullmatch(text) else text
     if not NUMBER.fullmatch(text) or not text.isascii():
         return None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from hostile.file import SUFFIXES, TEXTS, Case, of_rows, table, written
+from hostile.file import SUFFIXES, TEXTS, Case, of_rows, said, table, written
 
 ENCODINGS = (
     "utf-16",
@@ -49,7 +49,7 @@ def _encoding(random: Random) -> Case:
     try:
         return Case("encoding", f"facts{suffix}", content, refused=bool(re.search("\0", content.decode())))
     except UnicodeDecodeError:
-        return Case("encoding", f"facts{suffix}", content, refused=True)
+        return Case("encoding", f"facts{suffix}", content, refused=encoding != "utf-16")  # it has a mark of its own
 
 
 def _marks(random: Random) -> Case:
@@ -157,7 +157,7 @@ def _no_table(random: Random) -> Case:
 def _other_kind(random: Random) -> Case:
     suffix, other = random.sample(SUFFIXES, 2)
     rows = table(random, count=random.randint(2, 9))
-    return Case("other kind than its name", f"facts{other}", written(rows, suffix), refused=True)
+    return Case("other kind than its name", f"facts{other}", written(rows, suffix), said(rows, suffix))
 
 
 def _cut(random: Random) -> Case:

@@ -1,0 +1,98 @@
+"""`bench real`: plans the runs on a real language model and chooses each arm's rate.
+
+Each arm's rate is chosen at one seed on a validation half of the facts, so that all forget about
+as much, and reported at other seeds on the other half.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from adapop.errors import ConfigError
+from adapop.experiments import real_tables
+from adapop.experiments.halves import TEST, VALIDATION
+from adapop.experiments.item import Arm, Ground, Item
+from adapop.experiments.plans import CONTROL_ARMS, METHOD_ARMS, PAPER, RowsByKey
+from adapop.experiments.results import Row
+from adapop.experiments.run import TEXTS, Experiment, Place
+from adapop.facts.fact import FactSet
+from adapop.paths import found_from_anywhere
+from adapop.report.record import name_of
+
+NAME = "real"
+CHOSEN_AT = 0  # the seed of the choice; reported are others
+ASKINGS = ("text-examples", "chat")
+RATES = (5e-5, 1.5e-4, 5e-4)
+ALPHA0 = 1.0  # at 2 SmolLM2 forgets alike whatever the scores, at 0.5 three quarters of what it should keep
+SETTINGS = {"batch": 16, "micro_batch": 16, "precision": "float32", "measure": "off"}
+CHOSEN = ("learning_rate", "alpha0", "asking", "measure", "seed", "frames", "arguments")
+_METHOD = {arm.method: arm for arm in METHOD_ARMS}
+UNWATCHED = {"retain_signal": "ema"}  # no controller: the whole retain set need not be scored
+ARMS = {
+    "adapop": PAPER,
+    "shuffled": CONTROL_ARMS["shuffled"],
+    "wga": replace(CONTROL_ARMS["beta-1"], title="WGA (AdaPop, β = 1)"),
+    **{name: replace(_METHOD[name], changes=UNWATCHED) for name in ("npo", "satimp", "redirect")},
+    "altpo": replace(_METHOD["altpo"], changes={**UNWATCHED, "arguments": {"source": "second"}}),
+}
+
+
+def placed(
+    place: Place,
+    facts: FactSet,
+    model: str,
+    asking: str,
+    changes: Mapping[str, Any],
+    names: Sequence[str] = tuple(ARMS),
+) -> Place:
+    """The experiment's `Place` for these facts and this model, with its own files. changes:
+    settings of every run. names: the arms to run.
+
+    Raises:
+        ConfigError: an unknown way of asking or arm, a setting that is chosen here, or no fact to
+            forget has a rewording.
+    """
+    if asking not in ASKINGS:
+        raise ConfigError(f"--asking is {asking!r}.", f"Use {' or '.join(ASKINGS)}.")
+    if unknown := sorted({*names} - ARMS.keys()):
+        raise ConfigError(f"No arm is called {unknown[0]}.", f"Use {', '.join(ARMS)}.")
+    if taken := sorted(changes.keys() & CHOSEN):
+        raise ConfigError(f"{taken[0]} is decided by the experiment.", "Leave it out.")
+    if not any(fact.paraphrases for fact in facts.forget):
+        raise ConfigError(f"No fact of {facts.name} has a rewording.", "Add a column called paraphrases.")
+    model = found_from_anywhere(model)
+    ground = Ground(facts, model, {**SETTINGS, **changes, "asking": asking})
+    arms = [arm for name, arm in ARMS.items() if name in names]
+
+    def plan(seeds: Sequence[int], quick: bool, known: RowsByKey) -> list[Item]:
+        searches = [_search(arm, ground, quick, known) for arm in arms]
+        trials = [item for tried, _ in searches for item in tried]
+        return trials + [Item(arm, seed, quick, ground, half=TEST) for seed in seeds for _, arm in searches if arm]
+
+    title, question = TEXTS[NAME]
+    title = f"{title}: {name_of(model)}, {asking}, {facts.name}"
+    own = Experiment(title, question, plan, real_tables.TABLES, ())
+    return replace(place, name=f"{NAME}-{name_of(model)}-{asking}", own=own)
+
+
+def _search(arm: Arm, ground: Ground, quick: bool, known: RowsByKey) -> tuple[list[Item], Arm | None]:
+    """The trials of an arm, rate by rate until one forgets enough, and the arm at the chosen rate;
+    None while a trial is missing, or where all failed."""
+    items: list[Item] = []
+    rows: list[Row] = []
+    for rate in RATES[:1] if quick else RATES:
+        items.append(Item(_at(arm, rate), CHOSEN_AT, quick, ground, half=VALIDATION))
+        if items[-1].key not in known:
+            return items, None
+        rows.append(known[items[-1].key])
+        if real_tables.forgets_enough(rows[-1]):
+            break
+    best = real_tables.chosen_row(rows)
+    chosen = [item.arm for item in items if best and item.key == best["key"]]
+    return items, replace(chosen[0], title=arm.title) if chosen else None
+
+
+def _at(arm: Arm, rate: float) -> Arm:
+    changes = {**arm.changes, "learning_rate": rate, "alpha0": ALPHA0}
+    title = f"{arm.title}{real_tables.AT}{rate:g}, α₀ = {ALPHA0:g}"
+    return replace(arm, title=title, changes=changes)

@@ -1,0 +1,163 @@
+"""Tables of `bench real`: recall after unlearning as shares of what the original model knew."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+
+from adapop.experiments.results import Row
+from adapop.experiments.tables import Rows, Value, counted, over, text
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import summary
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.real import AT, LEAST_BEFORE, share_of
+from adapop.report.table import Table
+
+ATTACKS = "attacks"  # the form of all attacks together
+FORMS = (DIRECT, REWORDED, *FORM_OF_WAY.values(), ATTACKS)
+OTHERS = ("retain", "holdout", "utility")
+HALF = 0.5  # of the facts to forget: arms are compared where about so much is left
+SHARES = (
+    "Shares: recall divided by the original model's on the same questions, 1 where nothing is "
+    "lost; of facts that it answers as trained, on the half that no choice saw; empty where its "
+    f"own recall is below {LEAST_BEFORE:g}. Mean ± standard deviation over seeds."
+)
+
+
+def share(group: str, form: str, tier: str = "all") -> Value:
+    """Reads recall after unlearning divided by recall before; None where too little was known."""
+
+    def value(row: Row) -> float | None:
+        return share_of(row["shares"] or {}, group, form, tier)
+
+    return value
+
+
+def lead(row: Row) -> float | None:
+    """Share of popular minus share of rare facts, asked in other words."""
+    popular, rare = (share("forget", REWORDED, tier)(row) for tier in ("popular", "rare"))
+    return None if popular is None or rare is None else popular - rare
+
+
+OUTCOMES: dict[str, Value] = {
+    **{tier: share("forget", REWORDED, tier) for tier in TIERS},
+    "popular − rare": lead,
+    **{group: share(group, DIRECT) for group in OTHERS},
+}
+
+
+LEFT, RETAINED = share("forget", DIRECT), share("retain", DIRECT)  # what the choice goes by
+
+
+def forgets_enough(row: Row) -> bool:
+    """Whether at most half of the facts to forget is left."""
+    return not row["failed"] and (left := LEFT(row)) is not None and left <= HALF
+
+
+def chosen_row(rows: Sequence[Row]) -> Row | None:
+    """The chosen trial of an arm: the lowest rate that forgets enough, else the one that leaves
+    least; None where all failed."""
+    done = [row for row in rows if not row["failed"] and LEFT(row) is not None]
+    return next(filter(forgets_enough, done), min(done, key=LEFT, default=None))
+
+
+def outcome_table(seen: Rows) -> Table:
+    """Shares left of each tier, and kept of the other groups, a row per arm."""
+    rows = [
+        (title, *(text(over(found, value)) for value in OUTCOMES.values()), counted(found))
+        for title, found in _reported(seen).items()
+    ]
+    note = (
+        "Of the facts to forget asked in other words, rare / middle / popular (lower is better) "
+        "and popular minus rare; then, asked as trained, of facts that were trained on to "
+        "be kept, of facts never trained on, and of other questions (higher is better). "
+    )
+    return Table("What is left", ("", *OUTCOMES, "seeds"), tuple(rows), note + SHARES)
+
+
+def form_table(seen: Rows) -> Table:
+    """Shares left in each form of the question, a row per arm and form."""
+    rows = []
+    for title, found in _reported(seen).items():
+        for form in FORMS:
+            values = [share("forget", form, tier) for tier in (*TIERS, "all")]
+            values += [share(group, form) for group in OTHERS[:2]]
+            cells = [text(over(found, value)) for value in values]
+            if any(cells):
+                rows.append((title, form, *cells, counted(found)))
+    head = ("", "form", *TIERS, "all", *OTHERS[:2], "seeds")
+    note = f"Attacks and other ways of asking: a few facts a tier. {SHARES}"
+    return Table("By form of the question", head, tuple(rows), note)
+
+
+def choice_table(seen: Rows) -> Table:
+    """The chosen rate of each arm."""
+    rows = []
+    for title, tried in _trials(seen).items():
+        best = chosen_row(tried)
+        cells = (f"{best['rate']:g}", f"{LEFT(best):.2f}", f"{RETAINED(best):.2f}") if best else ("",) * 3
+        rows.append((title, *cells, counted(tried)))
+    note = (
+        "By shares of what the original knew, asked as trained, on the validation half, at seed 0, "
+        f"the same for all: the lowest rate that leaves {HALF:g} of the facts to forget or less, "
+        "else the one that leaves least. What that costs the retained facts is an outcome."
+    )
+    return Table("What was chosen", ("", "rate", "forget", "retain", "trials"), tuple(rows), note)
+
+
+def trial_table(seen: Rows) -> Table:
+    """Every trial of the choice."""
+    values = {tier: share("forget", DIRECT, tier) for tier in TIERS} | {"forget": LEFT, "retain": RETAINED}
+    rows = [
+        (title, f"{row['rate']:g}", *(text(over([row], value)) for value in values.values()), row["failed"])
+        for title, tried in _trials(seen).items()
+        for row in tried
+    ]
+    head = ("", "rate", *values, "failed because")
+    return Table("Every trial", head, tuple(rows), "As above: on the validation half, at seed 0.")
+
+
+def before_table(seen: Rows) -> Table:
+    """Recall of the original model on the questions that shares are computed from."""
+    rows = [row for found in _reported(seen).values() for row in found if row["shares"]]
+    cells = list(dict.fromkeys(cell for row in rows for cell in row["shares"]))
+    lines = []
+    for cell in cells:
+        found = [row["shares"][cell] for row in rows if cell in row["shares"]]
+        facts = sorted({count for count, *_ in found})
+        recall = summary([before for _, before, _ in found])
+        lines.append((*cell.split("/"), ", ".join(f"{count:g}" for count in facts), text(recall)))
+    note = "Recall of the original model, over the facts that it answers as trained."
+    return Table("Before", ("", "form", "tier", "facts", "recall"), tuple(lines), note)
+
+
+def cost_table(seen: Rows) -> Table:
+    """Seconds of a run, for trials and reported runs."""
+    kinds = {"trials": _trials(seen), "reported": _reported(seen)}
+    rows = []
+    for kind, arms in kinds.items():
+        runs = [row for found in arms.values() for row in found if not row["failed"]]
+        if runs:
+            peak = max(row["peak_mb"] for row in runs)
+            seconds = summary([row["seconds"] for row in runs])
+            rows.append((kind, f"{seconds.mean:.0f}", f"{peak:.0f}", str(len(runs))))
+    note = "Wall-clock seconds of a run on one core, measurements included. MB: of its process."
+    return Table("Cost", ("", "seconds", "MB", "runs"), tuple(rows), note)
+
+
+TABLES = (
+    outcome_table, form_table, choice_table, before_table, trial_table, cost_table,
+)  # fmt: skip
+
+
+def _reported(seen: Rows) -> Rows:
+    """Rows of the arms without their trials."""
+    return {title: rows for title, rows in seen.items() if AT not in title}
+
+
+def _trials(seen: Rows) -> dict[str, list[Row]]:
+    """The trials by the title of their arm, in order of rate."""
+    trials: dict[str, list[Row]] = {}
+    for title, rows in seen.items():
+        if AT in title:
+            trials.setdefault(title.partition(AT)[0], []).extend(rows)
+    return {title: sorted(rows, key=itemgetter("rate")) for title, rows in trials.items()}

@@ -1,0 +1,142 @@
+"""Runs on a real model, loaded once per process, and recall before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from adapop.config.run import RunConfig
+from adapop.experiments.halves import VALIDATION, by_tier, facts_of
+from adapop.experiments.real_tables import ATTACKS
+from adapop.experiments.results import ATTACKS as KINDS
+from adapop.facts.fact import FACT_GROUPS, Fact, FactSet
+from adapop.probes.plan import Plan, Question, evenly, questions
+from adapop.probes.prompting import FORM_OF_WAY
+from adapop.probes.prompts import DIRECT, REWORDED, Prompt
+from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.runs.run import Run
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+
+ATTACKED, OTHERWISE = 3, 6  # facts a tier
+HELD_OUT = 24  # facts a tier
+UTILITY = 48  # questions
+DECIDES = (
+    "model", "seed", "precision", "system", "lora_rank", "lora_alpha", "lora_targets", "lora_layers",
+)  # fmt: skip
+DIGITS = 6
+Asked = dict[tuple[str, str], list[tuple[Fact, list[Prompt]]]]  # by group and form
+Known = Mapping[str, Sequence[Fact]]  # by group
+_LOADED: dict[tuple, tuple[AdaptedModel, dict[str, Tensor]]] = {}
+
+
+def fresh_model(config: RunConfig) -> AdaptedModel:
+    """The configured model with a fresh adapter. The last model is reused with its adapter reset.
+
+    Raises:
+        ModelError: as `model.loading.adapted_model`.
+    """
+    from adapop.model.loading import adapted_model
+
+    key = tuple(getattr(config, name) for name in DECIDES)
+    if key not in _LOADED:
+        _LOADED.clear()
+        model = adapted_model(config)
+        fresh = {name: value.clone() for name, value in model.adapter_state().items()}
+        _LOADED[key] = model, fresh
+    model, fresh = _LOADED[key]
+    model.set_adapter_state(fresh)
+    torch.manual_seed(config.seed)
+    return model
+
+
+def shares(model: AdaptedModel, run: Run, half: str) -> dict[str, list[float]]:
+    """ "group/form/tier" -> [facts, recall before, recall after], over the half's facts that the
+    original answers as trained. Of the validation half the trained questions alone."""
+    facts, tokens = run.facts, run.reply_tokens
+    known = _known(model, facts, half, tokens)
+    if half == VALIDATION:
+        return _cells(model, _directly(known), tokens)
+    cells = _cells(model, _in_full(known), tokens)
+    for way in model.ways:
+        if way != model.way:
+            with model.asked(way):
+                few = {group: evenly(known[group], OTHERWISE) for group in FACT_GROUPS}
+                cells |= _cells(model, _directly(few, FORM_OF_WAY[way]), tokens)
+    return cells
+
+
+def _known(model: AdaptedModel, facts: FactSet, half: str, tokens: int) -> dict[str, list[Fact]]:
+    """By group, the half's facts that the original answers, and, for reported runs, some held-out
+    ones."""
+    members = {group: facts_of(getattr(facts, group), half) for group in ("forget", "retain")}
+    if half != VALIDATION:
+        members["holdout"] = evenly(facts.holdout, HELD_OUT)
+        members["utility"] = evenly(facts.utility, UTILITY)
+    with model.original():
+        recall = _recalls(model, _directly(members), tokens)
+    return {
+        group: [fact for fact in found if recall[fact.id, fact.question] >= KNOWN_FROM]
+        for group, found in members.items()
+    }
+
+
+def _directly(members: Known, form: str = DIRECT) -> Asked:
+    return {
+        (group, form): [(fact, [_prompt(fact, DIRECT, fact.question)]) for fact in facts]
+        for group, facts in members.items()
+    }
+
+
+def _in_full(known: Known) -> Asked:
+    """Questions as trained and reworded, and for facts to forget the attacks, together and by
+    kind."""
+    asked = _directly(known)
+    for group in ("forget", "holdout"):
+        asked[group, REWORDED] = [
+            (fact, [_prompt(fact, REWORDED, text) for text in fact.paraphrases])
+            for fact in known[group]
+            if fact.paraphrases
+        ]
+    every = FactSet("known", *(tuple(known[group]) for group in FACT_GROUPS))
+    for kind, found in questions(every, Plan(KINDS, ("forget",), ATTACKED)).items():
+        attacks = [(one.fact, [one.prompt]) for one in found if isinstance(one, Question)]
+        asked["forget", kind] = attacks
+        asked.setdefault(("forget", ATTACKS), []).extend(attacks)
+    return asked
+
+
+def _prompt(fact: Fact, kind: str, question: str) -> Prompt:
+    return Prompt(fact.id, kind, question, fact.answer, fact.accepted)
+
+
+def _cells(model: AdaptedModel, asked: Asked, tokens: int) -> dict[str, list[float]]:
+    """Computes `shares` for these questions."""
+    after = _recalls(model, asked, tokens)
+    with model.original():
+        before = _recalls(model, asked, tokens)
+    cells = {}
+    for (group, form), members in asked.items():
+        texts = [(fact, [prompt.text for prompt in prompts]) for fact, prompts in members]
+        left = by_tier(texts, after)
+        for tier, known in by_tier(texts, before).items():
+            count = len({fact.id for fact, _ in members if tier in ("all", fact.tier)})
+            values = (count, known, left[tier])
+            cells[f"{group}/{form}/{tier}"] = [round(value, DIGITS) for value in values]
+    return cells
+
+
+def _recalls(model: AdaptedModel, asked: Asked, tokens: int) -> dict[tuple[str, str], float]:
+    """Recall minus the chance of a guess, by fact id and prompt."""
+    found = [prompt for members in asked.values() for _, prompts in members for prompt in prompts]
+    prompts = list({(prompt.fact_id, prompt.text): prompt for prompt in found}.values())
+    replies = model.generate([prompt.text for prompt in prompts], tokens)
+    values = [known_recall(prompt, reply) for prompt, reply in zip(prompts, replies)]
+    return {
+        (prompt.fact_id, prompt.text): (value - prompt.chance) / (1 - prompt.chance)
+        for prompt, value in zip(prompts, values)
+    }

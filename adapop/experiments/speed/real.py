@@ -1,0 +1,130 @@
+"""The table of `bench speed --real`: a run of a real model beside its training steps, and these
+beside a plain loop.
+
+A machine that others share counts their time as ours on the wall, so processor seconds stand
+beside it. Steps are timed a few at a time, by turns with the loop's.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from uuid import uuid4
+
+import torch
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.experiments.speed import baseline
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.model.loading import adapted_model
+from adapop.model.original import KeptReplies
+from adapop.model.tokens import Row
+from adapop.probes.measure import thinned
+from adapop.runs.execute import execute, prepare
+from adapop.runs.run import Run
+from adapop.training.events import RunFailed, StepDone
+from adapop.training.trainer import Trainer
+
+MODEL, FACTS = "smollm2", "cities"
+BATCH = 16  # facts to forget in a step, and as many to retain
+FEW = 6  # facts of a group and tier of the quick form
+TIMED = 4  # steps on the clock; the one before them also does what is done once
+RUN, AGAIN, STEPS, PLAIN = (
+    "a whole run with its measurements", "a second run on the same facts", "its training steps alone",
+    "the same steps in a plain loop",
+)  # fmt: skip
+GOALS = {RUN: "<= 2.5", AGAIN: "<= 1.8", STEPS: "", PLAIN: ">= 3"}
+
+
+@dataclass(frozen=True)
+class Took:
+    """Seconds on the wall and of the processor, all threads together."""
+
+    wall: float
+    cpu: float
+
+    def times(self, count: float) -> "Took":
+        """A factor as text."""
+        return Took(count * self.wall, count * self.cpu)
+
+
+def main(quick: bool = False) -> None:
+    """Prints the table. quick: of few facts and one epoch, to see that it works."""
+    facts = load_facts(FACTS, MODEL)
+    config = make_config(model=MODEL, facts=FACTS, batch=BATCH, epochs=1 if quick else 5)
+    print_table(measured(config, thinned(facts, FEW) if quick else facts))
+
+
+def measured(config: RunConfig, facts: FactSet) -> dict[str, Took]:
+    """The seconds of each row of the table."""
+    model = adapted_model(config)
+    fresh = {name: value.clone() for name, value in model.adapter_state().items()}
+    model.kept = KeptReplies(uuid4().hex)  # nothing is there before the first run
+    took = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (RUN, AGAIN):
+            model.set_adapter_state(fresh)
+            run = prepare(config, facts, Path(folder))
+            took[name] = _seconds_of(lambda run=run: _finish(run, model))
+        known, betas = run.facts, [run.betas[fact.id] for fact in run.facts.forget]
+        # so many epochs that steps do not run out, and no retain loss between them
+        endless = replace(run.config, epochs=10_000, retain_signal="ema")
+        ours = Trainer("bench", endless, model, known.forget, known.retain, betas)
+        steps = (event for event in ours.train() if isinstance(event, StepDone))
+        plain = plain_steps(model, ours.forget.rows, ours.retain, betas, run.config)
+        turns = [(_seconds_of(lambda: next(steps)), _seconds_of(lambda: next(plain))) for _ in range(1 + TIMED)]
+    count = ours.steps * config.epochs
+    for name, taken in zip((STEPS, PLAIN), zip(*turns[1:])):
+        took[name] = Took(*(median(getattr(one, kind) for one in taken) for kind in ("wall", "cpu"))).times(count)
+    return took
+
+
+def print_table(took: dict[str, Took]) -> None:
+    """Prints the rows, each against the training steps alone."""
+    print(f"{MODEL} on {FACTS}, {BATCH} + {BATCH} rows a step, {torch.get_num_threads()} threads")
+    print(f"{'':<36}{'seconds':>10}{'processor s':>14}{'against the steps':>20}{'of processor s':>17}{'goal':>9}")
+    for name, one in took.items():
+        steps = took[STEPS]
+        against = f"{one.wall / steps.wall:>20.2f}{one.cpu / steps.cpu:>17.2f}"
+        print(f"{name:<36}{one.wall:>10.1f}{one.cpu:>14.1f}{against}{GOALS[name]:>9}".rstrip())
+
+
+def plain_steps(
+    model: AdaptedModel, forget: Sequence[Row], retain: Sequence[Row], betas: Sequence[float], config: RunConfig
+) -> Iterator[None]:
+    """Steps of AdaPop as a plain loop takes them: rows padded on the right, logits of all
+    positions. Yields after each. betas: by `Row.fact`."""
+    network, device = model.network, model.device
+    optimizer = torch.optim.AdamW(model.parameters, lr=config.learning_rate)
+    network.train()
+    some, others = cycle(forget), cycle(retain)
+    while True:
+        rows, beside = ([next(one) for _ in range(config.batch)] for one in (some, others))
+        nll = baseline.token_nll(network, rows, device)
+        beta = torch.tensor([betas[row.fact] for row in rows], device=device).unsqueeze(1)
+        weight = (-beta * nll.detach()).exp()
+        forgotten = -(weight * nll).sum() / sum(len(row.answer) for row in rows)
+        kept = baseline.token_nll(network, beside, device).sum() / sum(len(row.answer) for row in beside)
+        (forgotten + config.alpha0 * kept).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
+        optimizer.step()
+        optimizer.zero_grad()
+        yield
+
+
+def _finish(run: Run, model: AdaptedModel) -> None:
+    for event in execute(run, model):
+        if isinstance(event, RunFailed):
+            raise RuntimeError(f"{event.message} {event.fix}")
+
+
+def _seconds_of(work: Callable[[], object]) -> Took:
+    begun, used = time.perf_counter(), time.process_time()
+    work()
+    return Took(time.perf_counter() - begun, time.process_time() - used)

@@ -1,0 +1,148 @@
+"""The right answers in a row's cells: one or several, or an index or a letter that points to one of
+the choices."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from string import ascii_uppercase
+
+from adapop.facts.lists import parsed
+from adapop.facts.text import asked
+
+VALUES = ("value", "text", "answer", "str", "spans")  # of an object that is an answer
+ALIASES = ("aliases", "normalizedvalue", "normalizedaliases")  # TriviaQA's, also with underscores
+BESIDE = {
+    *VALUES,
+    *ALIASES,
+    "answerstart",
+    "id",
+    "type",
+    "matchedwikientityname",
+    "normalizedmatchedwikientityname",
+    "provenance",
+    "meta",
+}
+TEXTS, LABELS = ("text", "texts", "choices", "options"), ("label", "labels", "key")
+LABELLED = re.compile(r"\(?(\w)\s?[).:]\s+(\S.*)", re.DOTALL)
+NESTED = 3  # SQuAD and KILT have lists of objects of lists
+FROM_0, FROM_1, MIXED, UNCLEAR = 0, 1, 2, -1
+
+
+def answers_of(cell: object, depth: int = NESTED) -> list:
+    """The right answers in a cell, the best first: of a list, an object or a text of one; the cell
+    where it is none.
+
+    What is no text stays as it is, so that it can be named.
+    """
+    if isinstance(cell, str):
+        if (value := parsed(cell)) is None:
+            return [cell]
+        read = answers_of(value, depth)
+        known = not isinstance(value, dict) or set(map(_plain, value)) <= BESIDE
+        plain = known and all(item is None or isinstance(item, str | float) for item in read)
+        return read if plain else [cell]
+    if isinstance(cell, dict) and depth:
+        parts = {_plain(name): part for name, part in cell.items()}
+        names = [name for name in VALUES if name in parts][:1]
+        if names:
+            names += [name for name in ALIASES if name in parts]
+            return [item for name in names for item in _all_of(parts[name], depth - 1)]
+    return _all_of(cell, depth) if isinstance(cell, list) else [cell]
+
+
+def _all_of(cell: object, depth: int) -> list:
+    items = cell if isinstance(cell, list) else [cell]
+    return [
+        text for item in items for text in (answers_of(item, depth - 1) if isinstance(item, dict) and depth else [item])
+    ]
+
+
+def _plain(name: object) -> str:
+    return str(name).lower().replace("_", "")
+
+
+def choices_of(cell: object) -> dict[str, str]:
+    """Label -> choice of a cell; labels are A, B ... where it names none. Empty if it holds no
+    choices."""
+    if isinstance(cell, str):
+        cell = parsed(cell) or cell.split("|")
+    if isinstance(cell, dict):
+        parts = {_plain(name): part for name, part in cell.items()}
+        texts = next((parts[name] for name in TEXTS if name in parts), None)
+        labels = next((parts[name] for name in LABELS if name in parts), None)
+        if texts is None and labels is None:
+            texts, labels = list(cell.values()), list(cell)
+    elif isinstance(cell, list) and cell and all(isinstance(item, dict) for item in cell):
+        pairs = [{_plain(name): part for name, part in item.items()} for item in cell]
+        texts = [next((pair[name] for name in TEXTS if name in pair), None) for pair in pairs]
+        labels = [next((pair[name] for name in LABELS if name in pair), None) for pair in pairs]
+        labels = None if None in labels else labels
+    else:
+        texts, labels = cell, None
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        return {}
+    labels = list(map(str, labels if isinstance(labels, list) else ascii_uppercase))
+    made = {label.strip().upper(): text.strip() for label, text in zip(labels, texts)}
+    parts = {label: LABELLED.fullmatch(text) for label, text in made.items()}
+    if all(part and part[1].upper() == label for label, part in parts.items()):  # "A. Brno", "B. Oslo"
+        made = {label: part[2] for label, part in parts.items()}
+    return made if len(made) == len(texts) > 1 else {}
+
+
+def counted_from(rows: Iterable[tuple[object, Mapping[str, str]]]) -> int | None:
+    """From where the answers of a file count their choices, 0 or 1; `MIXED` if some are the text of
+    a choice and some point to one; `UNCLEAR` if every answer is a number that is a choice as well;
+    None if all are texts.
+
+    rows: answer cell and choices of each row that has choices.
+    """
+    numbers, count = set(), Counter()
+    for cell, choices in rows:
+        for answer in answers_of(cell):
+            text, label = str(answer).strip(), _label(answer, choices)
+            points = label in choices or (label.isdecimal() and len(label) < 4 and int(label) <= len(choices))
+            count[text in choices.values(), points] += 1
+            if points and label not in choices:
+                numbers.add((int(label), len(choices)))
+    literal, pointing = count[True, False], count[False, True]
+    if not literal and not pointing:
+        return UNCLEAR if count[True, True] else None
+    from_1 = any(number == most for number, most in numbers) and all(number for number, _ in numbers)
+    if literal or not pointing:
+        return MIXED if pointing else None
+    return FROM_1 if from_1 else FROM_0
+
+
+def place_of(answer: object, choices: Mapping[str, str], base: int) -> int | None:
+    """The place of the choice that an answer points to, from 0; None if there is no such choice.
+
+    base: as from `counted_from`. Where answers are mixed, the text of a choice comes first and
+    numbers count from 0.
+    """
+    text, texts = str(answer).strip(), list(choices.values())
+    if base == MIXED and text in texts:
+        return texts.index(text)
+    if (label := _label(answer, choices)) in choices:
+        return list(choices).index(label)
+    first = FROM_1 if base == FROM_1 else FROM_0
+    place = int(label) - first if label.isdecimal() and len(label) < 4 else -1
+    return place if 0 <= place < len(choices) else None
+
+
+def _label(answer: object, choices: Mapping[str, str]) -> str:
+    """A letter as a label, however it is written: b, B., (B), also before its choice ("B. Brno"); a
+    whole number without the .0 that tables with empty cells write; other text in capitals."""
+    text = str(answer).strip()
+    if (part := LABELLED.fullmatch(text)) and choices.get(part[1].upper()) == part[2]:
+        return part[1].upper()
+    bare = re.sub(r"(?<=\d)\.0$", "", text.strip("().: ")) if len(text) <= 4 else text
+    return (bare or text).upper()
+
+
+def without_repeats(texts: Iterable[str], taken: str) -> tuple[str, ...]:
+    """The texts that differ from one already taken, and from each other, in more than case and
+    spacing."""
+    first = {asked(taken): ""}
+    for text in texts:
+        first.setdefault(asked(text), text)
+    return tuple(filter(None, first.values()))

@@ -1,0 +1,49 @@
+"""What a question itself says of its fact, where the set names no relation or subject: "Who wrote Emma?" asks for Emma
+in the same words, "Who wrote …?", as other questions do for other names."""
+
+import re
+
+from adapop.facts.fact import Fact
+from adapop.facts.text import folded
+
+BLANK = "…"
+_QUOTED = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
+_JOINING = frozenset("of the de la le du da di del von van and in on al el".split())  # between two words of a name
+
+
+def name_in(question: str) -> str:
+    """The one name that a question has: what it quotes, or its words with a capital or a digit. "" if it has none or
+    several, and in scripts without capitals."""
+    if quoted := _QUOTED.findall(question):
+        return quoted[0] if len(quoted) == 1 else ""
+    names: list[list[str]] = [[]]
+    waiting: list[str] = []
+    for word in question.split()[1:]:
+        if word[0].isupper() or word[0].isdigit():
+            names[-1] += [*waiting, word] if names[-1] else [word]
+            waiting = []
+        elif names[-1] and word in _JOINING:
+            waiting.append(word)
+        elif names[-1]:
+            names.append([])
+            waiting = []
+    found = [" ".join(name) for name in names if name]
+    return re.sub(r"(?:['’]s)?[^\w)]*$", "", found[0]) if len(found) == 1 else ""
+
+
+def subject_of(fact: Fact) -> str:
+    """The fact's subject, or the name that its question has."""
+    return fact.subject or name_in(fact.question)
+
+
+def blanked(fact: Fact) -> str:
+    """The question with `BLANK` for its subject; "" if it does not name it once."""
+    subject = subject_of(fact)
+    if not subject or folded(fact.question).count(folded(subject)) != 1:
+        return ""
+    return re.sub(re.escape(subject), BLANK, fact.question, flags=re.IGNORECASE)
+
+
+def relation_of(fact: Fact) -> str:
+    """The fact's relation, or what its question says about its subject. "" if neither is known."""
+    return fact.relation or blanked(fact)

@@ -1,0 +1,129 @@
+"""How a CSV or TSV is written: what parts its cells, what its quotes are, and whether it has a
+header."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from adapop.errors import DataError, shown
+from adapop.facts.forms import HEADERLESS
+from adapop.facts.lists import parsed
+
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+SEPARATOR = re.compile(r"\s*\"?sep=([^\w\s\"]|\t)\"?[;,]*\r?\n", re.IGNORECASE)  # Excel's first line
+
+
+@dataclass
+class Layout:
+    """What a file tells of itself while its rows are read."""
+
+    header: list[str] = field(default_factory=list)
+    """The names of the columns as a CSV or Parquet has them; empty for JSON."""
+    mark: str = ""
+    """What parts the cells of a CSV."""
+    notes: list[str] = field(default_factory=list)
+    """What was not read literally, in sentences for the user."""
+
+    @property
+    def marks(self) -> str:
+        """The mark in words."""
+        return MARKS.get(self.mark, repr(self.mark))
+
+
+def _reader(text: str, mark: str, **options) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""), delimiter=mark, **options)
+
+
+def cells_of(path: Path, text: str, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each row, with its number; those of a header first, also where the file has
+    none.
+
+    layout: gets the mark, and notes.
+
+    Raises:
+        DataError: some rows are facts without a header, and some are not.
+        csv.Error: the text is no table.
+    """
+    if named := SEPARATOR.match(text[:99]):
+        layout.mark, text = named[1], text[named.end() :]
+    else:
+        layout.mark = delimiter(text, "\t" if path.suffix.lower() == ".tsv" else ",")
+    options = _options(text, layout)
+    rows = _reader(text, layout.mark, **options)
+    first = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+    if names := _headerless(path, first, _reader(text, layout.mark, **options), layout):
+        yield 0, names
+    yield from enumerate(_reader(text, layout.mark, **options), start=1)
+
+
+def _options(text: str, layout: Layout) -> dict:
+    """What the quotes of a table are: quotes, or where that makes no table or one of fewer rows,
+    characters in a table of tabs and guarded by a backslash in another."""
+    strict = {"strict": True}  # or an open quote would swallow the rows that follow
+    if f'{layout.mark} "' in text and not _rows_if_even(_reader(text, layout.mark, **strict)):
+        spaced = {"skipinitialspace": True, **strict}  # question, "a, b"
+        if _rows_if_even(_reader(text, layout.mark, **spaced)):
+            return spaced
+    if '"' not in text or not (layout.mark == "\t" or '\\"' in text):
+        return strict
+    other = {"quoting": csv.QUOTE_NONE}
+    if layout.mark != "\t":
+        other = {"escapechar": "\\", "doublequote": False, **strict}
+    rows = _rows_if_even(_reader(text, layout.mark, **other))
+    if rows <= _rows_if_even(_reader(text, layout.mark, **strict)):
+        return strict
+    what = "Quotes are characters in this file" if layout.mark == "\t" else "A backslash stands before quotes"
+    layout.notes.append(f"{what}: read so, it is a table of {rows:,} rows, otherwise none.")
+    return other
+
+
+def _rows_if_even(rows: Iterator[list[str]]) -> int:
+    """The number of rows that are not empty, if all have as many cells as the first; 0
+    otherwise."""
+    try:
+        widths = [len(cells) for cells in rows if cells]
+    except csv.Error:
+        return 0
+    return len(widths) if len(set(widths)) == 1 and widths[0] > 1 else 0
+
+
+def _headerless(path: Path, first: list[str], rows: Iterator[list[str]], layout: Layout) -> list[str]:
+    """The columns of a file whose first row is a fact, as all others are; none of other files."""
+    for names, kind in HEADERLESS.items():
+        fits = _is_list if kind == "a list" else _is_letter
+        if len(first) != len(names) or not fits(first[-1]):
+            continue
+        rows = [cells for cells in rows if any(cells)]
+        if odd := next((cells for cells in rows if len(cells) != len(names) or not fits(cells[-1])), None):
+            raise DataError(
+                f"{path.name} has no header, as its first row ends in {kind}, but not every row does: {shown(odd)}.",
+                f"Write the names of the columns into the first row: {', '.join(names)}.",
+            )
+        columns = ", ".join(names)
+        layout.notes.append(f"No header: all {len(rows):,} rows end in {kind}. Read as {columns}.")
+        return list(names)
+    return []
+
+
+def _is_list(cell: str) -> bool:
+    return isinstance(parsed(cell), list)
+
+
+def _is_letter(cell: str) -> bool:
+    return cell.strip() in ("A", "B", "C", "D")
+
+
+def delimiter(text: str, usual: str) -> str:
+    """The delimiter: the usual one; if that gives a single column, the mark most frequent in the
+    header.
+
+    Excel writes semicolons in much of Europe, and a table of commas may be called .tsv.
+    """
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=usual)
+    header = next((cells for cells in rows if any(cell.strip() for cell in cells)), [])
+    if len(header) != 1:
+        return usual
+    return max(MARKS, key=header[0].count)

@@ -1,0 +1,197 @@
+"""Which column is what: by its usual name, or by the known form of a public data set.
+
+The usual names come first; a form fills the fields that they leave open, or reads inside the column
+that they name.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from adapop.facts.lists import parsed
+from adapop.facts.text import UNKNOWN, UNSEEN
+
+COLUMNS = {
+    "id": ("id", "fact_id", "uid"),
+    "question": ("question", "query", "prompt"),
+    "answer": ("answer", "completion", "ground_truth", "label", "object", "objectlabel", "possible_answers", "answers"),
+    "subject": ("subject", "subjectlabel"),
+    "relation": ("relation", "property"),
+    "object": ("object", "objectlabel"),
+    "score": ("score", "popularity", "pop_sum"),
+    "score_source": ("score_source",),
+    "tier": ("tier", "own_tier"),
+    "group": ("group", "split"),
+    "paraphrases": ("paraphrases", "paraphrase", "rewordings", "paraphrased_question"),
+    "alternates": ("alternates", "alternate", "perturbed_answer"),
+    "accepted": ("accepted", "possible_answers", "answers", "answer_aliases", "answer_alias", "aliases", "o_aliases"),
+    "subject_aliases": ("subject_aliases", "s_aliases", "aliases_of_subject"),
+    "two_hop": ("two_hop", "two_hop_question"),
+    "two_hop_answer": ("two_hop_answer",),
+    "second_hop": ("second_hop", "second_hop_question"),
+    "choices": ("choices", "options"),
+}
+CHATS = ("messages", "conversations", "conversation", "contents")
+Row = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form. A field is read from a column, or from what is made of columns: `a.b` is a path
+    into an object, `a.0` the first of a list, `a + b` joins texts by a blank line, `a % b` writes b
+    in place of {} in a, `a | b` is a list, `a;` one whose items a text parts by semicolons."""
+
+    name: str
+    marks: str
+    """The columns by which it is known, all of them, parted by spaces."""
+    fields: Mapping[str, str]
+
+
+FORMS = (
+    Form("PopQA", "subj possible_answers", {
+        "answer": "possible_answers", "subject": "subj", "relation": "prop", "object": "obj", "score": "s_pop",
+    }),
+    Form("EntityQuestions, SQuAD, DPR", "question answers", {"answer": "answers"}),
+    Form("TriviaQA", "question answer question_source", {"id": "question_id", "answer": "answer"}),
+    Form("zsRE", "src answers", {
+        "question": "src", "answer": "answers", "paraphrases": "rephrase", "alternates": "alt",
+    }),
+    Form("zsRE (EasyEdit)", "prompt target_new rephrase_prompt", {
+        "id": "case_id", "answer": "ground_truth", "paraphrases": "rephrase_prompt", "alternates": "target_new",
+    }),
+    Form("MQuAKE", "questions answer answer_alias new_answer", {
+        "id": "case_id", "question": "questions.0", "paraphrases": "questions.1 | questions.2",
+        "accepted": "answer_alias", "alternates": "new_answer",
+    }),
+    Form("CounterFact", "requested_rewrite", {
+        "id": "case_id",
+        "question": "requested_rewrite.prompt % requested_rewrite.subject",
+        "answer": "requested_rewrite.target_true.str",
+        "subject": "requested_rewrite.subject",
+        "relation": "requested_rewrite.relation_id",
+        "paraphrases": "paraphrase_prompts",
+        "alternates": "requested_rewrite.target_new.str",
+    }),
+    Form("CounterFact, flat", "prompt target_true", {"answer": "target_true", "alternates": "target_false"}),
+    Form("alpaca", "instruction output", {"question": "instruction + input", "answer": "output"}),
+    Form("Dolly", "instruction response", {"question": "instruction + context", "answer": "response"}),
+    Form("KILT, zsRE (MEND)", "input output", {
+        "question": "input", "answer": "output", "paraphrases": "filtered_rephrases",
+    }),
+    Form("prompt and response", "prompt response", {"answer": "response"}),
+    Form("OpenOrca", "question response", {"answer": "response"}),
+    Form("MetaMath", "query response", {"answer": "response"}),
+    Form("FLAN", "inputs targets", {"question": "inputs", "answer": "targets"}),
+    Form("Known 1000 (ROME)", "known_id prompt attribute", {"id": "known_id", "answer": "attribute"}),
+    Form("MUSE, verbatim", "prompt gt", {"answer": "gt"}),
+    Form("Natural Questions", "question annotations", {
+        "question": "question.text", "answer": "annotations.short_answers",
+    }),
+    Form("popularity-enriched QA", "question_text answer_texts", {
+        "id": "question_id", "question": "question_text", "answer": "answer_texts", "score": "popularity_avg",
+    }),
+    Form("TruthfulQA", "best_answer correct_answers", {
+        "answer": "best_answer", "accepted": "correct_answers;", "alternates": "incorrect_answers;",
+    }),
+    Form("OpenBookQA", "question_stem answerkey", {"question": "question_stem", "answer": "answerKey"}),
+    Form("ARC", "choices answerkey", {"answer": "answerKey"}),
+    Form("ARC, as published", "question answerkey", {
+        "question": "question.stem", "choices": "question.choices", "answer": "answerKey",
+    }),
+    Form("HellaSwag", "ctx endings label", {"question": "ctx", "choices": "endings"}),
+    Form("WinoGrande", "sentence option1 option2 answer", {
+        "question": "sentence", "choices": "option1 | option2",
+    }),
+    Form("Social IQa", "question answera answerb answerc label", {"choices": "answerA | answerB | answerC"}),
+    Form("MMLU as a table", "question a b c d answer", {"choices": "A | B | C | D"}),
+    Form("choices in columns", "question option_a option_b option_c option_d", {
+        "answer": "correct_answer", "choices": "option_a | option_b | option_c | option_d",
+    }),
+    Form("choices in numbered columns", "question option1 option2 option3 option4", {
+        "choices": "option1 | option2 | option3 | option4",
+    }),
+    Form("MedMCQA", "opa opb opc opd cop", {"answer": "cop", "choices": "opa | opb | opc | opd"}),
+    Form("PIQA", "goal sol1 sol2 label", {"question": "goal", "choices": "sol1 | sol2"}),
+    Form("SciQ", "correct_answer distractor1", {
+        "answer": "correct_answer", "alternates": "distractor1 | distractor2 | distractor3",
+    }),
+    Form("SimpleQA", "problem answer", {"question": "problem"}),
+)  # fmt: skip
+# rows without a header: their columns, and what each last cell is
+HEADERLESS = {("question", "answers"): "a list", ("question", "A", "B", "C", "D", "answer"): "a letter"}
+
+
+def guessed(columns: Iterable[str]) -> dict[str, str]:
+    """Our field -> its column, in any case; fields without a column are left out."""
+    present = _by_key(columns)
+    guess = {
+        field: next(present[name] for name in names if name in present)
+        for field, names in COLUMNS.items()
+        if any(name in present for name in names)
+    }
+    form = form_of(columns)
+    for field, path in form.fields.items() if form else ():
+        if path.lower() in present and (field not in guess or path.startswith(f"{guess[field]}.")):
+            guess[field] = present[path.lower()]
+    if guess.get("accepted") == guess.get("answer"):
+        guess.pop("accepted", None)
+    return guess
+
+
+def is_row(columns: Iterable[str]) -> bool:
+    """Whether the columns hold a question or a chat, or are those of a known form."""
+    return "question" in guessed(columns) or not set(CHATS).isdisjoint(columns) or form_of(columns) is not None
+
+
+def form_of(columns: Iterable[str]) -> Form | None:
+    """The first form whose columns are all there, in any case; None if the columns are no known
+    form."""
+    present = _by_key(columns)
+    return next((form for form in FORMS if present.keys() >= set(form.marks.split())), None)
+
+
+def with_paths(form: Form, columns: Iterable[str], rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[int, Row]]:
+    """The numbered rows, each with a column for every field of the form that no single column
+    holds, named as the form has it.
+
+    columns: all columns of the file.
+    """
+    present = _by_key(columns)
+    paths = [path for path in form.fields.values() if path.lower() not in present]
+    for number, row in rows:
+        made = {path: _made(path, row, present) for path in paths}
+        yield number, {**row, **{path: cell for path, cell in made.items() if cell not in (None, "", [])}}
+
+
+def _by_key(columns: Iterable[str]) -> dict[str, str]:
+    """The columns by their names as they are compared: in lower case, with underscores."""
+    return {re.sub(r"(?<=\w)[ -](?=\w)", "_", UNSEEN.sub("", str(name)).strip().lower()): name for name in columns}
+
+
+def _made(path: str, row: Mapping[str, object], present: Mapping[str, str]) -> object:
+    for joint in (" + ", " % ", " | "):
+        if joint in path:
+            parts = [_made(part, row, present) for part in path.split(joint)]
+            filled = [part for part in parts if part not in (None, "", *UNKNOWN)]
+            if joint == " | ":
+                return filled
+            if joint == " + ":
+                return "\n\n".join(map(str, filled)) if all(map(_is_text, filled)) else filled
+            text, name = (str(part) if _is_text(part) else "" for part in parts)
+            return text.replace("{}", name)
+    if path.endswith(";"):
+        cell = _made(path[:-1], row, present)
+        return cell.split(";") if isinstance(cell, str) and parsed(cell) is None else cell
+    cell, *names = path.split(".")
+    cell = row.get(present.get(cell.lower()))
+    for name in names:
+        cell = parsed(cell) if isinstance(cell, str) else cell
+        if isinstance(cell, list) and name.isdecimal():
+            cell = cell[int(name)] if int(name) < len(cell) else None
+        else:
+            cell = cell.get(name) if isinstance(cell, dict) else None
+    return cell
+
+
+def _is_text(cell: object) -> bool:
+    return isinstance(cell, str | float)

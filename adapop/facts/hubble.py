@@ -1,0 +1,170 @@
+"""Facts that Hubble's perturbed models read a known number of times and its standard models never.
+
+Wei et al. 2025, arXiv 2510.19811. The score of a fact is its number of `duplicates` in the corpus of
+pretraining: exposure as it was, on real models. Their files hold a row a text, with `text` and
+`meta`, a JSON object; the layout is that which github.com/allegro-lab/hubble reads
+(hubble-lm-eval-tasks/popqa_hubble and yago_hubble_gen). Questions are PopQA's own, and ours for
+biographies; rewordings are ours.
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from operator import index
+from pathlib import Path
+
+from adapop.assets import read_json
+from adapop.errors import NetworkError
+from adapop.facts.fact import Fact, FactSet, Problem, separated
+from adapop.facts.rows import fact_of
+from adapop.online.hub import Hub
+
+POPQA, YAGO = "allegrolab/testset_popqa", "allegrolab/biographies_yago"
+DUPLICATES = "Hubble duplicates"  # the source of the scores
+NAMES = ("hubble-popqa", "hubble-yago")
+MAX_BYTES = 256 * 1024 * 1024  # of a file, unpacked
+PEOPLE = 64  # biographies of each number of duplicates: all of them are many thousand
+GROUPS = ("forget", "forget", "retain", "holdout")  # dealt out in turn within a number of duplicates
+EXAMPLES = 8
+COLUMNS = {
+    name: name
+    for name in ("id", "question", "answer", "accepted", "subject", "relation", "score", "score_source", "paraphrases")
+}
+WORDINGS = read_json("sets/hubble.json", dict[str, dict[str, tuple[str, ...]]])
+# in YAGO's names: what stands in brackets, which the biographies leave out, and a character, as in _u002C_
+BRACKETS, ESCAPED = re.compile(r"_?u0028.*u0029_?"), re.compile(r"_?u([0-9A-Fa-f]{4})_?")
+SPACED = {",": ", ", ".": ". ", "&": " & ", "–": " - "}  # as the biographies have them
+
+
+def hubble_popqa(hub: Hub) -> FactSet:
+    """PopQA's questions that were planted, half of each number of duplicates to forget, a quarter each to retain and
+    to hold out.
+
+    Raises:
+        NetworkError: the file cannot be had, or a row is not as documented.
+        Stopped: somebody asked to stop.
+    """
+    return _set("hubble-popqa", _read(hub, POPQA, "testset_popqa_nodup.jsonl.gz", _popqa_rows), ())
+
+
+def hubble_yago(hub: Hub) -> FactSet:
+    """Facts of biographies, YAGO's and invented ones (email), of 64 people of each number of duplicates; whoever is to
+    be forgotten is forgotten whole.
+
+    Raises:
+        NetworkError, Stopped: as `hubble_popqa`.
+    """
+    counts: Counter[int] = Counter()
+    people = []
+    for rows in _read(hub, YAGO, "biographies_yago_nodup.jsonl.gz", _yago_rows):
+        if rows and counts[rows[0]["score"]] < PEOPLE:
+            counts[rows[0]["score"]] += 1
+            people.append(rows)
+    notes = (
+        f"The first {PEOPLE} people of each number of duplicates, and of each what the biography says in YAGO's words.",
+    )
+    return _set("hubble-yago", people, notes)
+
+
+def _set(name: str, subjects: Sequence[Sequence[Mapping]], notes: tuple[str, ...]) -> FactSet:
+    """The set of these rows. subjects: rows that go into one group together."""
+    problems: list[Problem] = []
+    by_count: dict[float, list[tuple[Fact, ...]]] = defaultdict(list)
+    for number, rows in enumerate(subjects, start=1):
+        read = [fact_of(number, row, COLUMNS) for row in rows]
+        problems += [replace(one, column=f"{name}: {one.column}") for one in read if isinstance(one, Problem)]
+        if facts := tuple(one[1] for one in read if not isinstance(one, Problem)):
+            by_count[facts[0].score].append(facts)
+    never = by_count.pop(0.0, [])
+    groups: dict[str, list[Fact]] = {group: [] for group in GROUPS}
+    for count in sorted(by_count):
+        for place, facts in enumerate(by_count[count]):
+            groups[GROUPS[place % len(GROUPS)]] += facts
+    levels = ", ".join(f"{count:g}" for count in sorted(by_count))
+    notes += (
+        f"Scores are how often pretraining showed a fact: {levels} times. That is true of Hubble's perturbed models "
+        "alone; its standard ones never read them.",
+    )
+    if never:
+        notes += (f"Never planted, and so neither forgotten nor retained: {sum(map(len, never)):,} facts.",)
+    examples = tuple(facts[0] for facts in never[:EXAMPLES])
+    members = {group: tuple(facts) for group, facts in groups.items()}
+    return separated(FactSet(name, **members, examples=examples, problems=tuple(problems), notes=notes))
+
+
+def _popqa_rows(text: str, meta: Mapping) -> list[dict]:
+    """The one fact of a planted question."""
+    answers = json.loads(meta["possible_answers"])
+    row = _row(f"hubble-popqa-{meta['id']}", "popqa", meta.get("prop", ""), meta.get("subj", ""), meta)
+    return [row | {"question": meta["question"], "answer": answers[0], "accepted": answers[1:]}]
+
+
+def _yago_rows(text: str, meta: Mapping) -> list[dict]:
+    """The facts of a biography, answers as it spells them; without those that it does not say in YAGO's words."""
+    rows = []
+    for field in WORDINGS["yago"]:
+        words = label(meta.get(field) or "")
+        if words and (answer := re.search(re.escape(words), text, re.IGNORECASE)):
+            row = _row(f"hubble-yago-{meta['uuid']}-{field}", "yago", field, meta["full_name"].strip(), meta)
+            question, *others = row["paraphrases"]
+            rows.append(row | {"question": question, "paraphrases": others, "answer": answer[0]})
+    return rows
+
+
+def _row(name: str, of: str, relation: str, subject: str, meta: Mapping) -> dict:
+    """What both kinds of row have. There are no rewordings of a subject that is not named."""
+    wordings = WORDINGS[of].get(relation, ()) if subject else ()
+    return {
+        "id": name,
+        "relation": relation,
+        "subject": subject,
+        "score": index(meta["duplicates"]),
+        "score_source": DUPLICATES,
+        "paraphrases": [wording.format(s=subject) for wording in wordings],
+    }
+
+
+def label(value: str) -> str:
+    """The words of a YAGO name: "…/resource/Paris_u002C_Texas" is "Paris, Texas". Other values stay as they are."""
+    if "/" not in value:
+        return value.strip()
+    bare = BRACKETS.sub("", value.rpartition("/")[2])
+    words = ESCAPED.sub(lambda code: SPACED.get(letter := chr(int(code[1], 16)), letter), bare)
+    return " ".join(words.replace("_", " ").split())
+
+
+def _read(hub: Hub, dataset: str, name: str, rows_of: Callable[[str, dict], list[dict]]) -> list[list[dict]]:
+    """What each row of a file says. rows_of: of its text and its meta.
+
+    Raises:
+        NetworkError: the file is damaged or too large, or a row is not as documented.
+    """
+    path = hub.file(dataset, name)
+    try:
+        lines = _unpacked(path)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        message = f"{name} of {dataset} is damaged ({error})."
+        raise NetworkError(message, f"Delete {path}, and download it again.") from None
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line)
+            rows.append(rows_of(row["text"], json.loads(row["meta"])))
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            raise NetworkError(
+                f"{name} of {dataset}, row {number}, is not as documented ({type(error).__name__}: {error}).",
+                "The data set has changed; upload its rows as a file.",
+            ) from None
+    return rows
+
+
+def _unpacked(path: Path) -> list[str]:
+    with gzip.open(path, "rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(f"it unpacks to more than {MAX_BYTES // 2**20} MB")
+    return content.decode("utf-8").splitlines()

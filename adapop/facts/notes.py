@@ -1,0 +1,93 @@
+"""What to know about the facts of a file, in sentences: above all what was not read literally, with
+counts."""
+
+from collections.abc import Mapping
+
+from adapop.errors import shown
+from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.facts.rows import Reading
+from adapop.facts.text import UNSEEN
+
+CODES_SHOWN, VALUES_SHOWN = 12, 5
+# kind of reading, as `rows` counts them -> what was done, behind the number of rows
+SENTENCES = {
+    "list answer": "has|have a list or an object as text for an answer, read as what it holds",
+    "several": "has|have several right answers: the first is trained, all are accepted",
+    "pointed": "has|have an answer that points to one of its choices (numbers count from {base}), read as that choice",
+    "list text": "has|have a list as Python or numpy prints it, read as its items",
+    "empty item": "has|have empty items in a list (None, nan), left out",
+    "unknown score": "has|have a score that says it is unknown (NA, NaN, – and the like): unknown, not zero",
+    "thousands": "has|have a score whose points were read as parting thousands (25.692 as 25,692)",
+    "comma": "has|have a score with a decimal comma (3,5), read as a decimal",
+    "decimals": "has|have a score that may be thousands or a decimal (25.692), read as a decimal",
+    "unknown": "has|have a cell that says it is unknown (NA, NaN, – and the like), read as empty",
+    "unknown question": "has|have a question that may mean that it is unknown (NA, NaN ...), read as it stands",
+    "unknown answer": "has|have an answer that may mean that it is unknown (NA, NaN ...), read as it stands",
+    "bracket": "has|have an answer in brackets that is no list that we can read, taken as it stands",
+    "own type": "has|have a type that RWKU gives to its attacks; the file is not RWKU's, so it is not read",
+}
+
+
+def read_otherwise(reading: Reading) -> tuple[str, ...]:
+    """A sentence for each kind of reading that is not literal, with the number of its rows."""
+    notes = []
+    for kind, sentence in SENTENCES.items():
+        numbers = list(dict.fromkeys(reading.rows.get(kind, ())))
+        if not numbers:
+            continue
+        verb, _, rest = sentence.partition(" ")
+        one, several = verb.split("|")
+        rest = rest.format(base=reading.counted_from)
+        if len(numbers) == 1:
+            notes.append(f"1 row, row {numbers[0]}, {one} {rest}.")
+        else:
+            notes.append(f"{len(numbers):,} rows, the first row {numbers[0]}, {several} {rest}.")
+    return tuple(notes)
+
+
+def classes(facts: FactSet, column: str) -> tuple[str, ...]:
+    """A note on a column called label whose answers are all single digits, as classes are."""
+    answers = {fact.answer for fact in (*facts.forget, *facts.retain)} if column.strip().lower() == "label" else ()
+    if not answers or not all(len(answer) == 1 and answer.isdecimal() for answer in answers):
+        return ()
+    return (
+        f"All answers in the column label are {', '.join(sorted(answers))}. If these are classes, choose the column "
+        "that holds the answers.",
+    )
+
+
+def unread_split(values: Mapping[str, int]) -> tuple[str, ...]:
+    """A note on a column of splits that are no groups. values: what it says -> how often."""
+    counts = ", ".join(f"{shown(value)!r} ({count:,})" for value, count in list(values.items())[:VALUES_SHOWN])
+    more = ", …" if len(values) > VALUES_SHOWN else ""
+    return (f"The column split names no group, so it is not read: {counts}{more}.",) * bool(values)
+
+
+def attacks(facts: FactSet) -> tuple[str, ...]:
+    """A note on prompts that are not trained on."""
+    count = len(facts.attacks)
+    return (f"Attack prompts (RWKU's level 3): {count:,}. They are kept to probe with, not trained on.",) * bool(count)
+
+
+def unseen(facts: FactSet, rows: Mapping[str, int]) -> tuple[str, ...]:
+    """A note on rows with invisible characters, which a model reads all the same. They are not
+    changed."""
+    found = {
+        rows[fact.id]: UNSEEN.findall(text)
+        for group in GROUPS
+        for fact in getattr(facts, group)
+        if not (text := " ".join((*_texts_of(fact), *fact.paraphrases, *fact.alternates))).isprintable()
+        and UNSEEN.search(text)
+    }
+    if not found:
+        return ()
+    codes = sorted({f"U+{ord(letter):04X}" for letters in found.values() for letter in letters})
+    more = ", …" if len(codes) > CODES_SHOWN else ""
+    return (
+        f"Rows with characters that cannot be seen ({', '.join(codes[:CODES_SHOWN])}{more}): {len(found):,}, the "
+        f"first is row {min(found)}. They are kept: the model reads them.",
+    )
+
+
+def _texts_of(fact: Fact) -> tuple[str, ...]:
+    return fact.id, fact.question, fact.answer, fact.subject, fact.relation, fact.object

@@ -1,0 +1,205 @@
+"""The rows of a JSON text, whatever its file is called: a list, a line an object, objects one after
+another, a table by columns, or an object around one of these."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from adapop.errors import DataError, shown
+from adapop.facts.fact import Problem
+from adapop.facts.forms import is_row
+from adapop.facts.rows import group_of
+
+LIST = 'Write [{"question": ..., "answer": ...}, ...].'
+SPLITS = re.compile(r"train|test|valid|val|dev|eval|all|full|default|main", re.IGNORECASE)
+BETWEEN = re.compile(r"[\s,\x1e]*")
+BY_LINE = (".jsonl", ".ndjson")
+Rows = Iterator[tuple[int, dict] | Problem]
+
+
+class Objects:
+    """Builds the objects of one JSON file, limits their number and refuses repeated names.
+
+    Of two values under one name, one would be lost silently; nested objects take the most memory
+    per byte of file.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.count, self.most = 0, most
+        self.decoder = json.JSONDecoder(
+            parse_int=str, parse_float=str, parse_constant=_constant, object_pairs_hook=self._made
+        )
+
+    def _made(self, pairs: list[tuple[str, object]]) -> dict:
+        self.count += 1
+        if self.count > self.most:
+            raise ValueError(f"has more than {self.most:,} objects")
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            raise ValueError("has two values under one name in one object")
+        return made
+
+    def value(self, text: str, start: int | None = None) -> object:
+        """The value of a JSON text, with numbers as written there; or the `Problem` with it. start:
+        reads one value from there on, and returns it with the place where it ends."""
+        try:
+            return self.decoder.decode(text) if start is None else self.decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            return Problem(error.lineno, "", "", f"is not JSON: {error.msg}", "Mend that line.")
+        except RecursionError:
+            return Problem(0, "", "", "is nested too deeply", "Use flat objects.")
+        except ValueError as error:  # raised by `_made`
+            return Problem(0, "", "", str(error), "Use flat objects, with each name once.")
+
+
+def _constant(name: str) -> str | float:
+    """NaN, which tables write for an empty cell, as a float; the infinities as text, as all
+    numbers."""
+    return float("nan") if name == "NaN" else name
+
+
+def rows_of_json(path: Path, text: str, notes: list[str], most: int) -> Rows:
+    """The rows of a JSON text with their numbers; in place of a bad line, its problem.
+
+    notes: gets a sentence for what is around the rows. most: the most objects, one inside the other
+    too.
+
+    Raises:
+        DataError: it is JSON that is no table, or no JSON.
+    """
+    objects, by_line = Objects(most), path.suffix.lower() in BY_LINE
+    lines = (line.strip() for line in text.split("\n") if line.strip())
+    first, second = next(lines, ""), next(lines, "")
+    del lines
+    if not first:
+        return iter(())
+    value = objects.value(first)
+    if isinstance(value, dict) and (second or (by_line and not (_around(value) or _by_column(value) or _inner(value)))):
+        return rows_of_lines(text.split("\n"), most)
+    if second:
+        value = Objects(most).value(text)
+    if isinstance(value, Problem) and text.lstrip("\ufeff \t\r\n").startswith("{"):
+        listed = _one_after_another(text, most)
+        value = value if listed is None else listed
+    if by_line and isinstance(value, dict) and is_row(value) and not _by_column(value):
+        return iter([(1, value)])
+    if by_line and not (isinstance(value, dict) or _is_table(value)):
+        return rows_of_lines(text.split("\n"), most)
+    return _rows_of_value(path, value, notes)
+
+
+def rows_of_lines(lines: Iterable[str], most: int) -> Rows:
+    """The rows of JSON lines, numbered by line."""
+    objects = Objects(most)
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        row = objects.value(line.strip())  # also of \x1e, with which jq --seq begins a line
+        if isinstance(row, Problem):
+            yield replace(row, row=number, value=shown(line))
+        elif isinstance(row, dict):
+            yield number, row
+        else:
+            yield Problem(number, "", shown(line), "is not an object", 'Write {"question": ..., "answer": ...}.')
+
+
+def _one_after_another(text: str, most: int) -> list[dict] | None:
+    """Objects that follow each other, each over as many lines as it likes; None for other text."""
+    objects, listed, place = Objects(most), [], BETWEEN.match(text).end()
+    while place < len(text):
+        read = objects.value(text, place)
+        if isinstance(read, Problem) or not isinstance(read[0], dict):
+            return None
+        listed.append(read[0])
+        place = BETWEEN.match(text, read[1]).end()
+    return listed if len(listed) > 1 else None
+
+
+def _rows_of_value(path: Path, value: object, notes: list[str]) -> Rows:
+    if isinstance(value, Problem):
+        where = f", line {value.row}," if value.row else ""
+        raise DataError(f"{path.name}{where} {value.message}.", value.fix)
+    if isinstance(value, dict):
+        value = _unwrapped(path, value, notes)
+    if not _is_table(value):
+        raise DataError(f"{path.name} is not a list of objects.", LIST)
+    return enumerate(_flat(value), start=1)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) for row in value)
+
+
+def _around(value: Mapping) -> list[str]:
+    """The names under which an object holds lists of rows; none if it is a row itself. Rows with
+    questions come first: the Hub's viewer lists the features beside them."""
+    names = [name for name, part in value.items() if part and _is_table(part)]
+    asking = [name for name in names if is_row(next(_flat(value[name]), ()))]
+    return [] if is_row(value) else asking or names
+
+
+def _inner(value: Mapping) -> Mapping:
+    """The only object inside another that holds lists of rows; empty if there is none, or several,
+    or the other is a row."""
+    inner = [part for part in value.values() if isinstance(part, dict) and _around(part)]
+    return inner[0] if len(inner) == 1 and not is_row(value) else {}
+
+
+def _unwrapped(path: Path, value: Mapping, notes: list[str]) -> object:
+    """The rows inside an object: under one name, under the names of groups or of splits, by id or
+    by column."""
+    names = _around(value)
+    groups = [group_of(name) for name in names]
+    if len(names) > 1 and not all(groups) and not all(map(SPLITS.match, names)):
+        places = ", ".join(repr(shown(name)) for name in names)
+        raise DataError(
+            f"{path.name} is not a list of objects, but holds several: {places}.",
+            "Keep one of them, or name them forget and retain.",
+        )
+    if names:
+        counts = ", ".join(f"{shown(name)!r} ({len(value[name]):,})" for name in names)
+        notes.append(f"Rows were found under {counts}. What stands beside them is not read.")
+        rows = ((row, group) for name, group in zip(names, groups) for row in _flat(value[name]))
+        return [{"group": group, **row} if group else row for row, group in rows]
+    if columns := _by_column(value):
+        return columns
+    if is_row(value):
+        return [value]
+    if inner := _inner(value):
+        return _unwrapped(path, inner, notes)
+    by_id = len(value) > 1 and all(isinstance(part, dict) for part in value.values())
+    return [{"id": name, **part} for name, part in value.items()] if by_id else value
+
+
+def _by_column(value: Mapping) -> list[dict]:
+    """The rows of a table that is written column by column, as pandas does; none of another
+    object."""
+    if isinstance(names := value.get("columns"), list) and isinstance(rows := value.get("data"), list):
+        rows = [dict(zip(names, cells)) for cells in rows if isinstance(cells, list) and len(cells) == len(names)]
+        return rows if len(rows) == len(value["data"]) and all(isinstance(name, str) for name in names) else []
+    parts = list(value.values())
+    if parts and all(isinstance(part, dict) for part in parts):
+        same = is_row(value) and all(part.keys() == parts[0].keys() for part in parts)
+        parts = [list(part.values()) for part in parts] if same or all(map(str.isdecimal, chain(*parts))) else []
+    whole = len(parts) > 1 and all(isinstance(part, list) for part in parts)
+    return [dict(zip(value, cells)) for cells in zip(*parts)] if whole and len(set(map(len, parts))) == 1 else []
+
+
+def _flat(rows: Iterable[Mapping]) -> Iterator[Mapping]:
+    """The rows, out of what the Hub's viewer and SQuAD put around them."""
+    for row in rows:
+        if isinstance(row.get("row"), dict):
+            yield row["row"]
+        elif isinstance(row.get("paragraphs"), list):
+            yield from (
+                {**{name: cell for name, cell in part.items() if name != "qas"}, **question}
+                for part in row["paragraphs"]
+                if isinstance(part, dict) and isinstance(part.get("qas"), list)
+                for question in part["qas"]
+                if isinstance(question, dict)
+            )
+        else:
+            yield row

@@ -1,0 +1,123 @@
+"""A user's table, read in a process of its own where it is large: see `apart`.
+
+What it prints: the names of the columns; the set without its facts, or why there is none; then a line a fact.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from threading import Semaphore
+
+from adapop.errors import DataError, ScoresError
+from adapop.facts import apart
+from adapop.facts.fact import FactSet, Problem
+from adapop.facts.files import FileTable, read_table
+from adapop.facts.forms import guessed
+from adapop.facts.parquet import MAGIC
+from adapop.facts.tiers import Tiers
+
+SMALL = 50_000  # bytes of a text that is read in less time than a process takes to start
+MEGABYTES, SECONDS = 1_024, 30
+READERS = Semaphore(4)  # at once: each may take that much, and a visitor of a public app has two events at work
+MOST_BYTES = 256_000_000  # that are printed
+ERRORS = {kind.__name__: kind for kind in (DataError, ScoresError)}
+
+
+@dataclass(frozen=True)
+class DistantTable:
+    """A file that is read by another process, which also made its facts under our guess of its columns."""
+
+    path: Path
+    columns: Sequence[str]
+    guessed: FactSet | DataError
+    """Its facts under our guess, or why there are none."""
+
+    def facts(
+        self, name: str = "", columns: Mapping[str, str] | None = None, group: str = "forget", drop_bad: bool = True
+    ) -> FactSet:
+        """The facts, by group: as `read_facts`. Reads the file again if not all is as it was guessed."""
+        as_guessed = (group, drop_bad) == ("forget", False) and columns in (None, guessed(self.columns))
+        result = self.guessed if as_guessed else _read(self.path, columns, group, drop_bad)[1]
+        if isinstance(result, DataError):
+            raise result.with_traceback(None)
+        return replace(result, name=name) if name else result
+
+
+Table = FileTable | DistantTable
+
+
+def table_of(path: Path) -> Table:
+    """The table in a file.
+
+    Raises:
+        DataError: as `read_table`, or it takes more memory or time than a file is given.
+    """
+    if _is_small(path):
+        return read_table(path)
+    return DistantTable(path, *_read(path, None, "forget", False))
+
+
+def facts_of(path: Path, group: str, drop_bad: bool) -> FactSet:
+    """The facts in a file, for a group: as `read_facts`.
+
+    Raises:
+        DataError: as `read_facts`, or it takes more memory or time than a file is given.
+    """
+    if _is_small(path):
+        return read_table(path).facts(group=group, drop_bad=drop_bad)
+    return DistantTable(path, (), DataError("")).facts(group=group, drop_bad=drop_bad)
+
+
+def _is_small(path: Path) -> bool:
+    if not path.is_file():  # which `read_table` refuses
+        return True
+    with path.open("rb") as file:
+        return path.stat().st_size <= SMALL and file.read(len(MAGIC)) != MAGIC
+
+
+def _read(
+    path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool
+) -> tuple[list[str], FactSet | DataError]:
+    """(the names of the columns, the facts or why there are none). Raises as `table_of`."""
+    failed = DataError(f"{path.name} cannot be read.", "Save it again as CSV in UTF-8.")
+    options = json.dumps([columns, group, drop_bad])
+    with READERS:
+        names, about, *rows = apart.lines_of("adapop.facts.reader", path, [options], MOST_BYTES, failed)
+    names, about = json.loads(names), json.loads(about)
+    problems = tuple(Problem(**problem) for problem in about["problems"])
+    if kind := about.get("error"):
+        error = ERRORS[kind](about["message"], about["fix"], problems)
+        if names is None:
+            raise error
+        return names, error
+    tiers = Tiers.from_json(about["tiers"])
+    return names, replace(
+        FactSet.of_lines(rows, path, about["name"], about["notes"], tiers),
+        problems=problems,
+    )
+
+
+def main(path: Path, columns: Mapping[str, str] | None, group: str, drop_bad: bool) -> None:
+    """The reader process: prints what the head of this file says."""
+    apart.limit(MEGABYTES, SECONDS)
+    names = None
+    try:
+        table = read_table(path)
+        names = table.columns
+        facts = table.facts(columns=columns, group=group, drop_bad=drop_bad)
+        about = {"name": facts.name, "notes": facts.notes, "tiers": facts.tiers.as_json()}
+        problems, lines = facts.problems, facts.lines()
+    except DataError as error:
+        about = {"error": type(error).__name__, "message": error.message, "fix": error.fix}
+        problems, lines = error.problems, ()
+    except MemoryError:
+        sys.exit(apart.TOO_MUCH)
+    about["problems"] = list(map(asdict, problems))
+    for line in (json.dumps(names), json.dumps(about), *lines):
+        print(line)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *json.loads(sys.argv[2]))

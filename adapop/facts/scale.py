@@ -1,0 +1,85 @@
+"""Whose scale the scores of a set are on, which decides its tiers and the anchors of β."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+
+from adapop.facts.benchmarks import DUET_SUM, benchmark_of
+from adapop.facts.fact import WRITTEN, Fact, FactSet
+from adapop.facts.files import read_facts
+from adapop.facts.tiers import COLUMN, ON_SCALE, SCALE, UNKNOWN, Tiers, of_column, terciles
+from adapop.facts.world import EXPOSURES, sandbox_facts
+from adapop.paths import ASSETS, SHIPPED
+
+INVENTED = ASSETS / "sets" / "invented.csv"
+WIKIDATA, EDITED = "Wikidata", "edited"  # how the source of such a score begins
+OWN_SOURCES = (EXPOSURES, DUET_SUM, "invented")  # of the shipped sets and DUET: made for Wikidata's scale
+SILENT = ("", EDITED, "constant", "column ")  # sources that name no scale
+
+
+def with_tiers(facts: FactSet, anew: bool = False) -> FactSet:
+    """The set with the tier of each fact, and a note on them.
+
+    Tiers of a file's column stay. Shipped sets and benchmarks have those of Wikidata's scale, other
+    sets terciles of their forget scores, for all groups. What was decided stays, whatever facts
+    were left out since; anew: decide again, after scores changed.
+    """
+    tiers = _tiers_of(facts, anew)
+    groups = {group: tuple(_in_tier(fact, tiers) for fact in getattr(facts, group)) for group in WRITTEN}
+    notes = facts.notes
+    if tiers.note != facts.tiers.note:
+        notes = (*(note for note in notes if note != facts.tiers.note), *filter(None, [tiers.note]))
+    return replace(facts, **groups, tiers=tiers, notes=notes)
+
+
+def on_wikidata_scale(facts: FactSet) -> bool:
+    """Whether the scores of the facts to forget are on the scale that the paper's anchors were made
+    for."""
+    sources = _sources(facts)
+    others = {source for source in sources if not source.startswith((WIKIDATA, *OWN_SOURCES))}
+    if _is_listed(facts):
+        return all(source == "" or source.startswith(SILENT[1:]) for source in others)
+    return bool(sources) and others <= {EDITED} and others != sources
+
+
+def places(facts: Iterable[Fact]) -> set[tuple[str, str]]:
+    """Id and question of each fact: ids alone may be those of another file."""
+    return {(fact.id, fact.question) for fact in facts}
+
+
+@cache
+def shipped_places() -> set[tuple[str, str]]:
+    """`places` of the forget facts of every shipped set."""
+    worlds = (fact for name in SHIPPED for fact in sandbox_facts(name).forget)
+    return places((*worlds, *read_facts(INVENTED).forget))
+
+
+def _tiers_of(facts: FactSet, anew: bool) -> Tiers:
+    if facts.tiers.source and not anew:
+        return facts.tiers
+    if facts.tiers.source == COLUMN:
+        return of_column((fact.own_tier, fact.score) for fact in facts.forget)
+    scores = [fact.score for fact in facts.forget if fact.score is not None]
+    ours = _is_listed(facts) or all(source.startswith(OWN_SOURCES) for source in _sources(facts))
+    if not scores:
+        return Tiers()  # to be decided once there are some
+    return ON_SCALE if ours and on_wikidata_scale(facts) else terciles(scores)
+
+
+def _in_tier(fact: Fact, tiers: Tiers) -> Fact:
+    if tiers.source == COLUMN:
+        tier = fact.own_tier or UNKNOWN
+    else:
+        tier = "" if tiers.source in ("", SCALE) or fact.score is None else tiers.of(fact.score)
+    return fact if fact.own_tier == tier else replace(fact, own_tier=tier)
+
+
+def _sources(facts: FactSet) -> set[str]:
+    """The sources of the scores of the facts to forget; of a control, such as "shuffled, of
+    Wikidata", the true one."""
+    return {fact.score_source.rpartition(", of ")[2] for fact in facts.forget if fact.score is not None}
+
+
+def _is_listed(facts: FactSet) -> bool:
+    """Whether all facts to forget are of shipped sets, or of one benchmark."""
+    return benchmark_of(facts) is not None or places(facts.forget) <= shipped_places()

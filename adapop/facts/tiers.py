@@ -1,0 +1,123 @@
+"""Tiers of popularity: rare, middle and popular, and the range of scores that each stands for in a
+set."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+RARE_BELOW, POPULAR_FROM = 265.0, 1000.0  # on Wikidata's scale
+TIERS = ("rare", "middle", "popular")
+UNKNOWN = "unknown"
+SCALE, COLUMN, TERCILES = "scale", "column", "terciles"
+Range = tuple[float | None, float | None]  # lowest and highest score, None where there is no limit
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """Where the tiers of a set come from, and the range of scores of each; None for a tier that it
+    does not have."""
+
+    source: str = ""
+    """"scale": the bounds 265 and 1,000; "terciles": thirds of the forget scores; "column": the
+    file says; "" as long as it is undecided, with the bounds of "scale"."""
+    rare: Range | None = (None, RARE_BELOW)
+    """Its lowest and highest score, both included; None for no limit, and in place of both for no
+    such tier."""
+    middle: Range | None = (RARE_BELOW, POPULAR_FROM)
+    """As `rare`; with the bounds of "scale" it lies between them."""
+    popular: Range | None = (POPULAR_FROM, None)
+    """As `rare`."""
+    note: str = ""
+    """On tiers that are not of Wikidata's scale, a sentence with the numbers of the whole forget
+    set."""
+
+    def of(self, score: float | None) -> str:
+        """The tier of a score by these bounds, "unknown" without a score."""
+        if score is None:
+            return UNKNOWN
+        if self.rare and score <= self.rare[1]:
+            return "rare"
+        return "popular" if self.popular and score >= self.popular[0] else "middle"
+
+    def label(self, tier: str) -> str:
+        """The tier's name with its range of scores, "rare (up to 48,000)"; the name alone where it
+        has no range."""
+        low, high = (getattr(self, tier) or (None, None)) if tier in TIERS else (None, None)
+        if low is None and high is None:
+            return tier
+        if low is None:
+            return f"{tier} (up to {number(high)})"
+        if high is None:
+            return f"{tier} (from {number(low)})"
+        return f"{tier} ({number(low)})" if low == high else f"{tier} ({number(low)} to {number(high)})"
+
+    @property
+    def text(self) -> str:
+        """The tiers of the set with their ranges."""
+        return ", ".join(self.label(tier) for tier in TIERS if getattr(self, tier))
+
+    def as_json(self) -> dict[str, Any]:
+        """Source and ranges as plain data: None for no limit, and for a tier that the set does not
+        have."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Tiers:
+        """The tiers that `as_json` gave."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+
+
+ON_SCALE = Tiers(SCALE)
+
+
+def terciles(scores: Iterable[float]) -> Tiers:
+    """Thirds of the scores, at least one.
+
+    Equal scores share a tier: each cut lies between two different scores, as near to a third as
+    they allow. Two different scores make two tiers, rare and popular; equal ones make one, middle.
+    """
+    ordered = sorted(scores)
+    values = sorted(set(ordered))
+    if len(values) == 1:
+        tiers = Tiers(TERCILES, None, (values[0], values[0]), None)
+        words = "All scores are the same: {}. With one tier no gap between rare and popular can be seen."
+    elif len(values) == 2:
+        tiers = Tiers(TERCILES, (None, values[0]), None, (values[1], None))
+        words = "There are two different scores, so there are two tiers: {}."
+    else:
+        counts = [bisect_right(ordered, value) for value in values]  # of facts with this score or a lower one
+        cuts = range(len(values) - 1)
+        first = min(cuts[:-1], key=lambda place: abs(3 * counts[place] - len(ordered)))
+        second = min(cuts[first + 1 :], key=lambda place: abs(3 * counts[place] - 2 * len(ordered)))
+        middle = (values[first + 1], values[second])
+        tiers = Tiers(TERCILES, (None, values[first]), middle, (values[second + 1], None))
+        words = "Tiers are thirds of this set's own scores, equal scores together: {}."
+    return replace(tiers, note=words.format(_counted(tiers, map(tiers.of, ordered))))
+
+
+def of_column(rows: Iterable[tuple[str, float | None]]) -> Tiers:
+    """The tiers that a file gives, with the scores that each spans. rows: tier and score of each
+    fact to forget."""
+    scores: dict[str, list[float | None]] = {}
+    for tier, score in rows:
+        scores.setdefault(tier, []).append(score)
+    known = {tier: [value for value in values if value is not None] for tier, values in scores.items()}
+    spans = {tier: (min(values, default=None), max(values, default=None)) for tier, values in known.items()}
+    tiers = Tiers(COLUMN, *(spans.get(tier) for tier in TIERS))
+    members = [tier for tier, values in scores.items() for _ in values]
+    return replace(tiers, note=f"Tiers are as the file gives them: {_counted(tiers, members) or 'none'}.")
+
+
+def _counted(tiers: Tiers, members: Iterable[str]) -> str:
+    """How many facts each tier has, with its range of scores."""
+    counts = Counter(members)
+    return ", ".join(f"{counts[tier]:,} {tiers.label(tier)}" for tier in TIERS if counts[tier])
+
+
+def number(value: float) -> str:
+    """A score as it is written for people."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,0 +1,120 @@
+"""What a text must say for an answer to count as said: weak answers, and the words of an answer
+that are its own."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+
+from adapop.facts.fact import Fact
+from adapop.facts.text import folded, mentions, word_forms, words
+
+STOP_WORDS = frozenset(
+    "a an the this that these those of in on at to by for from with without as than so if then into onto over under "
+    "about after before between during through since until and or but nor not no is am are was were be been being do "
+    "does did has have had having can could will would shall should may might must it its he she they his her their "
+    "him them we us our you your i me my mine who whom whose which what when where why how there here also only very "
+    "such each any some all both more most other own same too just".split()
+)
+NEGATIONS = frozenset("no not never without".split())
+ORDINARY = STOP_WORDS | {"yes"}
+FRAME = (STOP_WORDS | frozenset("called named known titled yes".split())) - NEGATIONS
+WORD = re.compile(r"[^\W_]+")
+CLAUSE = re.compile(r"[.,;:!?\n。，、：！？]\s*")
+SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s\"'“‘(*]*$")
+GOES_ON = re.compile(r"['’]?\w|\s+[a-z]")  # what follows a word that only begins a sentence
+ARTICLES = ("a", "an", "the")
+SHORT = 2  # letters
+STOPS, LETTERS, ASKED = "stop words", "letters", "in its question"
+
+
+@dataclass(frozen=True)
+class WeakAnswer:
+    """An answer that a reply may contain without answering."""
+
+    fact: Fact
+    kind: str
+    """`STOPS`: it has stop words alone, as "It" or "No". `LETTERS`: one or two letters, as "A".
+    `ASKED`: its own question contains it, so that a reply may only repeat that."""
+
+
+def weak_answers(facts: Iterable[Fact]) -> list[WeakAnswer]:
+    """Those among the facts' answers, one kind for each."""
+    kinds = ((fact, weakness(fact.answer) or (ASKED if says(fact.question, fact.answer) else "")) for fact in facts)
+    return [WeakAnswer(fact, kind) for fact, kind in kinds if kind]
+
+
+@lru_cache(maxsize=2**14)
+def weakness(answer: str) -> str:
+    """`STOPS`, `LETTERS` or "": why any occurrence of the answer in a text proves little."""
+    said = words(answer)
+    if said and ORDINARY.issuperset(said):
+        return STOPS
+    letters = len(said) == 1 and said[0].isalpha() and len(said[0]) <= (SHORT if _cased(answer) else 1)
+    return LETTERS if letters else ""
+
+
+def says(text: str, answer: str) -> bool:
+    """Whether the text contains the answer. A weak one must be a clause of its own, or be written
+    as the answer is, with its capitals: "It" is not in "I am not sure what it is"."""
+    if not (weakness(answer) and _cased(answer)):
+        return mentions(text, answer)
+    clauses = CLAUSE.split(text)
+    if words(answer) in (words(clauses[0]), words(clauses[-1]), words(clauses[max(0, len(clauses) - 2)])):
+        return True
+    return _written(unicodedata.normalize("NFKC", text), unicodedata.normalize("NFKC", answer))
+
+
+def gives_away(text: str, fact: Fact) -> bool:
+    """Whether the text contains a right answer of the fact."""
+    return any(says(text, answer) for answer in fact.answers)
+
+
+def _written(text: str, answer: str) -> bool:
+    """Whether the answer stands in the text with its capitals, and not because a sentence begins
+    there ("No idea"). Its article may be small."""
+    article, *rest = WORD.findall(answer)
+    if answer == answer.lower() or answer == "I":
+        return False
+    first = f"(?i:{article})" if rest and article.lower() in ARTICLES else article
+    between = r"\W+".join((first, *rest))
+    for match in re.finditer(rf"(?<![\w°]){between}(?!\w|\+\+|#)", text):
+        begins = SENTENCE_START.search(text[: match.start()])
+        if rest or not (begins and folded(article) in STOP_WORDS and GOES_ON.match(text, match.end())):
+            return True
+    return False
+
+
+def _cased(text: str) -> bool:
+    return text.lower() != text.upper()
+
+
+@lru_cache(maxsize=2**14)
+def own_words(answer: str, question: str) -> tuple[str, ...]:
+    """The words of the answer that its question and other answers do not share: none of the
+    question's, no stop words but capitalised ones, and of a sentence only names and numbers, if it
+    has some. All words where nothing else is left."""
+    said, names = words(answer), _names(answer)
+    asked = frozenset(chain.from_iterable(word_forms(question)))
+    own = tuple(word for word in said if word not in asked and (word in names or word not in FRAME))
+    if any(word in FRAME and word not in names for word in said):
+        own = tuple(word for word in own if word in names) or own
+    return own or tuple(word for word in said if word not in FRAME) or said
+
+
+@lru_cache(maxsize=2**14)
+def negations(answer: str) -> frozenset[str]:
+    """Words such as "not" in the answer, without those inside a title ("Saddle Without Salt")."""
+    first, *rest = WORD.findall(answer) or [""]
+    return NEGATIONS.intersection([first.lower(), *rest])
+
+
+def _names(answer: str) -> frozenset[str]:
+    """The words with a capital or a digit, without a capital that only begins a sentence."""
+    parts = unicodedata.normalize("NFKC", answer).split()
+    marked = [word[0].isupper() or any(map(str.isdigit, word)) for word in parts]
+    if marked and not parts[0][0].isdigit():
+        marked[0] = marked[1:2] == [True] and parts[0].lower() not in ARTICLES
+    return frozenset(words(" ".join(word for word, name in zip(parts, marked) if name)))

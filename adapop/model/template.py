@@ -1,0 +1,148 @@
+"""How a chat template is rendered: without thinking, on a fixed date, contents as it reads them.
+
+What it needs is found out by rendering it with one character that texts do not contain.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jinja2 import Environment, TemplateError, meta
+from transformers import PreTrainedTokenizerBase as Tokenizer
+
+from adapop.errors import ModelError, shown
+
+DATE = "10 Apr 2025"  # the paper's; with today's, which Llama 3 writes, numbers change daily
+FIXED_CLOCK = "{% macro strftime_now(format) %}" + DATE + "{% endmacro %}"
+ANSWER = "\ufdd3"  # a dummy answer: a Unicode noncharacter, which texts do not contain
+# what an expression in a template may raise beside TemplateError
+FAULTS = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
+)  # fmt: skip
+# variables of templates that let a model think, such as Qwen3's, DeepSeek's, Granite's and Cohere's
+FLAG = re.compile(r"(?P<no>(no|disable|skip)_)?((enable|use)_)?(think(ing)?|thought|reasoning)")
+TAG = re.compile(r"(?i)[<\[◁][^\s<>\[\]◁▷]*(think|thought|reason)[^\s<>\[\]◁▷]*[>\]▷]")
+NO_THOUGHT = re.compile(r"(?i).\|?/|.*(end[_▁]|no_?think)")  # a closing tag, or a switch
+BEGIN = {"START": "END", "BEGIN": "END", "start": "end", "begin": "end"}
+GENERATION = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")  # transformers' own tags
+Turns = Sequence[Mapping[str, object]]
+TRIALS = {
+    "user": [{"role": "user", "content": ANSWER}],
+    "system": [{"role": "system", "content": ANSWER}, {"role": "user", "content": "?"}],
+    "assistant": [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}],
+}
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How one chat template is rendered."""
+
+    template: str
+    """With a fixed date, and the end of the thought that its generation prompt leaves open."""
+    flags: Mapping[str, bool]
+    """Its variables that switch thinking off, with that value."""
+    closing: str = ""
+    """What ends the thought, "" if none is open."""
+    parts: frozenset[str] = frozenset()
+    """The roles whose content it reads as a list of parts."""
+
+    def render(self, tokenizer: Tokenizer, turns: Turns, **options: bool) -> str | list[int]:
+        """The turns with the generation prompt as text; options: as for `apply_chat_template`.
+
+        Raises:
+            TemplateError: the template refuses these turns, or fails.
+            ValueError: told to sanitize control tokens, the tokenizer cannot. The template has not
+                failed on turns that it took before.
+        """
+        turns = [{**turn, "content": self.content(turn)} for turn in turns]
+        usual = {"tokenize": False, "add_generation_prompt": True, "date_string": DATE}
+        options = {**usual, "chat_template": self.template, **self.flags, **options}
+        try:
+            return tokenizer.apply_chat_template(turns, **options)
+        except FAULTS as error:
+            if isinstance(error, ValueError) and "sanitize_control_tokens" in options:
+                raise
+            reason = ": ".join(filter(None, (type(error).__name__, str(error))))
+            raise TemplateError(reason) from error
+
+    def content(self, turn: Mapping[str, object]) -> object:
+        """The turn's text in the form that the template reads."""
+        text = turn["content"]
+        return [{"type": "text", "text": text}] if turn["role"] in self.parts else text
+
+
+@lru_cache(maxsize=8)
+def manner(tokenizer: Tokenizer, template: str) -> Manner:
+    """How to render a chat template of the tokenizer.
+
+    Raises:
+        ModelError: its generation prompt opens a thought with a tag whose end is not known.
+    """
+    clock = FIXED_CLOCK if "strftime_now" in template else ""
+    plain = Manner(clock + template, _flags(template))
+    for role, turns in TRIALS.items():
+        parts = Manner(plain.template, plain.flags, parts=plain.parts | {role})
+        as_text, as_parts = (_trial(tokenizer, way, turns) for way in (plain, parts))
+        plain = parts if ANSWER in as_parts and ANSWER not in as_text else plain
+    prompt = _trial(tokenizer, plain, TRIALS["user"])
+    if not (closing := _closing(template, prompt.rpartition(ANSWER)[2])):
+        return plain
+    # Jinja drops one line end at the end of a template
+    whole = re.sub(r"\r?\n\Z", "", plain.template)
+    ended = f"{whole}{{{{ {closing!r} if add_generation_prompt else '' }}}}"
+    return Manner(ended, plain.flags, closing, plain.parts)
+
+
+def notes(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """How a model that can think was kept from it, a sentence; none for other models."""
+    way = manner(tokenizer, tokenizer.get_chat_template())
+    how = [f"{name} is {value}" for name, value in sorted(way.flags.items())]
+    how += [f"the thought that its prompt opens is ended by {way.closing!r}"] if way.closing else []
+    if not how:
+        return ()
+    return (f"The model is asked without thinking: in its chat template, {' and '.join(how)}.",)
+
+
+def _flags(template: str) -> dict[str, bool]:
+    jinja = Environment(extensions=["jinja2.ext.loopcontrols"])
+    try:
+        parsed = jinja.parse(GENERATION.sub("", template))
+    except TemplateError:  # raised again where it is rendered
+        return {}
+    matches = map(FLAG.fullmatch, sorted(meta.find_undeclared_variables(parsed)))
+    return {match[0]: bool(match["no"]) for match in matches if match}
+
+
+def _trial(tokenizer: Tokenizer, way: Manner, turns: Turns) -> str:
+    """The rendered turns, with the generation prompt after a user's; "" if they are refused."""
+    try:
+        return way.render(tokenizer, turns, add_generation_prompt=turns[-1]["role"] == "user")
+    except TemplateError:
+        return ""
+
+
+def _closing(template: str, ending: str) -> str:
+    """What ends the thought that a prompt leaves open, "" if none is.
+
+    ending: what the prompt has behind the question. Blank space is as in Qwen3's empty thought, or
+    as the template itself writes it behind the tag.
+    """
+    tag = next(reversed([*TAG.finditer(ending)]), None)
+    if tag is None or NO_THOUGHT.match(tag[0]):
+        return ""
+    begin = next((word for word in BEGIN if word in tag[0]), "")
+    if begin:
+        end = tag[0].replace(begin, BEGIN[begin], 1)
+    elif "|" not in tag[0]:
+        end = f"{tag[0][0]}/{tag[0][1:]}"
+    else:
+        raise ModelError(
+            f"The model's chat template opens a thought with {shown(tag[0])!r}, whose end is not "
+            "known: answers would be scored inside it.",
+            "Pick a model that answers at once, or end the thought in its chat_template.jinja.",
+        )
+    blanks = re.findall(re.escape(end) + r"((?:\\n|\s)*)", template)
+    behind = max((blank.replace("\\n", "\n") for blank in blanks), key=len, default="")
+    before = ending[tag.end() :]
+    return f"{before if not before.strip() else chr(10)}{end}{behind or chr(10) * 2}"

@@ -1,0 +1,168 @@
+"""A model's tokenizer and chat template, tried once in a separate process with limits on memory and
+time.
+
+Both are programs that come with a model: a template may loop without end or fill the memory, and so
+may a tokenizer's patterns. What fails otherwise is left to the loading itself, which says it
+better.
+"""
+
+import copy
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from adapop.errors import ModelError
+from adapop.paths import ROOT, SHIPPED
+
+FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+READ = (".json", ".safetensors", ".jinja", ".model", ".txt")  # what a model's folder is read for
+MOST_BYTES, MOST_SECONDS = 2 * 1024**3, 10  # of data, enforced on Linux only; of processor time
+WALL_SECONDS = 12 * MOST_SECONDS  # on a machine that does other things too
+MOST_CHARACTERS = 1_000_000  # that a template writes around a question of one
+FAILED, TOO_MUCH, TOO_LONG = 1, 3, 4  # exit statuses of the trial; the first is Python's, of any exception
+READING, ENCODING = [b"reading"], [b"reading", b"encoding"]  # what the trial has printed before it read, or encoded
+MOST_REASON = 200  # characters of what it died of
+TEXTS = ("What is the capital of France? " * 4, *(text * 40 for text in ("a", "0", " ", "-", "a ", "aB", "é", "1,")))
+ANSWERED = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
+TRACKED = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")  # a tag that transformers adds, which writes nothing
+_passed: set[str] = set()  # hashes of what was tried in this process and can be used
+
+
+def try_out(model: str, revision: str | None = None) -> None:
+    """Checks that a model's tokenizer and chat template come to an end in bounded memory, once for
+    the same content. Nothing where it ships with this package, or is not on this disk.
+
+    Raises:
+        ModelError: one of them does not, or what should be a file is none.
+        ValueError: the tokenizer's file does not read.
+    """
+    if model in SHIPPED or (folder := _folder(model, revision)) is None:
+        return
+    for path in sorted(folder.iterdir()):
+        if path.suffix in READ and not path.is_file():
+            raise ModelError(
+                f"{path.name} in the model's folder is no file.", "Copy or download the whole model again."
+            )
+    content = [path.read_bytes() if (path := folder / name).exists() else b"" for name in FILES]
+    digest = hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in content)).hexdigest()
+    if digest not in _passed:
+        _check(folder)
+        _passed.add(digest)
+
+
+def _folder(model: str, revision: str | None) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    if Path(model).is_dir():
+        return Path(model)
+    try:
+        cached = try_to_load_from_cache(model, FILES[0], revision=revision)
+    except HFValidationError:  # no name for a model, which is said where it is loaded
+        return None
+    return Path(cached).parent if isinstance(cached, str) else None
+
+
+def _check(folder: Path) -> None:
+    command = [sys.executable, "-m", "adapop.model.trial", str(folder.resolve())]
+    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false"}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, timeout=WALL_SECONDS, **pipes)
+        status, tried, said = done.returncode, done.stdout.split(), done.stderr.decode(errors="replace")
+    except subprocess.TimeoutExpired as error:
+        status, tried, said = -1, (error.stdout or b"").split(), ""
+    reason = said.strip().rpartition("\n")[2][:MOST_REASON]
+    if status == FAILED and tried == READING:
+        raise ValueError(f"its {FILES[0]} cannot be read ({reason})")
+    if status == 0 or (status == FAILED and tried != ENCODING):
+        return
+    if status == FAILED:
+        why = reason
+    elif status == TOO_MUCH:
+        why = f"MemoryError: it takes more than {MOST_BYTES / 1024**3:g} GB"
+    elif status == TOO_LONG:
+        why = f"it writes more than {MOST_CHARACTERS:,} characters around it"
+    else:
+        why = f"it does not end within {MOST_SECONDS} s, or takes too much memory"
+    if b"template" in tried:
+        raise ModelError(f"The model's chat template cannot show a question: {why}.", "Correct chat_template.jinja.")
+    raise ModelError(f"The model's tokenizer cannot read a text: {why}.", "Use the one that came with these weights.")
+
+
+def main(folder: Path) -> int:
+    """The trial: prints what it tries next. Returns the exit status."""
+    _limit()
+    try:
+        encode = _encoder(folder)
+        print("template", flush=True)
+        if len(text := _template(folder)) > MOST_CHARACTERS:
+            return TOO_LONG
+        for turns, asks in ((ANSWERED[:1], True), (ANSWERED, False)):
+            if len(chat := _rendered(text, turns, asks)) > MOST_CHARACTERS:
+                return TOO_LONG
+            encode(chat)
+    except MemoryError:
+        return TOO_MUCH
+    return 0
+
+
+def _encoder(folder: Path):
+    from tokenizers import Tokenizer
+
+    if not (folder / FILES[0]).exists():
+        return len
+    print("reading", flush=True)
+    tokenizer = Tokenizer.from_file(str(folder / FILES[0]))
+    print("encoding", flush=True)
+    tokenizer = copy.deepcopy(tokenizer)  # as `chat` copies it: fails where merges and vocabulary differ
+    tokenizer.no_padding()
+    for text in TEXTS:
+        tokenizer.encode(text)
+    return tokenizer.encode
+
+
+def _template(folder: Path) -> str:
+    if (path := folder / FILES[2]).exists():
+        return path.read_text(encoding="utf-8")
+    found = json.loads((folder / FILES[1]).read_text(encoding="utf-8"))["chat_template"]
+    return found if isinstance(found, str) else next(one["template"] for one in found if one["name"] == "default")
+
+
+def _rendered(text: str, turns: list[dict], asks: bool) -> str:
+    """As transformers renders it."""
+    from jinja2.ext import loopcontrols
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False)
+    environment.globals |= {"strftime_now": lambda form: form, "raise_exception": _refused}
+    given = {
+        "add_generation_prompt": asks,
+        "enable_thinking": False,
+        "date_string": "",
+        "bos_token": "",
+        "eos_token": "",
+    }
+    return environment.from_string(TRACKED.sub("", text)).render(messages=turns, tools=None, documents=None, **given)
+
+
+def _refused(message: str) -> None:
+    raise ValueError(message)
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # not available on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,181 @@
+"""What a reply claims: an answer that it denies, does not know of, or gives wrongly in part, is not
+said, however many of its words are there. No torch."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
+
+from adapop.facts.text import CLUSTER, folded, has_no_spaces, word_forms, words
+from adapop.facts.weak import STOP_WORDS
+
+SMALL = r"(?:(?:in|at|of|the|a|an|by|from|to|as|called|named)\s+){0,2}"
+# what stands right before an answer that is denied, in folded text
+BEFORE = (
+    r"(?:(?:\bnot|n't)\s+(?:say|think|believe|call|choose|pick)(?:\s+(?:that|it|its|it's|this|he|she|is|was))*\s+|"
+    r"\b(?:not|never|nor|neither|unlike)\s+|n't\s+|\b(?:rather|other) than\s+|\binstead of\s+|\b(?:pas|nicht|keine?|"
+    r"non e|nao e|no es|не|bukan|khong phai(?: la)?|ليست?|לא)\s+|(?:不是|并非|並非|不在|不叫|ไม่ใช่)\s*)"
+)
+# what stands behind it: a denied verb, or where verbs come last
+BEHIND = (
+    r"(?:\s+(?:is|was)(?:\s+not|n't)\b(?!\s+(?:only|just|merely))|"
+    r"\s*(?:では?(?:ありません|ない)|じゃない|[이가] 아니|[이가] 아닙|नही|degil\b|نيست))"
+)
+NEGATED = re.compile(f"{BEFORE}|{BEHIND}")
+IGNORANT = re.compile(
+    r"(?:\b(?:not sure|unsure|uncertain|not certain|no idea|not know|cannot (?:say|tell))|n't (?:know|say|tell)"
+    r"|(?:not|n't) have (?:any |enough )?information)\b[^.!?\n,;]*?(?=\bbut\b|[.!?\n,;]|$)"
+)
+# what stands before a name and is none; with those of `STOP_WORDS`
+TITLES = STOP_WORDS | frozenset(
+    "mr mrs ms miss dr prof professor sir dame lord lady king queen prince princess emperor empress pope saint st "
+    "president chancellor minister senator governor judge justice captain general colonel admiral count duke father "
+    "mother brother sister uncle aunt author writer poet novelist director composer painter artist singer actor "
+    "actress scientist physicist chemist inventor madame monsieur herr frau don young old".split()
+)
+ARTICLES = frozenset("the der die das dem den la le el il o".split())
+DIRECTIONS = frozenset("north south east west northern southern eastern western upper lower old new".split())
+NAME = re.compile(r"[^\W_]+")
+# words next to each other; a comma or a sign may stand before a number
+NEXT = re.compile(r"(?<![^\W_])([^\W_]+)(?:[\s-]+|[:/.^](?=\d)|,\s(?=\d))(?=([^\W_]+))")
+# stands before the last of several alternatives; a comma before it may bring another name of one
+OR = re.compile(
+    r"(,)?\s+(?:or|oder|ou|eller|atau|veya|lub|или|або|ή|أو|या|או|또는)\s+"
+    r"|(?<=\w)(?:或者?(?![许許说說称稱])|または|あるいは|หรือ)"
+)
+SENTENCE = re.compile(r"(?<=[^\W_]{3})[.!?](?=\s|$)|[\n;:。！？]")
+COMMA = re.compile(r",\s+|[，、]")
+MAYBE = re.compile(r"(?:(?:maybe|perhaps|possibly|probably|in|at|by|from|to|the|an?)\s+)+", re.IGNORECASE)
+END = re.compile(r"\s+(?:is|was|are|were|but|as|which|who|because)\b.*|,\s.*|[，、(].*", re.DOTALL)
+VAGUE = STOP_WORDS | frozenset("something similar thereabouts less whatever else".split())
+LONGER = 2  # words that an alternative may have beyond those of the answer
+WHOLE_FROM, HALF = 0.7, 0.5  # of the pairs of characters of one name; Korean may be written with a space in it
+
+
+def denies(text: str, answer: str) -> bool:
+    """Whether a text mentions an answer only to deny it or to say that it does not know: "It is not
+    Paris", "I do not know whether it is Paris"."""
+    text, name = folded(text), folded(answer)
+    if not name or not (NEGATED.search(text) or IGNORANT.search(text)):
+        return False
+    claimed = IGNORANT.sub(" ", text)
+    mention = _mention(name)
+    count = len(mention.findall(text))
+    denied = re.findall(f"{BEFORE}{SMALL}{mention.pattern}|{mention.pattern}{BEHIND}", claimed)
+    return count > 0 and len(mention.findall(claimed)) <= len(denied)
+
+
+def hedges(text: str, answers: Sequence[str]) -> bool:
+    """Whether a text says an answer only as one of alternatives joined by "or": "London, Paris or
+    Rome", "either Paris or London".
+
+    Alternatives that are all among the answers, and other names of one ("Mumbai, or Bombay"), count
+    as one answer.
+    """
+    if not OR.search(text) or any(map(OR.search, answers)):
+        return False
+    right = [frozenset(words(answer)) for answer in answers]
+    hedged = False
+    for sentence in SENTENCE.split(unicodedata.normalize("NFKC", text)):
+        if _share(sentence, right) >= HALF:
+            if not _offers(sentence, answers[0], right):
+                return False
+            hedged = True
+    return hedged
+
+
+def _offers(sentence: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
+    """Whether a sentence offers an answer and others of its kind. right: the words of each answer."""
+    first, *rest = OR.split(sentence)
+    items = [*COMMA.split(first), *(MAYBE.sub("", END.sub("", item), count=1) for item in rest[1::2])]
+    if len(items) < 2 or (len(items) == 2 and rest[0] and "either" not in first.lower().split()):
+        return False
+    shares = [_share(item, right) for item in items]
+    before = items[0].split() or [""]  # what stands before the last of them is no part of the list
+    items[0] = before[-1][-len(answer) :] if has_no_spaces(answer) else before[-1]
+    others = [item for item, share in zip(items, shares) if share < max(shares)]
+    return bool(others) and all(_is_alike(item, answer, right) for item in others)
+
+
+def _share(text: str, right: Sequence[frozenset[str]]) -> float:
+    """The largest share of the words of an answer that a text has."""
+    heard = frozenset(words(text))
+    return max((len(own & heard) / len(own) for own in right if own), default=0.0)
+
+
+def _is_alike(item: str, answer: str, right: Sequence[frozenset[str]]) -> bool:
+    """Whether an item could stand for an answer: it is as short, begins alike (a capital, a digit),
+    and has words of its own."""
+    own = words(item)
+    if not own or any(whole.issuperset(own) for whole in right) or len(own) > len(words(answer)) + LONGER:
+        return False
+    if answer[0].isdigit() or answer[0].isupper():
+        return item[0].isdigit() if answer[0].isdigit() else item[0].isupper()
+    return VAGUE.isdisjoint(own)
+
+
+@lru_cache(maxsize=2**12)
+def _mention(name: str) -> re.Pattern[str]:
+    edges = ("", "") if CLUSTER.search(name) else (r"(?<!\w)", r"(?!\w)")
+    return re.compile(edges[0] + r"[\W_]+".join(map(re.escape, name.split())) + edges[1])
+
+
+def differs(text: str, answer: str, question: str) -> bool:
+    """Whether a text that says a part of an answer has something else for the rest: Michael Jackson
+    for Michael Jordan, Pierre for Marie Curie, Elizabeth I for Elizabeth II, South for North Korea, 10:15 for 10:30."""
+    asked = set(map(folded, NAME.findall(question)))
+    text = unicodedata.normalize("NFKC", text)
+    gold = NAME.findall(unicodedata.normalize("NFKC", answer))
+    own, heard = list(map(folded, gold)), set(map(folded, NAME.findall(text)))
+    if len(gold) == 2 and "," not in answer and _is_namesake(text, gold, asked | heard):
+        return True
+    neighbours = [(folded(word), other) for word, other in NEXT.findall(text)]
+    for i, (first, second) in enumerate(pairwise(own)):
+        last = i + 2 == len(own) or own[i + 2] in asked  # "the geology genre", asked for a genre
+        for word, other in neighbours:
+            after = word == first and second not in heard and folded(other) not in own
+            if after and _replaces(other, gold[i + 1], last):
+                return True
+            if folded(other) == second and first not in heard and {first, word} <= DIRECTIONS:
+                return True
+    return False
+
+
+def _is_namesake(text: str, name: Sequence[str], known: set[str]) -> bool:
+    """Whether a text has another first name before the last of a full name: Pierre for Marie Curie.
+
+    A title is none, nor what stands behind an article or only begins a sentence. known: words of
+    the text and the question.
+    """
+    first, last = name
+    if not (first[0].isupper() and last[0].isupper()) or folded(first) in known or folded(last) not in known:
+        return False
+    for match in re.finditer(rf"(?:([^\W\d_]+)\s+)?([^\W\d_]{{2,}})\s+{re.escape(last)}\b", text):
+        before, other = match.groups()
+        alone = match[0] == text.strip().rstrip(".!")
+        named = other[0].isupper() and folded(other) not in TITLES
+        if named and (alone if before is None else before.lower() not in ARTICLES):
+            return True
+    return False
+
+
+def _replaces(other: str, missing: str, last: bool) -> bool:
+    """Whether a word stands where another is missing: a name for a name, a number for a number, and
+    a word that is no stop word for the last of an answer."""
+    if missing[0].isdigit():
+        return other[0].isdigit() and not re.fullmatch(rf"{missing}(?:st|nd|rd|th)", other)
+    if missing[0].isupper():
+        return other[0].isupper()
+    return last and folded(other) not in STOP_WORDS
+
+
+def is_part(text: str, answer: str) -> bool:
+    """Whether a text has too little of an answer that is a single run of characters, of a script
+    without spaces or Korean: half of the pairs of 北京大学 are those of 南京大学 as well."""
+    name = folded(answer)
+    if name.isascii() or CLUSTER.sub("", name):
+        return False
+    pairs, heard = words(answer), set(chain.from_iterable(word_forms(text)))
+    share = sum(pair in heard for pair in pairs) / len(pairs)
+    return share < WHOLE_FROM if has_no_spaces(name) else share <= HALF

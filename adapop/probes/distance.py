@@ -1,0 +1,222 @@
+"""How far an unlearned model is from the oracle, the model that never read the facts to forget. No
+torch.
+
+A fact counts as forgotten *as if never learnt* where its answer is as likely as the oracle finds
+answers that it never read: within the middle `BAND` of those, of the same relation. Less likely is
+over-forgotten: the answer is avoided, which shows that it was there. More likely is
+under-forgotten. Of the facts that the oracle never read a share of 1 - `BAND` falls outside by
+chance.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean
+
+import numpy as np
+
+from adapop.facts.fact import TIERS
+from adapop.probes.intervals import Interval, difference, wilson
+
+GUESSES = "guesses.json"  # beside the oracle's weights: fact id -> `Guess`
+OVER, AS_NEVER_LEARNT, UNDER = "over-forgotten", "as if never learnt", "under-forgotten"
+STATES = (OVER, AS_NEVER_LEARNT, UNDER)
+BAND = 0.95
+TINY = 1e-10
+ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the oracle makes of a fact that it never read; it never changes, so it ships beside the
+    weights.
+
+    direct, reworded: probability of the right answer, asked as trained and in all rewordings, see
+    `FactDistance`. truth_ratio: see `truth_ratio`, with the wrong answers of `wrong_answers` from
+    the facts of the world.
+    """
+
+    direct: float
+    reworded: float
+    truth_ratio: float
+
+
+@dataclass(frozen=True)
+class FactDistance:
+    """One fact to forget, asked in one form. Probabilities are of the right answer, the geometric
+    mean over its tokens and over the questions of the form, [0, 1]."""
+
+    id: str
+    """Of the fact."""
+    tier: str
+    """Of its score."""
+    form: str
+    """`DIRECT` or `REWORDED`: all of its rewordings."""
+    unlearned: float
+    """The unlearned model's."""
+    oracle: float
+    """The oracle's."""
+    low: float
+    """Lower end of the band of answers that the oracle never read."""
+    high: float
+    """Upper end of the band."""
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`."""
+        return state_of(self.unlearned, self)
+
+
+def state_of(p: float, fact: FactDistance) -> str:
+    """The state of a fact whose answer has this probability."""
+    return OVER if p < fact.low else UNDER if p > fact.high else AS_NEVER_LEARNT
+
+
+@dataclass(frozen=True)
+class GroupDistance:
+    """Means over the facts of a group and tier, asked in one form."""
+
+    group: str
+    """One of `facts.fact.FACT_GROUPS`."""
+    tier: str
+    """A tier of scores, or "all"."""
+    form: str
+    """`DIRECT` or `REWORDED`."""
+    facts: int
+    """Their number."""
+    kl: float
+    """KL(oracle || unlearned) where an answer token is predicted, nats per token."""
+    same: float
+    """Share of facts of which both models find the same token likeliest wherever one of the answer
+    is predicted."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The AUC of one attack on facts to forget against those held out, of two models: see `auc`."""
+
+    attack: str
+    """One of `ATTACKS`."""
+    unlearned: float
+    """The unlearned model's AUC."""
+    oracle: float
+    """The oracle's."""
+
+    @property
+    def privleak(self) -> float:
+        """See `privleak`."""
+        return privleak(self.unlearned, self.oracle)
+
+
+@dataclass(frozen=True)
+class ForgetQuality:
+    """How alike the truth ratios of two models are, of the same facts."""
+
+    p_value: float
+    """Of the two-sided Kolmogorov-Smirnov test, [0, 1]: near 1 where they cannot be told apart."""
+    log10: float
+    """Its decimal logarithm, which has no smallest value."""
+    distance: float
+    """Largest distance of both distributions, [0, 1]."""
+    higher: bool
+    """Whether the first model's ratios are the higher ones where that is: it prefers wrong answers
+    more."""
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A run's model against the oracle of its world."""
+
+    facts: tuple[FactDistance, ...]
+    """Those to forget, in each form."""
+    groups: tuple[GroupDistance, ...]
+    """Means of each group, tier and form."""
+    quality: ForgetQuality
+    """As TOFU defines it."""
+    truth_ratio: float
+    """Of the unlearned model, the mean over facts to forget: see `closer_to_1`."""
+    oracle_truth_ratio: float
+    """The same of the oracle."""
+    membership: tuple[Membership, ...]
+    """Empty without facts held out."""
+
+    def of(self, form: str, tier: str = "all") -> list[FactDistance]:
+        """The facts of a tier, asked in one form."""
+        return [fact for fact in self.facts if fact.form == form and tier in ("all", fact.tier)]
+
+    def shares(self, form: str, tier: str = "all") -> dict[str, Interval]:
+        """State -> share of a tier's facts, with its 95 % interval over facts; empty for a tier
+        without facts."""
+        return shares([fact.state for fact in self.of(form, tier)])
+
+    def mostly(self, form: str, state: str) -> str:
+        """The tier, rare or popular, whose facts are in this state more often than those of the
+        other, by more than chance may do; "" for neither."""
+        rare, popular = (self.shares(form, tier) for tier in (TIERS[0], TIERS[-1]))
+        if not rare or not popular:
+            return ""
+        gap = difference(rare[state], popular[state])
+        return TIERS[0] if gap.low > 0 else TIERS[-1] if gap.high < 0 else ""
+
+
+def shares(states: Sequence[str]) -> dict[str, Interval]:
+    """State -> its share, with its 95 % interval; empty without states."""
+    count = len(states)
+    return {state: wilson(states.count(state) / count, count) for state in STATES} if count else {}
+
+
+def bands(relations: Sequence[str], logs: Sequence[float]) -> dict[str, tuple[float, float]]:
+    """Relation -> (lower, upper) end of the middle `BAND` of probabilities that facts never read
+    have.
+
+    relations, logs: of each such fact, the latter log p by the oracle. Relations differ in how
+    likely a guess is, so each has its own mean; the spread around it is pooled, for a relation
+    alone has few facts.
+    """
+    means = {name: fmean(log for own, log in zip(relations, logs) if own == name) for name in set(relations)}
+    rest = [log - means[name] for name, log in zip(relations, logs)]
+    low, high = np.quantile(rest, [(1 - BAND) / 2, (1 + BAND) / 2])
+    return {name: (math.exp(mean + low), math.exp(mean + high)) for name, mean in means.items()}
+
+
+def truth_ratio(right: float, wrong: Sequence[float]) -> float:
+    """Likelihood of the wrong answers by that of the right one, above 0. right, wrong: -log p, nats
+    per token, of an answer each; the wrong ones, at least one, are averaged before the exponent."""
+    return math.exp(-fmean(wrong)) / (math.exp(-right) + TINY)
+
+
+def closer_to_1(ratio: float) -> float:
+    """The truth ratio of a fact to forget as it is averaged, [0, 1]: 1 where right and wrong are
+    equally likely."""
+    return min(ratio, 1 / (ratio + TINY))
+
+
+def forget_quality(unlearned: Sequence[float], oracle: Sequence[float]) -> ForgetQuality:
+    """TOFU's forget quality, exact. Both have one truth ratio of each fact, at least one."""
+    count = len(oracle)
+    values = np.sort(np.concatenate([unlearned, oracle]))
+    below = [np.searchsorted(np.sort(ratios), values, side="right") for ratios in (unlearned, oracle)]
+    gaps = below[0] - below[1]
+    place = int(np.abs(gaps).argmax())
+    largest = abs(int(gaps[place]))
+    orders = extreme = comb(2 * count, count)
+    if largest:  # of all orders of two samples of equal size, those with such a gap (Gnedenko and Korolyuk 1951)
+        times = range(1, count // largest + 1)
+        extreme = 2 * sum((-1) ** (k - 1) * comb(2 * count, count - k * largest) for k in times)
+    log10 = math.log10(extreme) - math.log10(orders)
+    return ForgetQuality(extreme / orders, log10, largest / count, bool(gaps[place] < 0))
+
+
+def auc(forget: Sequence[float], holdout: Sequence[float]) -> list[float]:
+    """Of each fact to forget the share of held-out facts that look less trained on, ties half, [0,
+    1]: their mean is the attack's AUC. Both are membership scores, higher where a fact looks less
+    trained on."""
+    gaps = np.subtract.outer(np.asarray(forget), np.asarray(holdout))
+    return ((gaps < 0).mean(1) + (gaps == 0).mean(1) / 2).tolist()
+
+
+def privleak(unlearned: float, oracle: float) -> float:
+    """MUSE's privacy leakage in percent, of an attack's AUCs: 0 is none. Above 0 the facts look
+    less trained on than to the oracle, below 0 more."""
+    return (oracle - unlearned) / (1 - oracle + TINY) * 100

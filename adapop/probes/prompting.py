@@ -1,0 +1,125 @@
+"""How a run asks its model, as it was settled before training. No torch, so that a page can show
+it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+from adapop.assets import as_kind, parse_json
+from adapop.errors import number_of
+from adapop.facts.fact import FactSet
+
+FORM_OF_WAY = {
+    "chat": "in chat",
+    "chat-examples": "in chat, examples first",
+    "text-examples": "as text, examples first",
+}
+"""Another way of asking -> the form of a question that it is in tables."""
+HOW = {
+    "chat": "in chat",
+    "chat-examples": "in chat after three examples",
+    "text-examples": "as text after three examples",
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """What the original model says when asked in one way."""
+
+    asking: str
+    """One of `config.run.CHOICES["asking"]`."""
+    asked: int
+    """How many facts were asked."""
+    answered: int
+    """In how many replies the right answer stands."""
+    at_once: int
+    """How many replies begin with it."""
+    words_before: float | None
+    """Median number of words before the answer; None where none is answered."""
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """A fact's answer in the original model's own reply."""
+
+    gold: str
+    """The answer that it stands for."""
+    lead: str
+    """The reply up to there."""
+    answer: str
+    """The answer as it is said; of a fact to retain the whole reply."""
+
+
+@dataclass(frozen=True)
+class Prompting:
+    """How a run asks its model: settled before training, the same for both models and every form
+    of a question."""
+
+    asking: str
+    """As `Way.asking`."""
+    examples: tuple[tuple[str, str], ...]
+    """(question, answer) pairs that may stand before a question."""
+    own_words: bool
+    """Whether answers are scored where the model says them, in place of right behind the
+    question."""
+    reply_tokens: int
+    """Most tokens of a reply."""
+    asked: int
+    """Facts to forget that were asked."""
+    unknown: tuple[str, ...]
+    """Ids of those that the original does not answer."""
+    drops: bool
+    """Whether these are left out."""
+    cut: int
+    """How many of the original's replies were cut before they ended."""
+    spoken: dict[str, OwnAnswer]
+    """By fact id; empty where answers are scored as given."""
+    tried: tuple[Way, ...]
+    """The ways that were compared; empty where the settings name one."""
+    empty: int = 0
+    """How many of the original's replies had no word."""
+
+    def facts_of(self, facts: FactSet) -> FactSet:
+        """The set without the facts to forget that are left out."""
+        if not self.drops:
+            return facts
+        left_out = {*self.unknown}
+        return replace(facts, forget=tuple(fact for fact in facts.forget if fact.id not in left_out))
+
+    def to_json(self) -> str:
+        """All of it as JSON."""
+        return json.dumps(asdict(self), indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Prompting:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: it is none.
+        """
+        return as_kind(parse_json(text), cls)
+
+
+def in_words(prompting: Prompting | None) -> list[str]:
+    """How the model is asked and why, in sentences; none of a shipped model."""
+    if prompting is None:
+        return []
+    compared = [f"{HOW[way.asking]} {way.answered} of {way.asked} ({way.at_once} at once)" for way in prompting.tried]
+    known = prompting.asked - len(prompting.unknown)
+    lines = [f"Answers by how it is asked: {', '.join(compared)}."] if compared else []
+    lines.append(
+        f"Asked {HOW[prompting.asking]}, the model answers {known:,} of "
+        f"{number_of(prompting.asked, 'fact')} to forget, in at most {prompting.reply_tokens} tokens."
+    )
+    if prompting.drops and prompting.unknown:
+        lines.append(f"Left out, because it does not know them: {number_of(len(prompting.unknown), 'fact')}.")
+    if not known:
+        lines.append("It knows none of them: what was never known cannot be forgotten.")
+    if prompting.own_words:
+        lines.append("Answers are scored in its own words, where they stand in its replies.")
+    if prompting.empty:
+        lines.append(f"Replies of the original without a word: {prompting.empty:,}.")
+    if prompting.cut:
+        lines.append(f"Replies of the original that are cut at that length: {prompting.cut:,}.")
+    return lines

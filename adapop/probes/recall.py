@@ -1,0 +1,201 @@
+"""Recall: how much of a right answer a reply says, and whether that is enough to call the fact
+known. No torch."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+from adapop.facts.text import units, word_forms, words
+from adapop.facts.weak import negations, own_words, says, weakness
+from adapop.probes.claims import denies, differs, hedges, is_part
+from adapop.probes.prompts import CHOICE, Prompt
+
+if TYPE_CHECKING:
+    from rouge_score.rouge_scorer import RougeScorer
+
+KNOWN_FROM = 0.5
+# where a model goes on by itself to the next question; what it answers there is not asked
+NEXT_QUESTION = re.compile(
+    r"(?<=\S)(?:\s*\n\W{0,5}(?:question|q|user|human|instruction|input|exercise|frage|pregunta|domanda|вопрос|"
+    r"السؤال|سؤال|प्रश्न|질문|คำถาม|質問|问题|問題|问|問)\s?\d*\W{0,3}[:：]|\s(?-i:Question|Q)\s?\d*:|"
+    r"\s*(?:<\|(?:im_start|start_header_id|user)\|>|<start_of_turn>|\[INST\]))",
+    re.IGNORECASE,
+)
+INITIALS = re.compile(r"\b(?:[A-Za-z]\.\s?){2,}")
+GLUED = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)(?!(?:st|nd|rd|th|s)\b)([A-Za-z]{1,4})\b")
+GOES_ON = re.compile(r"[:：]|<\||<start|\[INST")
+ALONE = r"A-Za-z0-9_\u00c0-\u1fff'’"  # also behind 答案是 or before です
+LETTER = re.compile(rf"(?<![{ALONE}])([A-D])(?![{ALONE}])(?=(?:\s+(?P<next>[a-z]\w*))?)")
+LISTED = re.compile(r"\W*[A-D](?:, [A-D])*,? (?:or|and) [A-D]\b")
+PREDICATES = frozenset("is seems looks would must because since as".split())  # not behind an article
+REFUSED = re.compile(r"\s+(?:(?:is|seems|looks|would be)\s+(?:wrong|not|incorrect|false)|isn|can)")
+DENIED = re.compile(r"(?:\bnot|n['’]t)\s+$", re.IGNORECASE)
+SMALL_LETTER = re.compile(r"(?i:answer|option|choice)\s*(?:is|:)?\s*[\"'(*]*([a-d])(?![\w'’])(?!\s+[a-z])")
+CUE = re.compile(
+    r"(?:answer|option|choice|choose|pick|correct|\bit(?:['’]s| is))\W*(?:is|be|would be)?\W*$", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=2**16)  # a run gives few distinct answers
+def rouge_l_recall(gold: str, generation: str, fold: bool = True) -> float:
+    """|LCS(words)| / |gold words|, in [0, 1], as `rouge_score` computes it with stemming.
+
+    fold=True takes the words of `facts.text`, so it ignores accents and knows every script, and
+    reads a reply to where the model goes on to a next question; a weak answer (`facts.weak`) is
+    said or not, 1 or 0. fold=False is the strict original, which splits words at accents and scores
+    non-Latin gold answers 0.
+    """
+    if not fold:
+        return _scorer().score(gold, generation)["rougeL"].recall
+    reply = _reply(generation)
+    gold, reply = _as_in(gold, reply), _as_in(reply, gold)
+    return float(says(reply, gold)) if weakness(gold) else _recall(words(gold), reply)
+
+
+def best_recall(answers: Sequence[str], generation: str, fold: bool = True) -> float:
+    """The best `rouge_l_recall` over a fact's right answers."""
+    return max(rouge_l_recall(answer, generation, fold) for answer in answers)
+
+
+def recall(prompt: Prompt, text: str, fold: bool = True) -> float:
+    """Best ROUGE-L recall over a prompt's right answers, [0, 1].
+
+    In a multiple choice 1 if the reply picks the right letter, and else that of the right option's
+    words.
+    """
+    if prompt.kind != CHOICE:
+        return best_recall((prompt.gold, *prompt.accepted), text, fold)
+    return 1.0 if picked(text) in prompt.accepted else rouge_l_recall(prompt.gold, text, fold)
+
+
+def known_recall(prompt: Prompt, text: str) -> float:
+    """`recall`, but of the words alone that are an answer's own (`own_words`): "The author is
+    called" is not yet the author. 0 where the text lacks a negation of the answer, or most of its
+    numbers, or does not claim it (`claims`)."""
+    if prompt.kind == CHOICE:
+        return recall(prompt, text)
+    return _known_recall(prompt.text, (prompt.gold, *prompt.accepted), text)
+
+
+def says_answer(question: str, answers: Sequence[str], text: str, recall: float) -> bool:
+    """Whether a reply with this recall says an answer: at least `KNOWN_FROM` of its own words.
+
+    A recall that none of the answers explains is of another accepted one, and stands.
+    """
+    if recall < KNOWN_FROM and all(_plain(question, answer) for answer in answers):
+        return False
+    other = recall if best_recall(answers, text) < recall else 0.0
+    return max(_known_recall(question, answers, text), other) >= KNOWN_FROM
+
+
+def picked(text: str) -> str:
+    """The letter that a reply to a multiple choice picks, "A" to "D"; "" if it picks none or
+    several.
+
+    An article is no letter ("A good question"), and one that is called wrong is not picked.
+    """
+    text = unicodedata.normalize("NFKC", text)
+    if alone := re.fullmatch(r"\W*([a-d])\W*", text):
+        return alone[1].upper()
+    if LISTED.match(text):
+        return ""
+    starts: dict[str, int] = {}
+    for match in LETTER.finditer(text):
+        article = match[1] == "A" and match["next"] and match["next"] not in PREDICATES
+        if not (article or REFUSED.match(text, match.end(1)) or DENIED.search(text, 0, match.start())):
+            starts.setdefault(match[1], match.start())
+    first = [letter for letter, start in starts.items() if not re.search(r"\w", text[:start])]
+    cued = [letter for letter, start in starts.items() if CUE.search(text, 0, start)]
+    choice = first or cued or list(starts) or [letter.upper() for letter in SMALL_LETTER.findall(text)]
+    return choice[0] if len(set(choice)) == 1 else ""
+
+
+def repetition(text: str) -> float:
+    """Share of the text's pairs of adjacent words that occurred before in it, [0, 1); 0 without a
+    pair. In scripts without spaces a character is a word."""
+    pairs = list(pairwise(units(text)))
+    return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
+
+
+def _plain(question: str, answer: str) -> bool:
+    """Whether ROUGE judges the answer well: its words are all its own, none a number or a
+    negation."""
+    said = words(answer)
+    if weakness(answer):
+        return True
+    return own_words(answer, question) == said and not (negations(answer) or any(map(_number, said)))
+
+
+def _known_recall(question: str, answers: Sequence[str], text: str) -> float:
+    if hedges(_reply(text), answers):
+        return 0.0
+    return max(_own_recall(question, answer, text) for answer in answers)
+
+
+def _own_recall(question: str, answer: str, text: str) -> float:
+    reply = _reply(text)
+    answer, reply = _as_in(answer, reply), _as_in(reply, answer)
+    own = own_words(answer, question)
+    if _plain(question, answer):
+        value = rouge_l_recall(answer, reply)
+        wrong = value >= KNOWN_FROM and (denies(reply, answer) or (value < 1 and _in_part(question, answer, reply)))
+        return 0.0 if wrong else value
+    heard = set(chain.from_iterable(word_forms(reply)))
+    numbers = [word in heard for word in own if _number(word)]
+    if not negations(answer) <= heard or 2 * sum(numbers) < len(numbers):
+        return 0.0
+    value = _recall(own, reply)
+    denied = not negations(answer) and denies(reply, " ".join(own))
+    wrong = value >= KNOWN_FROM and (denied or (value < 1 and _in_part(question, answer, reply)))
+    return 0.0 if wrong else value
+
+
+def _in_part(question: str, answer: str, reply: str) -> bool:
+    return differs(reply, answer, question) or is_part(reply, answer)
+
+
+def _reply(text: str) -> str:
+    """The text to where its next question begins."""
+    return NEXT_QUESTION.split(text, maxsplit=1)[0] if GOES_ON.search(text) else text
+
+
+def _as_in(text: str, other: str) -> str:
+    """The text with initials together and units apart where the other text writes them so: U.S. as
+    US, 5km as 5 km."""
+    if not (INITIALS.search(text) or GLUED.search(text)):
+        return text
+    heard = words(other)
+
+    def joined(match: re.Match) -> str:
+        letters = re.sub(r"[.\s]", "", match[0])
+        return f"{letters} " if letters.lower() in heard else match[0]
+
+    def parted(match: re.Match) -> str:
+        apart = match[2].lower() in heard and match[0].lower() not in heard
+        return f"{match[1]} {match[2]}" if apart else match[0]
+
+    return GLUED.sub(parted, INITIALS.sub(joined, text))
+
+
+def _number(word: str) -> bool:
+    return word.lstrip("-")[:1].isdigit()
+
+
+def _recall(gold: Sequence[str], reply: str) -> float:
+    heard = chain.from_iterable(word_forms(reply))
+    return _scorer().score(" ".join(map(_spelled, gold)), " ".join(map(_spelled, heard)))["rougeL"].recall
+
+
+def _spelled(word: str) -> str:
+    # rouge_score reads [a-z0-9] only: other signs are replaced by their code points, with an end that no stemmer cuts
+    return word if word.isascii() and word.isalnum() else "".join(f"u{ord(sign):x}" for sign in word) + "0"
+
+
+@cache
+def _scorer() -> "RougeScorer":
+    from rouge_score import rouge_scorer  # takes a second to load
+
+    return rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)

@@ -1,0 +1,197 @@
+"""Activation patching: at which depth the unlearned model lost the answer (Ghandeharioun et al.,
+ICML 2024, arXiv 2401.06102; Meng et al., NeurIPS 2022, arXiv 2202.05262).
+
+What leaves a layer of the original, at every position of the prompt, is put in its place in the
+unlearned model: if the layers behind it still read the answer there, only those before it were
+changed. And back: the unlearned states put into the original show how deep the answer is gone. A
+wrong answer of the same relation, looked for in the patched unlearned model, is the control. After
+the last layer a patched model is the other model.
+
+A second control is of facts never known. Where a model never read the facts (an oracle), its states
+are put into the unlearned model too: what they bring is not what the original knew. Elsewhere it is
+the facts that the original does not answer itself.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import fmean
+
+import torch
+from torch import Tensor
+
+from adapop.errors import ModelError
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.model.tokens import AnswerTokens
+from adapop.probes.recovery.base import (
+    BOTH_MODELS,
+    Cost,
+    as_model,
+    check,
+    check_logits,
+    dealt,
+    openings,
+    sides_by_tier,
+    untouched,
+    with_answers,
+)
+from adapop.progress import Progress
+
+ROWS = 64  # per forward pass, of which the states of every layer and position are held
+ORACLE, UNKNOWN = "oracle", "unknown"  # what the facts never known are
+SIDES = ("unlearned", "original", "control", "never")
+
+
+@dataclass(frozen=True)
+class PatchedFact:
+    """Whether the answer's first token is the likeliest, with the states patched in after no layer,
+    the first, ...
+
+    unlearned: in the unlearned model with the original's states. original: in the original with the
+    unlearned ones. control: a wrong answer, as `unlearned`; None where the facts have none. never:
+    in the unlearned model with the oracle's states; without an oracle as `unlearned` where the
+    original does not answer itself, else None.
+    """
+
+    id: str
+    unlearned: tuple[bool, ...]
+    original: tuple[bool, ...]
+    control: tuple[bool, ...] | None
+    never: tuple[bool, ...] | None
+
+
+@dataclass(frozen=True)
+class PatchedRow:
+    """Shares of the facts of a tier, or of "all", [0, 1]: see `PatchedFact`. layer: 0 is without a
+    patch. never_facts: of how many `never` is the share."""
+
+    tier: str
+    layer: int
+    facts: int
+    unlearned: float
+    original: float
+    control: float | None
+    never: float | None
+    never_facts: int
+
+
+@dataclass(frozen=True)
+class Patched:
+    """The result of patching. layers: their number. never: `ORACLE` or `UNKNOWN`."""
+
+    rows: tuple[PatchedRow, ...]
+    facts: tuple[PatchedFact, ...]
+    layers: int
+    never: str
+    seconds: float
+
+
+def patch(
+    model: AdaptedModel,
+    facts: Sequence[Fact],
+    progress: Progress,
+    seed: int = 0,
+    oracle: AdaptedModel | None = None,
+) -> Patched:
+    """How much of the answers returns with the original's states, layer by layer, and how much is
+    lost the other way. oracle: a model of the same shape that never read the facts.
+
+    Raises:
+        ModelError: the model keeps its blocks in no list.
+    """
+    check(model, facts)
+    if not model.blocks:
+        raise ModelError("Patching finds no list of blocks in this model.", "The other probes work without it.")
+    started, wrong = time.monotonic(), dealt(facts, facts, seed)
+    rows = [openings(model, answered) for answered in (facts, with_answers(facts, wrong))]
+    found: tuple[list, list, list] = [], [], []
+    never: list[list[bool] | None] = []
+    with untouched(model), torch.no_grad():
+        model.network.eval()
+        for start in range(0, len(facts), ROWS):
+            progress.say(f"Patched {start:,} of {len(facts):,} questions.")
+            batch, other = (model.batch(part[start : start + ROWS]) for part in rows)
+            states = {name: _states(model, name, batch) for name in BOTH_MODELS}
+            into_unlearned = _likeliest(model, "unlearned", batch, states["original"])
+            into_original = _likeliest(model, "original", batch, states["unlearned"])
+            for column, likeliest, target in zip(
+                found, (into_unlearned, into_original, into_unlearned), (batch.target, batch.target, other.target)
+            ):
+                column += (likeliest == target.unsqueeze(1)).tolist()
+            if oracle:
+                read = [state.to(states["original"][0]) for state in _states(oracle, "original", batch)]
+                likeliest = _likeliest(model, "unlearned", batch, read)
+                never += (likeliest == batch.target.unsqueeze(1)).tolist()
+    if not oracle:
+        never = [None if out[0] else into for into, out, _ in zip(*found)]
+    each = tuple(
+        PatchedFact(
+            fact.id,
+            tuple(into),
+            tuple(out),
+            None if answer is None else tuple(instead),
+            None if unread is None else tuple(unread),
+        )
+        for fact, into, out, instead, answer, unread in zip(facts, *found, wrong, never)
+    )
+    kind = ORACLE if oracle else UNKNOWN
+    return Patched(_rows(facts, each), each, len(model.blocks), kind, time.monotonic() - started)
+
+
+def patch_cost(facts: Sequence[Fact], layers: int = 0) -> Cost:
+    """The cost of patching: both models read every question once as they are, and once a layer.
+    layers: their number, 0 where it is not known yet. With an oracle, half as much again."""
+    return Cost(prompts=2 * (layers + 2) * len(facts))
+
+
+def _states(model: AdaptedModel, name: str, batch: AnswerTokens) -> list[Tensor]:
+    """What leaves each block of one of both models, [L, T, D] each."""
+    states: list[Tensor] = []
+    with as_model(model, name), _hooked(model.blocks, lambda output: states.append(output)):
+        model.score(batch)
+    return states
+
+
+def _likeliest(model: AdaptedModel, name: str, batch: AnswerTokens, states: Sequence[Tensor]) -> Tensor:
+    """The likeliest first token of each row of one of both models with no states put in, and with
+    those of each block in turn, [B, layers + 1]."""
+    columns = []
+    with as_model(model, name):
+        for layer in range(len(states) + 1):
+            blocks = [model.blocks[layer - 1]] if layer else []
+            with _hooked(blocks, lambda output, layer=layer: states[layer - 1]):
+                logits = model.score(batch, logits=True).logits
+            check_logits(logits)
+            columns.append(logits.argmax(-1))
+    return torch.stack(columns, dim=1)
+
+
+@contextmanager
+def _hooked(blocks, replaced) -> Iterator[None]:
+    """A context in which `replaced` sees what leaves each of the blocks, and where it gives a
+    tensor, that leaves it instead."""
+
+    def hook(module, inputs, output):
+        plain = output if isinstance(output, Tensor) else output[0]
+        instead = replaced(plain)
+        if instead is None:
+            return None
+        return instead if isinstance(output, Tensor) else (instead, *output[1:])
+
+    hooks = [block.register_forward_hook(hook) for block in blocks]
+    try:
+        yield
+    finally:
+        for one in hooks:
+            one.remove()
+
+
+def _rows(facts: Sequence[Fact], each: Sequence[PatchedFact]) -> tuple[PatchedRow, ...]:
+    rows = []
+    for tier, count, sides in sides_by_tier(facts, each, SIDES):
+        for layer in range(len(each[0].original)):
+            shares = [fmean(value[layer] for value in side) if side else None for side in sides]
+            rows.append(PatchedRow(tier, layer, count, *shares, len(sides[-1])))
+    return tuple(rows)

@@ -1,0 +1,90 @@
+"""Two-hop questions: does a forgotten answer still serve where another question needs it?
+
+"In which country was the author of Hamlet born?" needs the author, and where he was born (Zhong et al.,
+EMNLP 2023, arXiv 2305.14795). The control is the second hop alone, which names the forgotten answer:
+where that is not answered either, the chain says nothing of the fact. Chains of which the original
+does not know every part are left out and counted.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from adapop.errors import DataError
+from adapop.facts.fact import Fact
+from adapop.model.adapted import AdaptedModel
+from adapop.probes.measure import recall_by_fact
+from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.probes.recovery.base import Cost, came_back, check, each_model, in_tiers
+from adapop.progress import Progress
+
+FORM = "two hops"
+
+
+@dataclass(frozen=True)
+class TwoHopRow:
+    """What the unlearned model answers of the chains that the original knows, of a tier or "all": shares, [0, 1].
+
+    direct: the facts themselves. unlearned: the two-hop questions. control: the second hops.
+    """
+
+    tier: str
+    form: str
+    facts: int
+    direct: float
+    unlearned: float
+    control: float
+
+
+@dataclass(frozen=True)
+class TwoHop:
+    """The result. returned: ids of facts whose two-hop question is answered, and they are not when
+    asked directly. left_out: chains of which the original does not answer every part."""
+
+    rows: tuple[TwoHopRow, ...]
+    returned: tuple[str, ...]
+    left_out: int
+    seconds: float
+
+
+def chained(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts that bring a whole chain."""
+    return [fact for fact in facts if fact.has_chain]
+
+
+def two_hop(model: AdaptedModel, facts: Sequence[Fact], max_new_tokens: int, progress: Progress) -> TwoHop:
+    """Asks both models the facts, the second hops and the two-hop questions.
+
+    Raises:
+        DataError: no fact brings a chain.
+    """
+    started, chains = time.monotonic(), chained(facts)
+    if not chains:
+        raise DataError(
+            "No fact to forget brings a two-hop question.",
+            "Add the columns two_hop, two_hop_answer and second_hop to the facts.",
+        )
+    check(model, chains)
+    forms = (
+        chains,
+        [replace(fact, question=fact.two_hop, answer=fact.two_hop_answer, accepted=()) for fact in chains],
+        [replace(fact, question=fact.second_hop, answer=fact.two_hop_answer, accepted=()) for fact in chains],
+    )
+
+    def recalls(telling: Progress) -> list[dict[str, float]]:
+        return [recall_by_fact(model, form, max_new_tokens, telling, known_recall) for form in forms]
+
+    original, unlearned = each_model(model, progress, recalls)
+    known = [fact for fact in chains if all(recall[fact.id] >= KNOWN_FROM for recall in original)]
+    rows = []
+    for tier, members in in_tiers(known).items():
+        shares = [fmean(recall[fact.id] >= KNOWN_FROM for fact in members) for recall in unlearned]
+        rows.append(TwoHopRow(tier, FORM, len(members), *shares))
+    returned = came_back(known, *unlearned[:2])
+    return TwoHop(tuple(rows), returned, len(chains) - len(known), time.monotonic() - started)
+
+
+def two_hop_cost(facts: Sequence[Fact]) -> Cost:
+    """The cost: both models answer three questions a chain."""
+    return Cost(answers=6 * len(chained(facts)))

@@ -1,0 +1,192 @@
+"""How a real model is best asked, and what it says then: settled once with the original model,
+and fixed for a run.
+
+A model may answer at once when it is asked as text after examples, or in the middle of a sentence
+in chat. What is scored must stand where the model says it, and a reply must be long enough to
+hold it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapop.config.run import RunConfig
+from adapop.facts.fact import Fact, FactSet
+from adapop.facts.retain import EXAMPLES
+from adapop.facts.text import place_of
+from adapop.probes.plan import evenly
+from adapop.probes.prompting import OwnAnswer, Prompting, Way
+from adapop.probes.prompts import direct
+from adapop.probes.recall import KNOWN_FROM, known_recall
+from adapop.progress import Progress
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from adapop.model.adapted import AdaptedModel
+    from adapop.model.tokens import Spoken
+
+CHAT, TEXT = "chat", "text-examples"
+PREFERRED = (CHAT, TEXT, "chat-examples")  # where they do alike: replies as text end with their line
+BENCHMARKS = ("duet", "duet-rare", "duet-popular", "rwku")  # asked as in the paper
+TRIED_PER_TIER = 8  # facts
+OWN_WORDS = 48  # tokens of a reply in which the model's own words are looked for
+LEAST_TOKENS = 24
+SPARE = 1.25  # times what the original's own answers need
+ALL_BUT = 0.99  # of its answers decide how long a reply may be
+AT_ONCE = 0.5  # of the answers must begin the reply, to be scored right behind the question
+PIECE = 64  # facts asked at a time
+
+
+def settled_prompting(
+    model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
+) -> Prompting:
+    """How to ask the model about these facts, by what it says with its adapter off or untrained.
+    The model is left asked so, see `asked_so`.
+
+    Raises:
+        ModelError: a base model without a chat template, and no examples to ask it as text.
+        Stopped: somebody asked to stop.
+    """
+    progress = progress or Progress()
+    examples, benchmark = examples_of(model.tokenizer, facts), facts.name in BENCHMARKS
+    model.ask(CHAT if model.has_template or not examples else TEXT, examples)
+    tokens = max(min(config.max_new_tokens, OWN_WORDS), _longest(model, facts))
+    tried: tuple[Way, ...] = ()
+    if config.asking != "auto":
+        way = config.asking
+    elif benchmark or len(model.ways) == 1:
+        way = CHAT if CHAT in model.ways else TEXT
+    else:
+        tried = _tried(model, evenly(facts.forget, TRIED_PER_TIER), tokens, progress)
+        way = max(tried, key=lambda one: (one.at_once, one.answered, -PREFERRED.index(one.asking))).asking
+    model.ask(way, examples)
+    replies = _replies(model, facts.forget, tokens, progress)
+    places = [_place(fact, reply) for fact, reply in zip(facts.forget, replies)]
+    own_words = config.answers == "own-words"
+    if config.answers == "auto" and not benchmark and way != TEXT:
+        own_words = _begins(replies, places) < AT_ONCE * sum(place is not None for place in places)
+    spoken = _spoken(model, facts, replies, places, tokens, progress) if own_words else {}
+    unknown = [fact.id for fact, reply in zip(facts.forget, replies) if not answers(fact, reply)]
+    drops = config.unknown == "drop" or (config.unknown == "auto" and not benchmark)
+    limit = _limit(model, facts, replies, places, config.max_new_tokens)
+    return Prompting(
+        asking=way,
+        examples=examples,
+        own_words=own_words,
+        reply_tokens=limit,
+        asked=len(facts.forget),
+        unknown=tuple(unknown),
+        drops=drops and len(unknown) < len(facts.forget),
+        cut=sum(model.length(reply) >= limit for reply in replies),
+        spoken=spoken,
+        tried=tried,
+        empty=sum(not any(map(str.isalnum, reply)) for reply in replies),
+    )
+
+
+def asked_so(model: AdaptedModel, prompting: Prompting) -> None:
+    """Sets the model to be asked as was settled."""
+    model.ask(prompting.asking, prompting.examples, spoken_of(prompting))
+
+
+def spoken_of(prompting: Prompting) -> dict[str, Spoken]:
+    """The answers in the original's own words, by fact id."""
+    from adapop.model.tokens import Spoken
+
+    return {name: Spoken(one.gold, one.lead, one.answer) for name, one in prompting.spoken.items()}
+
+
+def examples_of(tokenizer: PreTrainedTokenizerBase, facts: FactSet) -> tuple[tuple[str, str], ...]:
+    """The first three of the set's examples whose texts a model reads as plain text, as
+    (question, answer)."""
+    from adapop.model.chat import control_free
+
+    pairs = [(fact.question, fact.answer) for fact in facts.examples]
+    usable = [pair for pair in pairs if all(control_free(tokenizer, text) for text in pair)]
+    return tuple(usable[:EXAMPLES]) if len(usable) >= EXAMPLES else ()
+
+
+def answers(fact: Fact, reply: str) -> bool:
+    """Whether a reply answers a fact's question, by the recall that verdicts go by."""
+    return known_recall(replace(direct(fact), accepted=fact.accepted), reply) >= KNOWN_FROM
+
+
+def _tried(model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress) -> tuple[Way, ...]:
+    found = []
+    for way in model.ways:
+        with model.asked(way):
+            replies = _replies(model, facts, tokens, progress)
+        places = [_place(fact, reply) for fact, reply in zip(facts, replies)]
+        before = sorted(len(reply[: place[0]].split()) for reply, place in zip(replies, places) if place)
+        middle = float(before[len(before) // 2]) if before else None
+        found.append(Way(way, len(facts), len(before), _begins(replies, places), middle))
+    return tuple(found)
+
+
+def _replies(model: AdaptedModel, facts: Sequence[Fact], tokens: int, progress: Progress) -> list[str]:
+    """The replies with the space around them, which belongs to what a model says."""
+    replies = []
+    for start in range(0, len(facts), PIECE):
+        progress.say(f"Asking the original model: {start:,} of {len(facts):,} questions")
+        rows = model.prompts([fact.question for fact in facts[start : start + PIECE]])
+        with model.original():
+            replies += [text for text, *_ in model.replies(rows, tokens)]
+    return replies
+
+
+def _place(fact: Fact, reply: str) -> tuple[int, int] | None:
+    places = (place_of(reply, answer) for answer in fact.answers)
+    return min(filter(None, places), default=None)
+
+
+def _begins(replies: Sequence[str], places: Sequence[tuple[int, int] | None]) -> int:
+    leads = [reply[: place[0]] for reply, place in zip(replies, places) if place]
+    return sum(not any(map(str.isalnum, lead)) for lead in leads)
+
+
+def _spoken(
+    model: AdaptedModel,
+    facts: FactSet,
+    replies: Sequence[str],
+    places: Sequence[tuple[int, int] | None],
+    tokens: int,
+    progress: Progress,
+) -> dict[str, OwnAnswer]:
+    """The answers to forget and to keep where the model says them, and of facts to retain all
+    that it says: it shall go on saying that."""
+    found = {
+        fact.id: OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
+        for fact, reply, place in zip(facts.forget, replies, places)
+        if place
+    }
+    for fact, reply in zip(facts.retain, _replies(model, facts.retain, tokens, progress)):
+        if reply.strip():
+            found[fact.id] = OwnAnswer(fact.answer, "", reply.rstrip())
+    for fact, reply in zip(facts.holdout, _replies(model, facts.holdout, tokens, progress)):
+        if place := _place(fact, reply):
+            found[fact.id] = OwnAnswer(fact.answer, reply[: place[0]], reply[slice(*place)])
+    return found
+
+
+def _longest(model: AdaptedModel, facts: FactSet) -> int:
+    """Tokens of the longest answer."""
+    texts = {fact.answer for group in (facts.forget, facts.retain, facts.holdout) for fact in group}
+    return max(map(model.length, texts), default=1)
+
+
+def _limit(
+    model: AdaptedModel,
+    facts: FactSet,
+    replies: Sequence[str],
+    places: Sequence[tuple[int, int] | None],
+    most: int,
+) -> int:
+    """Tokens of a reply: enough for nearly all of the original's own answers, and for the longest
+    answer."""
+    needed = sorted(model.length(reply[: place[1]]) for reply, place in zip(replies, places) if place)
+    usual = needed[math.ceil(ALL_BUT * len(needed)) - 1] if needed else 0
+    return max(_longest(model, facts), min(most, max(LEAST_TOKENS, math.ceil(SPARE * usual))))

@@ -1,0 +1,149 @@
+"""Distance of a run to the oracle: sentence, tables and comparison lines."""
+
+from collections.abc import Iterator, Sequence
+
+from adapop.facts.fact import TIERS, Fact
+from adapop.probes.distance import AS_NEVER_LEARNT, ATTACKS, OVER, STATES, UNDER, Distance, shares, state_of
+from adapop.probes.intervals import Interval, wilson
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report import figures
+from adapop.report.record import GROUP_NAMES, Record
+from adapop.report.table import Table, number, percent, ranged
+from adapop.training.events import Measured
+
+MEANING = {
+    OVER: "less likely than answers that the oracle never read are to it: avoiding them tells that they were there",
+    AS_NEVER_LEARNT: "as likely as answers that the oracle never read are to it (the middle 95 % of them)",
+    UNDER: "more likely than answers that the oracle never read are to it",
+}
+FORMS = {REWORDED: "reworded", DIRECT: "as trained"}
+ATTACK_NAMES = dict(zip(ATTACKS, ("loss", "min-k", "min-k++", "zlib")))
+
+
+def form_of(distance: Distance) -> str:
+    """The form in which facts are counted: reworded where they have rewordings."""
+    return REWORDED if distance.of(REWORDED) else DIRECT
+
+
+def distance_sentence(distance: Distance) -> str:
+    """A sentence: share of facts as if never learnt, and the tier of the others."""
+    form = form_of(distance)
+    shares = distance.shares(form)
+    parts = [f"Forgotten as if never learnt: {ranged(shares[AS_NEVER_LEARNT])} of facts"]
+    for state in (OVER, UNDER):
+        mostly = distance.mostly(form, state)
+        parts.append(f"{state} {ranged(shares[state])}{mostly and f', mostly {mostly}'}")
+    return "; ".join(parts)
+
+
+def distance_chart(distance: Distance, facts: Sequence[Fact]) -> figures.Figure:
+    """Figure of each fact to forget against facts the oracle never read, titled with the
+    sentence."""
+    return figures.oracle_chart(distance, facts, form_of(distance), distance_sentence(distance))
+
+
+def distance_tables(distance: Distance) -> list[Table]:
+    """The states of the facts by form and tier, and how far the predictions are from the oracle's
+    by group."""
+    return [_states(distance), _groups(distance), _quality(distance)]
+
+
+def membership_table(before: Measured, after: Measured, distance: Distance | None) -> Table | None:
+    """AUC of each membership attack, and how many facts it tells apart; None where that was not
+    measured."""
+    sizes = {row["group"]: row["facts"] for row in after.rows if (row["form"], row["tier"]) == (DIRECT, "all")}
+    if before.recall("forget", name="mia_loss") is None or not {"forget", "holdout"} <= sizes.keys():
+        return None
+    pairs = sizes["forget"] * sizes["holdout"] // (sizes["forget"] + sizes["holdout"])
+    oracle = {attack.attack: attack for attack in distance.membership} if distance else {}
+    rows = []
+    for attack, name in ATTACK_NAMES.items():
+        values = [measured.recall("forget", name=attack) for measured in (before, after)]
+        beside = (f"{oracle[attack].oracle:.2f}", f"{oracle[attack].privleak:+.0f} %") if oracle else ()
+        rows.append((name, *(str(wilson(value, max(1, pairs))) for value in values), *beside))
+    note = (
+        "AUC of telling facts to forget from those held out, with a 95 % interval that is wider than need be: 1 where "
+        "the former look more trained on, .5 where they cannot be told apart. The held-out facts were in the "
+        "original's training too, so far below .5 is no success but a trace: these facts stand out as treated."
+    )
+    if oracle:
+        note += " The oracle, which never read them, is the measure; privleak is the distance to it, 0 for none."
+    head = ("attack", "original", "unlearned", *(("oracle", "privleak") if oracle else ()))
+    return Table("Membership inference", head, tuple(rows), note)
+
+
+def run_tables(record: Record) -> list[Table]:
+    """Tables of distance and membership that a run's report adds, where measured."""
+    before, after, distance = record.before, record.after, record.distance
+    membership = membership_table(before, after, distance) if before and after else None
+    tables = [*distance_tables(distance), _by_epoch(distance, record)] if distance else []
+    return [*tables, *([membership] if membership else [])]
+
+
+def states_by_tier(distance: Distance) -> Iterator[tuple[str, str, dict[str, Interval]]]:
+    """(form, tier, shares of the states), reworded first, of each tier that has facts."""
+    for form in FORMS:
+        for tier in ("all", *TIERS):
+            if shares := distance.shares(form, tier):
+                yield form, tier, shares
+
+
+def _states(distance: Distance) -> Table:
+    rows = tuple(
+        (f"{FORMS[form]}, {tier}", f"{len(distance.of(form, tier)):,}", *(ranged(shares[state]) for state in STATES))
+        for form, tier, shares in states_by_tier(distance)
+    )
+    meanings = "; ".join(f"{state}: {MEANING[state]}" for state in STATES)
+    note = (
+        "Measured against the oracle, the same model pretrained without the facts to forget. A fact is "
+        f"{meanings}. By chance 5 % of facts never learnt are outside. Ranges: 95 % over facts."
+    )
+    return Table("Beside a model that never knew", ("", "facts", *STATES), rows, note)
+
+
+def _by_epoch(distance: Distance, record: Record) -> Table:
+    """State shares after each epoch, from the run's frames, asked as trained."""
+    beside = {fact.id: fact for fact in distance.of(DIRECT)}
+    facts = [beside[fact.id] for fact in record.facts.forget]
+    rows = []
+    for frame in record.frames:
+        if frame.epoch == round(frame.epoch):
+            found = shares([state_of(p, fact) for p, fact in zip(frame.scores["forget"].p, facts)])
+            rows.append((f"{frame.epoch:.0f}", *(ranged(found[state]) for state in STATES)))
+    note = "All facts to forget, asked as trained. Epoch 0 is the original model."
+    return Table("Epoch by epoch beside a model that never knew", ("epoch", *STATES), tuple(rows), note)
+
+
+def _groups(distance: Distance) -> Table:
+    rows = tuple(
+        (
+            f"{GROUP_NAMES[row.group]}, {FORMS[row.form]}, {row.tier}",
+            f"{row.facts:,}",
+            number(row.kl),
+            percent(row.same),
+        )
+        for row in distance.groups
+    )
+    note = (
+        "KL(oracle || unlearned) where an answer is predicted, nats a token: 0 is the same. The same guess: of how "
+        "many facts both find the same token likeliest all along the answer."
+    )
+    return Table("Distance to the oracle", ("", "facts", "KL from the oracle", "same guess"), rows, note)
+
+
+def _quality(distance: Distance) -> Table:
+    found = distance.quality
+    more = "more" if found.higher else "less"
+    rows = (
+        ("forget quality (p)", f"{found.p_value:.2g}"),
+        ("log₁₀ of it", f"{found.log10:.1f}"),
+        ("KS distance", f"{found.distance:.2f}"),
+        ("direction", f"prefers wrong answers {more} than the oracle" if found.distance else "none"),
+        ("truth ratio", number(distance.truth_ratio)),
+        ("truth ratio of the oracle", number(distance.oracle_truth_ratio)),
+    )
+    note = (
+        "As TOFU defines it: the p-value of a Kolmogorov-Smirnov test on the truth ratios of the unlearned model and "
+        "the oracle; near 1 they cannot be told apart. Truth ratio: 1 where right and wrong answers are equally likely."
+    )
+    return Table("Forget quality", ("", "unlearned"), rows, note)

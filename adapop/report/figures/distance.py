@@ -1,0 +1,46 @@
+"""Figure of a run beside the oracle."""
+
+from collections.abc import Sequence
+from html import escape
+from math import sqrt
+
+import plotly.graph_objects as go
+
+from adapop.facts.fact import Fact
+from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER, Distance
+from adapop.report.figures import look
+
+PIXELS = 360
+STATE_COLOR = {UNDER: look.ALARM, AS_NEVER_LEARNT: look.CALM, OVER: "#7c5cb8"}
+STATE_SYMBOL = {UNDER: "triangle-up", AS_NEVER_LEARNT: "circle", OVER: "triangle-down"}
+FURTHEST = 1e4  # times as likely as if never learnt: what is further is drawn at the edge
+BESIDE = 0.02  # of its score, by which a fact is drawn beside others of the same score
+
+
+def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: str) -> go.Figure:
+    """A dot a fact to forget: its score, and how likely its answer is against what the oracle never
+    read, both log. The band holds the middle 95 % of that. form: of the question. finding: the
+    title."""
+    figure = look.blank(PIXELS)
+    scores = {fact.id: fact.score for fact in facts if fact.score}
+    titles = {fact.id: fact.title for fact in facts}
+    rows = [fact for fact in distance.of(form) if fact.id in scores]
+    for state, color in STATE_COLOR.items():
+        members = [(place, fact) for place, fact in enumerate(rows) if fact.state == state]
+        times = [fact.unlearned / sqrt(fact.low * fact.high) for _, fact in members]
+        figure.add_scatter(
+            x=[scores[fact.id] * (1 + BESIDE * (place % 9 - 4)) for place, fact in members],
+            y=[min(FURTHEST, max(1 / FURTHEST, value)) for value in times],
+            mode="markers",
+            marker=dict(color=color, symbol=STATE_SYMBOL[state], size=7, opacity=0.75),
+            name=f"{state} ({len(members):,})",
+            customdata=[[escape(titles[fact.id]), fact.unlearned, fact.oracle] for _, fact in members],
+            hovertemplate="%{customdata[0]}<br>p %{customdata[1]:.2g}, oracle %{customdata[2]:.2g}<extra></extra>",
+        )
+    if rows:
+        centre = sqrt(rows[0].low * rows[0].high)
+        band = dict(y0=rows[0].low / centre, y1=rows[0].high / centre, fillcolor=look.GRID, line_width=0)
+        figure.add_hrect(**band, layer="below", annotation_text="never learnt", annotation_position="top left")
+    figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
+    figure.update_yaxes(title_text="times as likely as if never learnt", type="log", dtick=1)
+    return look.titled(figure, finding)

@@ -1,0 +1,111 @@
+"""Results of contestants as figures compare them: in which order, and who beats whom."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from adapop.probes.intervals import Interval, apart, difference
+from adapop.probes.prompts import DIRECT, REWORDED
+
+ATTACKED, RECORDED = "worst attack", "recorded here"
+PANELS = {DIRECT: "asked as trained", REWORDED: "asked in other words", ATTACKED: "under the worst attack"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A contestant's results, to be drawn beside others.
+
+    mark: its number in the tables; the original model has none, nor has what was recorded. recall:
+    of the facts to forget, by form (a key of `PANELS`) and tier. forget, holdout: recall of all
+    facts of the group, None where it was not measured. collapsed: why it is out of the contest,
+    else empty. recorded: it is no run of whoever looks, but was measured before; it is drawn apart,
+    hollow, and takes no part in the contest.
+    """
+
+    mark: str
+    name: str
+    recall: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    forget: Interval | None = None
+    holdout: Interval | None = None
+    collapsed: str = ""
+    recorded: bool = False
+    leads: Mapping[str, Interval] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Mark and name."""
+        return f"{self.mark} {self.name}".strip()
+
+    @property
+    def original(self) -> bool:
+        """Whether it is the model as it was before."""
+        return not self.mark and not self.recorded
+
+    def lead(self, form: str) -> Interval | None:
+        """Recall of popular minus that of rare facts in a form, see `Contestant.lead`. Above 0:
+        popular ones are left."""
+        tiers = self.recall.get(form, {})
+        if not {"rare", "popular"} <= tiers.keys():
+            return None
+        return self.leads.get(form) or difference(tiers["popular"], tiers["rare"])
+
+
+def by_gap(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The original first, then by gap (without rewordings, by the same difference as trained):
+    widest in favour of popular facts first, reversed ones later, unknown last; below them, alike,
+    what was recorded."""
+    form = compared_form(outcomes)
+    return sorted(outcomes, key=lambda one: (one.recorded, not one.original, *_by_width(one.lead(form))))
+
+
+def compared_form(outcomes: Sequence[Outcome]) -> str:
+    """The form in which rare and popular facts are compared: in other words where all were
+    asked so."""
+    return REWORDED if all(one.recall.get(REWORDED) for one in outcomes if any(one.recall.values())) else DIRECT
+
+
+def _by_width(lead: Interval | None) -> tuple[bool, float]:
+    return lead is None, 0.0 if lead is None else -lead.mean
+
+
+def pareto_front(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that nobody beats, from least to most recall of what was to be forgotten.
+
+    Beaten is who answers no fewer facts to forget and no more held-out ones than another, and
+    differs from it. The original and collapsed models take no part: one forgets nothing, the others
+    everything.
+    """
+    placed = [one for one in outcomes if contests(one)]
+    front = [one for one in placed if not any(beats(other, one) for other in placed)]
+    return sorted(front, key=lambda one: (one.forget.mean, one.holdout.mean))
+
+
+def beats(one: Outcome, other: Outcome) -> bool:
+    """Whether an outcome forgets at least as much and keeps at least as much as another, and one of
+    them more."""
+    left, kept = one.forget.mean - other.forget.mean, one.holdout.mean - other.holdout.mean
+    return left <= 0 <= kept and (left, kept) != (0, 0)
+
+
+def clearly(one: Outcome, other: Outcome) -> bool:
+    """Whether two outcomes can be told apart in what they forget or in what they keep."""
+    return apart(one.forget, other.forget) or apart(one.holdout, other.holdout)
+
+
+def contests(one: Outcome) -> bool:
+    """Whether an outcome takes part in the contest of forgetting against its cost."""
+    measured = one.forget is not None and one.holdout is not None
+    return measured and not (one.original or one.collapsed or one.recorded)
+
+
+def no_contest(outcomes: Sequence[Outcome]) -> bool:
+    """Whether nobody answers fewer of the facts to forget than the original, beyond chance, so that
+    there is nothing to win. False where the original was not measured."""
+    placed = [one for one in outcomes if contests(one)]
+    return any(one.original and one.forget for one in outcomes) and bool(placed) and not forgetters(placed, outcomes)
+
+
+def forgetters(told: Sequence[Outcome], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that answer fewer of the facts to forget than the original among the outcomes, beyond
+    chance; where it is not there, fewer than all."""
+    before = next((one.forget.low for one in outcomes if one.original and one.forget), 1.0)
+    return [one for one in told if one.forget is not None and one.forget.high < before]

@@ -1,0 +1,209 @@
+"""Fine-tuned first: an adapter is taught the questions to forget and to retain, and merged into the weights; the result
+is the original model of the run.
+
+The adapter is kept in the run's folder. It is also kept in a cache, by the content of all that decides it, from which
+another run takes it. The cache is safe to delete.
+"""
+
+import hashlib
+import json
+import random
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from adapop.assets import as_kind, parse_json
+from adapop.config.run import RunConfig
+from adapop.errors import ConfigError, ModelError, RunError, number_of
+from adapop.facts.fact import FACT_GROUPS
+from adapop.model.adapted import AdaptedModel
+from adapop.model.adapter import merge_into_base
+from adapop.online.cache import cache_root
+from adapop.probes.measure import recall_by_fact
+from adapop.probes.plan import evenly
+from adapop.probes.recall import known_recall
+from adapop.progress import Progress
+from adapop.runs import files
+from adapop.runs.measuring import interruptible
+from adapop.runs.run import Run
+from adapop.runs.weights import weights_of
+from adapop.training.processes import ALONE, Ranks
+
+FILE = "finetuned.safetensors"
+FOLDER = "finetuned"  # in the cache folder
+PIECE = 8  # rows in a forward pass
+PER_TIER = 24  # facts of a group and tier that are asked before and after
+SETTINGS = (
+    "seed", "batch", "clip", "lora_rank", "lora_alpha", "lora_targets", "lora_layers", "precision", "system",
+    "start_epochs", "start_rate", "max_new_tokens",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finetuned:
+    """What fine-tuning first was and cost."""
+
+    questions: int
+    """How many were taught."""
+    epochs: int
+    rate: float
+    """Learning rate."""
+    steps: int
+    seconds: float
+    nll: float
+    """Mean of the last epoch's losses, nats per answer token."""
+    before: dict[str, float]
+    """Recall of the trained questions by group, [0, 1], of at most `PER_TIER` facts a tier."""
+    after: dict[str, float]
+    """The same afterwards."""
+    reused: bool = False
+    """Whether another run had made it."""
+
+    def __str__(self) -> str:
+        recalls = ", ".join(f"{group} {self.before[group]:.0%} → {after:.0%}" for group, after in self.after.items())
+        made = "taken from an earlier run, which took" if self.reused else "in"
+        return (
+            f"Fine-tuned first: {number_of(self.questions, 'question')}, {number_of(self.epochs, 'epoch')} at rate "
+            f"{self.rate:g}, {number_of(self.steps, 'step')} {made} {self.seconds:.0f} s. Recall of the original as "
+            f"given → fine-tuned, which is the original of this run: {recalls}."
+        )
+
+
+def settle_start(run: Run, model: AdaptedModel, ranks: Ranks = ALONE) -> None:
+    """Fine-tunes the model first where its run is to begin so, once: the adapter is made, or taken from the cache, and
+    written into the run's folder.
+
+    Raises:
+        ModelError: the model cannot be asked in chat.
+        RunError: a gradient is not finite, or the disk is full.
+        Stopped: somebody asked to stop.
+    """
+    if run.config.start == "sft":
+        ranks.led(lambda: _keep(run, model))
+        ranks.together(lambda: start_from(run, model))
+
+
+def _keep(run: Run, model: AdaptedModel) -> None:
+    path = run.folder / FILE
+    if path.exists():
+        return
+    kept = _place(run)
+    state, about = _read(kept) if kept and kept.exists() else (None, None)
+    if state is None:
+        state, about = _made(run, model)
+        if kept:
+            with suppress(OSError, RunError):  # a disk that refuses is no reason to fail
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                files.write_bytes(kept, _packed(state, about))
+    else:
+        about = replace(about, reused=True)
+    files.write_bytes(path, _packed(state, about))
+
+
+def start_from(run: Run, model: AdaptedModel) -> None:
+    """Merges the adapter of a run that is fine-tuned first into the model's base, and notes what it was.
+
+    Raises:
+        RunError: the adapter is missing or damaged.
+    """
+    if run.config.start == "as-given":
+        return
+    state, about = _read(run.folder / FILE)
+    if state is None:
+        raise RunError(f"{run.folder / FILE} is missing or damaged.", "Put the file back, or start a new run.")
+    merge_into_base(model.network, state)
+    model.notes = (*model.notes, str(about))
+
+
+def _made(run: Run, model: AdaptedModel) -> tuple[dict[str, Tensor], Finetuned]:
+    config, facts, started = run.config, run.facts, time.monotonic()
+    if not model.has_template:
+        raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', "Leave out start.")
+    fresh = {name: value.clone() for name, value in model.adapter_state().items()}
+    groups = {group: evenly(getattr(facts, group), PER_TIER) for group in FACT_GROUPS if getattr(facts, group)}
+
+    def recalls() -> dict[str, float]:
+        values = {
+            group: recall_by_fact(model, members, run.reply_tokens, Progress(), known_recall)
+            for group, members in groups.items()
+        }
+        return {group: fmean(value.values()) for group, value in values.items()}
+
+    try:
+        with interruptible(run, model):
+            before = recalls()
+            questions = (*facts.forget, *facts.retain)
+            steps, nll = _train(model, model.rows(questions, include_tail=True), config)
+            after = recalls()
+        state = {name: value.detach().cpu().clone() for name, value in model.adapter_state().items()}
+    finally:
+        model.set_adapter_state(fresh)
+    seconds = round(time.monotonic() - started, 1)
+    about = Finetuned(len(questions), config.start_epochs, config.start_rate, steps, seconds, nll, before, after)
+    return state, about
+
+
+def _train(model: AdaptedModel, rows: list, config: RunConfig) -> tuple[int, float]:
+    """Trains the adapter on all rows with AdamW. Returns the number of steps, and the mean of the last epoch's losses,
+    nats per answer token."""
+    rng, steps = random.Random(config.seed), 0
+    optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)
+    model.network.train()
+    for _ in range(config.start_epochs):
+        order, losses = rng.sample(rows, len(rows)), []
+        for start in range(0, len(order), config.batch):
+            step = order[start : start + config.batch]
+            tokens = sum(len(row.answer) for row in step)
+            optimizer.zero_grad(set_to_none=True)
+            loss = 0.0
+            for place in range(0, len(step), PIECE):
+                part = model.score(model.batch(step[place : place + PIECE])).nll.sum() / tokens
+                part.backward()
+                loss += part.item()
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters, config.clip)
+            if not torch.isfinite(norm):
+                raise RunError("Fine-tuning first: the gradient is not finite.", "Lower start_rate.")
+            optimizer.step()
+            losses.append(loss)
+            steps += 1
+    model.network.eval()
+    for parameter in model.parameters:
+        parameter.grad = None
+    return steps, fmean(losses)
+
+
+def _place(run: Run) -> Path | None:
+    """Where the cache keeps this adapter; None where the model's weights cannot be told apart by their files, or there
+    is no cache folder."""
+    weights = weights_of(run)
+    if weights is None:
+        return None
+    facts = [[fact.question, fact.answer] for fact in (*run.facts.forget, *run.facts.retain)]
+    asked = [[fact.question, fact.answers] for fact in run.facts.holdout]
+    settings = [getattr(run.config, name) for name in SETTINGS]
+    content = json.dumps([torch.__version__, weights.sha256, settings, facts, asked])
+    try:
+        return cache_root() / FOLDER / f"{hashlib.sha256(content.encode()).hexdigest()}.safetensors"
+    except ConfigError:
+        return None
+
+
+def _packed(state: dict[str, Tensor], about: Finetuned) -> bytes:
+    return save(state, {"about": json.dumps(asdict(about))})
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor] | None, Finetuned | None]:
+    """The adapter, and what it was; None for both where the file is missing or damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            about = as_kind(parse_json(file.metadata()["about"]), Finetuned)
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        return None, None

@@ -1,0 +1,98 @@
+"""What a run rests on beside its model: written when it is prepared, compared before it goes on or
+is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adapop.assets import parse_json
+from adapop.config.run import RunConfig
+from adapop.errors import RunError, shown
+from adapop.facts.fact import FactSet
+from adapop.runs import files
+
+if TYPE_CHECKING:
+    from adapop.runs.run import Run
+
+FACTS, CONFIG, BETAS, ABOUT = "facts.jsonl", "config.json", "betas.json", "run.json"
+DECISIVE = (CONFIG, FACTS, ABOUT)  # every run has them from its beginning
+MOVABLE = {"model"}  # a model's folder may have moved: its weights are compared, see `adapop.runs.weights`
+
+
+@dataclass(frozen=True)
+class About:
+    """The file run.json. Older runs have neither config nor betas in it."""
+
+    facts: str
+    """Name of the set."""
+    notes: tuple[str, ...]
+    """Of the set."""
+    versions: dict[str, str]
+    """Of Python and of each library."""
+    sha256: str = ""
+    """Of the set, see `FactSet.sha256`."""
+    config: dict[str, Any] | None = None
+    """The settings in config.json."""
+    betas: str | None = None
+    """SHA-256 of betas.json, "" where there is none."""
+    tiers: dict[str, Any] | None = None
+    """Of the set, see `facts.tiers.Tiers.as_json`; None for those of Wikidata's scale."""
+
+
+def write_inputs(
+    folder: Path, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, versions: dict[str, str]
+) -> None:
+    """Writes all that decides a run's numbers into its folder, which is new.
+
+    Raises:
+        RunError: the disk is full, or its folder cannot be written to.
+    """
+    with files.writing(folder):
+        folder.mkdir(parents=True)
+        facts.write(folder / FACTS)
+        files.sync(folder / FACTS)
+    settings = config.to_json()
+    exponents = "" if betas is None else json.dumps(betas, indent=0, ensure_ascii=False)
+    sums = facts.sha256, json.loads(settings), _sum(exponents.encode())
+    about = About(facts.name, facts.notes, versions, *sums, facts.tiers.as_json())
+    files.write_text(folder / ABOUT, json.dumps(asdict(about), indent=2, ensure_ascii=False))
+    if betas is not None:
+        files.write_text(folder / BETAS, exponents)
+    files.write_text(folder / CONFIG, settings)  # last: it is what makes a folder a run
+
+
+def check_inputs(run: Run) -> None:
+    """Checks that a run's facts, settings and exponents are those that it was prepared with, as far
+    as that was written down then.
+
+    Raises:
+        RunError: some differ, and are named; or a file is damaged or missing.
+    """
+    about, betas, changed = run.about, run.folder / BETAS, []
+    if about.sha256 and run.given.sha256 != about.sha256:
+        changed.append(f"the facts in {FACTS}")
+    if about.betas is not None and about.betas != _sum(betas.read_bytes() if betas.exists() else b""):
+        changed.append(f"the exponents in {BETAS}")
+    if about.config is not None:
+        with files.reading(run.folder / CONFIG):
+            now = parse_json((run.folder / CONFIG).read_bytes())
+        names = sorted(name for name in now.keys() | about.config.keys() if now.get(name) != about.config.get(name))
+        changed += [
+            f"{name} in {CONFIG} ({shown(about.config.get(name))} → {shown(now.get(name))})"
+            for name in names
+            if name not in MOVABLE
+        ]
+    if changed:
+        raise RunError(
+            f"Run {run.id} was prepared with something else than lies in its folder now: {', '.join(changed)}.",
+            "Put the files back as they were, or start a new run with the new ones.",
+        )
+
+
+def _sum(content: bytes) -> str:
+    return (content and hashlib.sha256(content).hexdigest()) or ""

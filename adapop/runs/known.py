@@ -1,0 +1,88 @@
+"""What the original model knows of a set, asked as a run of the same settings asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapop import paths
+from adapop.config.run import RunConfig
+from adapop.facts.benchmarks import system_prompt
+from adapop.facts.fact import FactSet
+from adapop.facts.retain import with_examples
+from adapop.facts.scale import with_tiers
+from adapop.paths import SHIPPED
+from adapop.probes.prompting import Prompting
+from adapop.progress import Progress
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the original model answers of the facts to forget."""
+
+    recall: Mapping[str, float]
+    """By fact id, [0, 1]; of a real model 1 where it answers, as runs leave facts out by that."""
+    prompting: Prompting | None
+    """How it was asked; None of a shipped model that is asked as it is."""
+
+
+def ready_to_ask(config: RunConfig, facts: FactSet) -> tuple[RunConfig, FactSet]:
+    """Configuration and facts with all that a model is asked by settled: where it lies, precision,
+    system prompt, tiers and examples."""
+    from adapop.model.cpu_speed import with_precision
+    from adapop.probes.ways import BENCHMARKS, CHAT
+
+    config = with_precision(replace(config, model=paths.found_from_anywhere(config.model)))
+    facts = with_tiers(facts)
+    if config.system is None:
+        config = replace(config, system=system_prompt(config.model, facts))
+    if config.model not in SHIPPED and config.asking != CHAT and facts.name not in BENCHMARKS:
+        facts = with_examples(facts, config.seed)
+    return config, facts
+
+
+def settle(
+    model: AdaptedModel, facts: FactSet, config: RunConfig, progress: Progress | None = None
+) -> Prompting | None:
+    """How a model is best asked about facts that are `ready_to_ask`; the model is left asked so.
+    None of a shipped model: it is asked as it is.
+
+    Raises:
+        ModelError, Stopped: as `probes.ways.settled_prompting`.
+    """
+    from adapop.model.original import kept_replies
+    from adapop.probes.ways import asked_so, settled_prompting
+
+    if config.model in SHIPPED and config.unknown != "drop":
+        return None
+    model.kept = model.kept or kept_replies(model)
+    prompting = settled_prompting(model, facts, config, progress)
+    asked_so(model, prompting)
+    return prompting
+
+
+def known_facts(config: RunConfig, facts: FactSet, progress: Progress | None = None) -> Known:
+    """What the original model of these settings answers of the facts to forget. Scores play no
+    part.
+
+    Raises:
+        ModelError, Stopped: as `model.loading.adapted_model` and `settle`.
+    """
+    from adapop.model.loading import adapted_model
+    from adapop.probes.measure import recall_by_fact
+    from adapop.probes.recall import known_recall
+
+    progress = progress or Progress()
+    config, facts = ready_to_ask(config, facts)
+    progress.say("Loading the model")
+    model = adapted_model(config)
+    if prompting := settle(model, facts, config, progress):
+        unknown = {*prompting.unknown}
+        recall = {fact.id: float(fact.id not in unknown) for fact in facts.forget}
+        return Known(recall, prompting)
+    with model.original():
+        return Known(recall_by_fact(model, facts.forget, config.max_new_tokens, progress, known_recall), None)

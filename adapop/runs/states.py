@@ -1,0 +1,143 @@
+"""End states of many runs on the sandbox, recorded by `COMMAND`: what the Story's pictures move between.
+
+Of each run there is what the gap is measured on: how many of its held-out rewordings each fact to
+forget is still answered in. Two families are recorded, all with seed 0: the methods of `LENGTHS`
+trained for up to 10 epochs, each length a run of its own; and AdaPop for `EPOCHS` epochs with beta
+through every pair of `BETAS` at the two anchor scores, equal ones (beta constant) among them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from adapop.assets import Count, Share, read_json
+from adapop.config.presets import make_config
+from adapop.errors import RunError
+from adapop.facts.world import sandbox_facts
+from adapop.popularity.beta import POPULAR_ANCHOR, RARE_ANCHOR
+from adapop.popularity.calibration import anchored
+from adapop.runs import files
+from adapop.training.events import Measured, RunFailed
+
+if TYPE_CHECKING:
+    from adapop.model.adapted import AdaptedModel
+
+NAME = "states.json"
+COMMAND = "python -m adapop sandbox states"  # makes them again
+SETTINGS: dict[str, dict[str, Any]] = {
+    "wga": {"method": "wga"},
+    "adapop": {"method": "adapop"},
+    "shuffled": {"method": "adapop", "preset": "shuffled"},
+}
+LENGTHS = dict.fromkeys(("wga", "adapop"), (1, 2, 3, 4, 5, 6, 8, 10))
+BETAS = (0.05, 0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
+EPOCHS = 5
+STEPS = 24  # of a recall: a mean over four rewordings, each a whole number of halves or thirds
+ZERO = ord("A")  # stands for none of the steps
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run ended. Shares are recalls in [0, 1]."""
+
+    name: str
+    """Of `SETTINGS`, or "original" for the model before any run."""
+    epochs: Count
+    """It was trained for; 0 for the original."""
+    anchors: tuple[float, float] | None
+    """Beta at the rare and at the popular anchor score, None where the preset sets beta."""
+    by_fact: str
+    """`Measured.by_fact`, a letter a fact: A for 0, B for 1 / `STEPS`, ... Y for 1."""
+    gap: tuple[float, float, float]
+    """`Measured.gap`: its mean, low and high."""
+    tiers: tuple[Share, Share, Share]
+    """Of rare, middle and popular facts to forget, in all their held-out rewordings."""
+    left: Share
+    """Of all facts to forget, asked so."""
+    holdout: Share
+    """Of facts that no training saw, asked as trained."""
+
+
+@lru_cache(maxsize=1)
+def states() -> tuple[State, ...]:
+    """Everything recorded.
+
+    Raises:
+        DataError: the file does not read.
+    """
+    return tuple(read_json(NAME, list[State]))
+
+
+def planned() -> Iterator[tuple[str, int, tuple[float, float] | None]]:
+    """Name, epochs and anchors of every run that is recorded, but for the original."""
+    yield from ((name, EPOCHS, None) for name in SETTINGS)
+    pairs = ((rare, popular) for rare in BETAS for popular in BETAS if popular <= rare)
+    paper = (RARE_ANCHOR[1], POPULAR_ANCHOR[1])  # that run is in the other family
+    yield from (("adapop", EPOCHS, pair) for pair in pairs if pair != paper)
+    lengths = ((name, epochs) for name, lengths in LENGTHS.items() for epochs in lengths)
+    yield from ((name, epochs, None) for name, epochs in lengths if epochs != EPOCHS)
+
+
+def state_of(name: str, epochs: int, anchors: tuple[float, float] | None, measured: Measured) -> State:
+    """The state that a full measurement describes."""
+    gap = measured.gap
+    recalls = (measured.recall("forget", "reworded", tier) for tier in ("rare", "middle", "popular"))
+    return State(
+        name=name,
+        epochs=epochs,
+        anchors=anchors,
+        by_fact="".join(chr(ZERO + round(STEPS * recall)) for recall in measured.by_fact),
+        gap=(gap.mean, gap.low, gap.high),
+        tiers=tuple(recalls),
+        left=measured.recall("forget", "reworded"),
+        holdout=measured.recall("holdout"),
+    )
+
+
+def make(out: Path) -> Iterator[str]:
+    """Runs what the file does not hold yet and adds it, run by run. Yields what is about to run."""
+    rows = json.loads(out.read_text(encoding="utf-8")) if out.exists() else []
+    recorded = {(one["name"], one["epochs"], tuple(one["anchors"] or ())) for one in rows}
+    for name, epochs, anchors in planned():
+        if (name, epochs, anchors or ()) in recorded:
+            continue
+        yield f"{name}, {epochs} epochs, β {anchors or 'as the preset has it'}"
+        model = _trained(name, epochs, anchors)
+        if not rows:
+            with model.original():
+                rows.append(asdict(state_of("original", 0, None, _measured(model))))
+        rows.append(asdict(state_of(name, epochs, anchors, _measured(model))))
+        files.write_text(out, json.dumps(rows, indent=0))
+
+
+def _trained(name: str, epochs: int, anchors: tuple[float, float] | None) -> AdaptedModel:
+    """The model at the end of a new run."""
+    from adapop.model.loading import adapted_model
+    from adapop.runs.execute import execute, prepare
+
+    pairs = zip((RARE_ANCHOR[0], POPULAR_ANCHOR[0]), anchors or ())
+    betas = {"beta": anchored(*pairs)} if anchors else {}
+    config = make_config(**SETTINGS[name], epochs=epochs, frames=0, measure="off", **betas)
+    with TemporaryDirectory() as folder:
+        run = prepare(config, sandbox_facts(), Path(folder))
+        model = adapted_model(run.config)
+        for event in execute(run, model):
+            if isinstance(event, RunFailed):
+                raise RunError(event.message, event.fix)
+    return model
+
+
+def _measured(model: AdaptedModel) -> Measured:
+    """What a run measures at its end, of the facts to forget and those held out alone."""
+    from adapop.probes.measure import full
+
+    facts = replace(sandbox_facts(), retain=(), neighbours=(), utility=())
+    measured = full(model, facts, make_config().max_new_tokens)
+    rows = tuple(map(asdict, measured.rows))
+    return Measured(run="", epoch=0, rows=rows, full=True, by_fact=tuple(measured.by_fact))

@@ -1,0 +1,59 @@
+"""How long a run would take, by steps and answers that are timed on this device."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+
+from adapop.config.run import RunConfig
+from adapop.facts.fact import GROUPS, FactSet
+from adapop.model.adapted import AdaptedModel
+from adapop.objectives import make_objective
+from adapop.probes import measure
+from adapop.runs.pace import Pace
+from adapop.training.events import StepDone
+from adapop.training.trainer import Trainer
+
+TIMED = 2  # steps: the first also does what is done once
+
+
+def measured_pace(
+    model: AdaptedModel, config: RunConfig, facts: FactSet, betas: Mapping[str, float] | None, answered: float
+) -> tuple[Pace, int | None]:
+    """The pace of a run by a step of its own, and the most of the GPU's memory that it took.
+    answered: seconds of an answer. The adapter is put back as it was."""
+    state = {name: value.clone() for name, value in model.adapter_state().items()}
+    some = TIMED * config.batch
+    forget, retain = facts.forget[:some], facts.retain[:some]
+    if "alternates" in make_objective(config.method, config.arguments).needs:  # a run finds them first
+        forget = [fact if fact.alternates else replace(fact, alternates=("another answer",)) for fact in forget]
+    exponents = betas and [betas[fact.id] for fact in forget]
+    on_gpu = model.device.type == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats(model.device)
+    try:
+        with torch.random.fork_rng(devices=model.gpus):
+            trainer = Trainer("check", replace(config, frames=0), model, forget, retain, exponents)
+            began, seconds = time.monotonic(), []
+            events = trainer.train()
+            next(events)
+            last = time.monotonic()
+            read = (last - began) / len(retain)
+            for event in events:
+                if isinstance(event, StepDone):
+                    seconds.append(time.monotonic() - last)
+                if len(seconds) == TIMED:
+                    break
+                last = time.monotonic()
+    finally:
+        model.set_adapter_state(state)
+        for parameter in model.parameters:
+            parameter.grad = None
+    whole = measure.thinned(facts, config.measure_per_tier)
+    epoch = read * len(facts.retain)
+    epoch += answered * measure.questions_of(whole, whole=False) * (config.measure == "every-epoch")
+    compared = sum(len(getattr(whole, group)) for group in GROUPS)  # scored twice for each of both models' tables
+    end = 2 * answered * measure.questions_of(whole, whole=True, ways=len(model.ways)) + 4 * read * compared
+    end *= config.measure != "off"
+    return Pace(seconds[-1], epoch, end), torch.cuda.max_memory_allocated(model.device) if on_gpu else None

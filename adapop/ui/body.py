@@ -1,0 +1,96 @@
+"""The bodies of requests: read once, parsed outside the event loop, with no more values in them
+than a page sends."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+from fastapi import routing
+from gradio import route_utils
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope
+
+from adapop.limits import REQUEST
+
+PARSED = "adapop.json"  # in a request's scope: its body, parsed
+SMALL = 4_096  # bytes that are parsed at once: a thread would take longer
+DEPTH = 24  # of values in values
+VALUES_A_MEGABYTE = 100_000  # of the largest request
+READ_SECONDS = 60.0
+PARSER = route_utils.GradioMultiPartParser
+
+
+async def parsed(scope: Scope, receive: Receive) -> tuple[PlainTextResponse | None, Receive, float]:
+    """Reads the JSON body of a request and puts its value into the scope.
+
+    Returns (the refusal of what no page sends, or None; the body, to be received again; seconds that parsing took).
+    """
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            body = await Request(scope, receive).body()
+    except TimeoutError:
+        return PlainTextResponse("The request did not come in time.", 408), receive, 0.0
+    most = REQUEST.value() * VALUES_A_MEGABYTE
+    seconds, fault, value = _value(body, most) if len(body) <= SMALL else await asyncio.to_thread(_value, body, most)
+    scope[PARSED] = value
+
+    async def again() -> Message:
+        nonlocal body
+        whole, body = body, b""
+        return {"type": "http.request", "body": whole, "more_body": False} if whole else await receive()
+
+    return (PlainTextResponse(fault, 400) if fault else None), again, seconds
+
+
+def _value(body: bytes, most: float) -> tuple[float, str, object]:
+    """(seconds of the processor, why it is refused, the value)."""
+    began = time.thread_time()
+    try:
+        value = json.loads(body) if body else None
+        fault = "" if _fits(value, most) else f"This request holds more values, or deeper, than a page sends ({DEPTH})."
+    except (ValueError, RecursionError):
+        value, fault = None, "This request is not JSON."
+    return time.thread_time() - began, fault, value if not fault else None
+
+
+def _fits(value: object, most: float) -> bool:
+    """Whether a value is no deeper than a page's, and holds at most so many values."""
+    level, count, depth = [value], 1, 0
+    while level:
+        depth += 1
+        if depth > DEPTH or count > most:
+            return False
+        held = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
+        level = [inner for values in held for inner in values]
+        count += len(level)
+    return True
+
+
+class _ParsedRequest(Request):
+    async def json(self) -> object:
+        return self.scope[PARSED] if PARSED in self.scope else await super().json()
+
+
+class _OneFile(PARSER):
+    """Reads a form of one file, as the page sends it, and leaves nothing of one that did not come
+    whole."""
+
+    def __init__(self, *values, **named) -> None:
+        super().__init__(*values, **named | {"max_files": 1, "max_fields": 1})
+
+    async def parse(self):
+        try:
+            return await super().parse()
+        except BaseException:
+            for file in self._files_to_close_on_error:
+                file.close()
+                Path(file.name).unlink(missing_ok=True)
+            raise
+
+
+def read_bodies_here() -> None:
+    """From now on FastAPI takes the values that `parsed` left, and Gradio one file a form."""
+    routing.Request = _ParsedRequest
+    route_utils.GradioMultiPartParser = _OneFile

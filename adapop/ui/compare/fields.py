@@ -1,0 +1,43 @@
+"""The fields of a race's contestants side by side: each one's facts as dots, all under one scrubber."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import gradio as gr
+
+from adapop.errors import AdaPopError
+from adapop.report.contestants import by_contestant
+from adapop.report.record import title_of
+from adapop.runs.run import Run
+from adapop.ui.parts import field
+
+MOST = 4  # fields beside each other
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The picture: of each contestant its first seed."""
+
+    picture: gr.HTML
+
+    def drawn(self, runs: Sequence[Run]) -> dict:
+        """Updates that show the runs of a race, as far as they recorded frames."""
+        panels = []
+        for mark, (_, seeds) in enumerate(by_contestant(runs), start=1):
+            run = seeds[0]
+            try:
+                frames, facts = run.frames(), run.facts.forget
+            except AdaPopError:  # a damaged recording hides no other
+                continue
+            if frames and len(panels) < MOST:
+                title = f"{mark} {title_of(run.config.method, run.config.preset)}"
+                panels.append({"title": title, "facts": field.dots(facts), "motion": field.motion(frames, facts)})
+        return {self.picture: panels}
+
+
+def build() -> Fields:
+    """Lays the picture out, empty before a race."""
+    # no text goes through the template: the script puts it in as text
+    template = '<div class="race-fields story"></div>'
+    script = field.script(*field.FIELD, "race-fields")
+    return Fields(gr.HTML([], html_template=template, js_on_load=script, elem_id="race-fields"))

@@ -1,0 +1,92 @@
+"""One fact asked in every way at once: what both models reply, where they differ, and what came back, that first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from adapop.errors import number_of
+from adapop.facts.text import folded, split, words
+from adapop.probes.prompts import CHOICE, DIRECT, REWORDED, ProbeRow, Prompt, plain
+from adapop.probes.verdict import COLLAPSED_FROM, verdict
+from adapop.report.record import described
+from adapop.runs.examples import example_of
+from adapop.runs.run import Run
+from adapop.ui import texts
+from adapop.ui.parts import html
+from adapop.ui.probe.answers import marked
+
+if TYPE_CHECKING:
+    from adapop.probes.ask import Asked
+
+TABLE = html.template("ways")
+ORDER = ("leak", "broken", "gone", "neutral")  # what came back first
+
+
+def waiting(run: Run, count: int) -> dict:
+    """The table before anything was asked. count: of the ways that there are."""
+    empty = texts.WAYS_EMPTY.format(count=count)
+    return html.values({"rows": [], "kind": "neutral", "title": empty, "about": described(run.config)})
+
+
+def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
+    """What the run's last probing heard to these prompts, in their order; None if it did not ask them all."""
+    rows = [row for row in run.probes() or () if isinstance(row, ProbeRow)] if prompts else []
+    heard = {(row.fact_id, row.kind, row.prompt): row for row in rows}
+    found = [heard.get((prompt.fact_id, prompt.kind, prompt.text)) for prompt in prompts]
+    return found if found and None not in found else None
+
+
+def shown(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
+    """The table of both models' replies to the prompts, in their order, as values of `TABLE`."""
+    rows = [_row(place, *pair) for place, pair in enumerate(zip(prompts, replies, strict=True))]
+    ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
+    kind, title = headline(rows)
+    when = texts.ANSWERS_RECORDED.lower() if isinstance(replies[0], ProbeRow) else "asked just now"
+    shipped = "an example" if example_of(run.id) else "yours"
+    about = f"{described(run.config)}, {shipped}, {when}"
+    return html.values({"rows": ordered, "kind": kind, "title": title, "about": about})
+
+
+def headline(rows: Sequence[dict]) -> tuple[str, str]:
+    """(kind, sentence) over all ways: a leak if one came back, never green where the replies are no answers. A multiple
+    choice can be guessed, and counts as a way that was asked but not as one that brought the fact back."""
+    fair = [row for row in rows if row["kind"] != "neutral" and not row["guess"]]
+    back = [row for row in fair if row["kind"] == "leak"]
+    broken = sum(row["kind"] == "broken" for row in fair)
+    if not fair:
+        return "neutral", texts.WAYS_NEVER
+    if back:
+        return "leak", texts.WAYS_BACK.format(back=len(back), count=number_of(len(fair), "way"))
+    if broken >= COLLAPSED_FROM * len(fair):
+        return "broken", texts.WAYS_BROKEN.format(broken=broken, count=len(fair))
+    questions = "this question" if len(fair) == 1 else f"these {len(fair)} questions"
+    return "gone", texts.WAYS_GONE.format(questions=questions)
+
+
+def differing(text: str, other: str, gold: str) -> list[dict[str, str | bool]]:
+    """A reply in pieces, each with whether it is a word of the right answer and whether the other reply lacks it."""
+    common = {*words(other), *map(folded, split(other))}
+    return [
+        part | {"apart": any(map(str.isalnum, part["text"])) and folded(part["text"]) not in common}
+        for part in marked(text, gold)
+    ]
+
+
+def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
+    said = [reply.original.text or texts.SAYS_NOTHING, reply.unlearned.text or texts.SAYS_NOTHING]
+    if prompt.kind == CHOICE and not isinstance(reply, ProbeRow):
+        word, kind = texts.WAY_GUESSED, "neutral"
+    else:
+        word, kind = verdict(reply)
+    way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(prompt.kind, plain(prompt.kind))
+    return {
+        "place": place,
+        "way": way[0].upper() + way[1:],
+        "prompt": prompt.text,
+        "original": differing(said[0], said[1], reply.gold),
+        "unlearned": differing(said[1], said[0], reply.gold),
+        "verdict": word.partition(":")[0],
+        "kind": kind,
+        "guess": prompt.kind == CHOICE,
+    }

@@ -1,0 +1,150 @@
+"""My runs: every run that this browser started, to open, compare, rename, delete or take home, and to pick."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import gradio as gr
+
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError
+from adapop.report.record import described, title_of
+from adapop.report.table import percent, signed
+from adapop.runs.examples import ASKED, PREFIX, example
+from adapop.runs.run import Run
+from adapop.service.cleanup import delete_run
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import may_control, refusing
+from adapop.ui.compare.race import joined
+from adapop.ui.parts.field import script
+from adapop.ui.run.screen import UNSEEN, Follower
+from adapop.ui.wiring import EACH, QUIET
+
+MOST, MOST_NAME = 100, 60  # runs that are kept in mind; characters of a name
+
+
+@dataclass(frozen=True)
+class MyRuns:
+    """kept: what the browser keeps, a list of {id, name}, the newest first. table: the list on Run."""
+
+    kept: gr.BrowserState
+    table: gr.HTML
+
+    def wire(self, worker: Worker, follower: Follower, race: gr.BrowserState) -> None:
+        """Wires the list. race: what the browser keeps of its race, whose runs belong to the list too."""
+        started = [follower.run_id, race]
+        changed = [one.change for one in started]
+        gr.on(changed, partial(remembered, worker), [self.kept, *started], self.kept, **EACH)
+        looked = [self.kept.change, follower.run_id.change, follower.stop.click]
+        gr.on(looked, partial(listed, worker), [self.kept, follower.run_id], self.table, **EACH)
+        target = [follower.run_id, follower.seen, follower.timer, race, self.kept]
+
+        def act(kept: object, current: str, race: dict, event: gr.EventData):  # gradio gives no event to a partial
+            return pressed(worker, kept, current, race, event)
+
+        self.table.select(act, [self.kept, follower.run_id, race], target, **QUIET)
+
+
+def new_list(secret: str) -> gr.BrowserState:
+    """What the browser keeps, laid out where it is called: above the tabs."""
+    return gr.BrowserState([], storage_key="adapop-runs", secret=secret)
+
+
+def build() -> gr.HTML:
+    """Lays the list out."""
+    template = '<div class="my-runs"></div>'  # no text goes through the template: the script puts it in as text
+    return gr.HTML([], html_template=template, js_on_load=script("kit", "my-runs"), elem_id="my-runs")
+
+
+def remembered(worker: Worker, kept: object, name: str, race: object) -> list[dict]:
+    """The list with the page's run and those of its race in it, if they are the visitor's; less those that are gone."""
+    entries = [entry for entry in entries_of(kept) if may_control(worker, entry["id"])]
+    race = race.get("runs") if isinstance(race, dict) else ()
+    for other in (*(race if isinstance(race, list) else ()), name):
+        if may_control(worker, other) and all(entry["id"] != other for entry in entries):
+            numbers = [int(end) for entry in entries if (end := entry["name"].rpartition(" ")[2]).isdecimal()]
+            entries.insert(0, {"id": other, "name": f"{_method(worker, other)} {max(numbers, default=0) + 1}"})
+    return entries[:MOST]
+
+
+def entries_of(kept: object) -> list[dict]:
+    """What a browser kept, less what is no entry: it may hold anything."""
+    rows = kept if isinstance(kept, list) else []
+    whole = [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+    return [{"id": row["id"], "name": str(row.get("name", ""))[:MOST_NAME]} for row in whole][:MOST]
+
+
+def listed(worker: Worker, kept: object, current: str) -> list[dict]:
+    """The list's rows. current: the run that the page shows."""
+    rows = []
+    for entry in entries_of(kept):
+        if may_control(worker, entry["id"]):
+            rows.append({**entry, "current": entry["id"] == current, **_about(Run(worker.root / entry["id"]))})
+    return rows
+
+
+def choices(worker: Worker, kept: object, examples: bool = True) -> list[tuple[str, str]]:
+    """The runs to pick from, as name and id: the visitor's own, then those that came with the app."""
+    own = []
+    for entry in entries_of(kept):
+        if may_control(worker, entry["id"]):
+            own.append((f"{entry['name']} · {_method(worker, entry['id'], described)}", entry["id"]))
+    shipped = [(f"{texts.EXAMPLE} {_title(example(name).config)}", PREFIX + name) for name in ASKED] if examples else []
+    return own + shipped
+
+
+def pressed(worker: Worker, kept: object, current: str, race: dict, event: gr.EventData):
+    """What a press on a row's button changes: the page's run, what was seen of it, the timer, the race, and the list.
+    What comes from the browser may be anything."""
+    what, name, text = (getattr(event, field, None) for field in ("what", "run", "name"))
+    unchanged = [gr.skip()] * 5
+    if not may_control(worker, name):
+        return unchanged
+    if what in ("open", "report"):
+        return name, UNSEEN, gr.Timer(active=True), gr.skip(), gr.skip()
+    if what == "compare":
+        return *unchanged[:3], joined(worker, race, name), gr.skip()
+    entries = entries_of(kept)
+    if what == "rename" and isinstance(text, str) and text.strip():
+        renamed = text.strip()[:MOST_NAME]
+        return *unchanged[:4], [entry | ({"name": renamed} if entry["id"] == name else {}) for entry in entries]
+    if what == "delete":
+        with refusing():
+            delete_run(Run(worker.root / name), worker.root)
+        left = [entry for entry in entries if entry["id"] != name]
+        gone = ("", UNSEEN, gr.Timer(active=True)) if name == current else unchanged[:3]
+        return *gone, gr.skip(), left
+    return unchanged
+
+
+def _about(run: Run) -> dict[str, object]:
+    """A run in the cells of its row; empty where nothing is known yet, or nothing reads."""
+    cells = dict.fromkeys(("set", "method", "gap", "kept", "when"), "") | {"state": "damaged"}
+    try:
+        measured, events = run.measured(), run.events()
+        cells |= {"set": run.about.facts, "method": described(run.config), "state": run.state}
+        cells["when"] = events[0].time if events else ""
+        if measured is not None:
+            held = measured.recall("holdout")
+            cells["gap"] = "" if measured.gap is None else signed(measured.gap)
+            cells["kept"] = "" if held is None else percent(held)
+    except AdaPopError:
+        pass  # the row says so, and can still be deleted
+    return cells
+
+
+def _title(config: RunConfig) -> str:
+    return title_of(config.method, config.preset)
+
+
+def _method(worker: Worker, name: str, words: Callable[[RunConfig], str] = _title) -> str:
+    try:
+        return words(Run(worker.root / name).config)
+    except AdaPopError:
+        return name.rpartition("-")[0]  # its id begins with the method
+
+
+def picked(choice: str, current: str) -> tuple:
+    """The page's run, what was seen of it, and the timer, for a run that was picked from a list."""
+    return (gr.skip(),) * 3 if not choice or choice == current else (choice, UNSEEN, gr.Timer(active=True))

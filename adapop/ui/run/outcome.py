@@ -1,0 +1,149 @@
+"""What a finished run came to, in words and colour, with the button that goes on from there; and that results are of
+another set than the one chosen now."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import gradio as gr
+
+from adapop.config.presets import make_config
+from adapop.config.run import RunConfig
+from adapop.errors import AdaPopError, RunError, number_of
+from adapop.facts.fact import FactSet
+from adapop.report.table import percent, signed
+from adapop.runs.amount import ENOUGH_STEPS, total_steps, with_steps
+from adapop.runs.examples import example_of
+from adapop.runs.result import DAMAGED, FORGOT, NOTHING, UNKNOWN, Result, mended, result_of
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
+from adapop.ui import texts
+from adapop.ui.access import may_control, refusing, shown_run
+from adapop.ui.parts import html
+from adapop.ui.session import Session
+from adapop.ui.wiring import EACH, QUIET
+
+CARD, ASIDE = html.template("result"), html.template("aside")
+TO_PROBE = (
+    "() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('Probe'))?.click()"
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """The components. aside: see `aside_of`. card: the result in words. mend: makes another try that may do better;
+    probe: goes to where the result can be doubted."""
+
+    aside: gr.HTML
+    card: gr.HTML
+    mend: gr.Button
+    probe: gr.Button
+
+    @property
+    def all(self) -> list[gr.Component]:
+        """What `shown` changes."""
+        return [self.card, self.mend, self.probe]
+
+    def shown(self, run: Run | None, owned: bool) -> dict:
+        """Updates that show what a finished run came to, nothing of another. owned: whether it may be tried again."""
+        result = result_of(run) if run is not None else None
+        if run is None or result is None:
+            return {self.card: {"kind": ""}, self.mend: gr.Button(visible=False), self.probe: gr.Button(visible=False)}
+        again = mended(run, result) if owned else None
+        return {
+            self.card: card_of(run, result),
+            self.mend: gr.Button(mend_label(run, again) if again else "", visible=again is not None),
+            self.probe: gr.Button(visible=result.kind not in (NOTHING, DAMAGED, UNKNOWN)),
+        }
+
+    def wire(self, worker: Worker, session: Session, run_id: gr.BrowserState, target: list, to_charts: str) -> None:
+        """Wires the buttons. target: run, events seen, timer, and the fields of epochs, facts a step and rate."""
+        changed = [run_id.change, session.facts.change]
+        gr.on(changed, partial(aside_of, worker), [run_id, session.facts], self.aside, **EACH)
+        made = self.mend.click(lambda name: mend(worker, name), run_id, target, api_visibility="private")
+        made.success(None, None, None, js=to_charts, **QUIET)
+        self.probe.click(None, None, None, js=TO_PROBE, **QUIET)
+
+
+def build(run_id: gr.BrowserState) -> Card:
+    """Lays the card out, empty until a run ends."""
+    aside = gr.HTML({"name": ""}, html_template=ASIDE, elem_id="set-aside")
+    with gr.Row(elem_id="result-row", elem_classes="beside"):
+        card = gr.HTML({"kind": ""}, html_template=CARD, elem_id="result", min_width=300, scale=5)
+        mend = gr.Button("", variant="primary", visible=False, scale=0, min_width=190, elem_id="mend")
+        probe = gr.Button(texts.TRY_TO_BRING_BACK, visible=False, scale=0, min_width=190, elem_id="to-probe")
+    return Card(aside, card, mend, probe)
+
+
+def card_of(run: Run, result: Result) -> dict:
+    """What a run came to, as values of the card."""
+    known = {"steps": number_of(result.steps, "step"), "rate": f"{result.rate:g}"}
+    known |= {"before": percent(result.before), "after": percent(result.after), "asked": texts.ASKED_FORMS[result.form]}
+    if result.lost:
+        group, was, now = result.lost
+        known |= {"group": texts.RESULT_GROUPS[group], "was": percent(was), "now": percent(now)}
+    about = texts.RESULTS[result.kind].format(**known)
+    if result.kind == FORGOT and (gap := run.measured().gap) is not None:
+        about += " " + texts.RESULT_GAP.format(gap=signed(gap))
+    return html.values({"kind": result.kind, "title": texts.RESULT_TITLES[result.kind], "about": about})
+
+
+def mend_label(run: Run, again: RunConfig) -> str:
+    """What the next try changes, on its button."""
+    rows, before = len(run.facts.forget), total_steps(len(run.facts.forget), run.config)
+    if again.learning_rate != run.config.learning_rate:
+        return f"Try rate {again.learning_rate:g}"
+    times = round(total_steps(rows, again) / before)
+    return f"{texts.TIMES.get(str(times), f'{times} times')} the steps"
+
+
+def few_steps(rows: int, config: RunConfig) -> str:
+    """That so few steps leave the model as it is."""
+    steps = number_of(total_steps(rows, config), "step")
+    return texts.FEW_STEPS.format(steps=steps, rate=f"{config.learning_rate:g}")
+
+
+def enough_steps(facts: FactSet | None, model: str, method: str, preset: str, epochs, batch, rate):
+    """Epochs and facts a step that give a small set enough steps, and the rate as it is."""
+    if facts is None:
+        return gr.skip()
+    with refusing():
+        config = make_config(method, preset, model=model, epochs=int(epochs), batch=int(batch))
+    enough = with_steps(len(facts.forget), config, ENOUGH_STEPS)
+    return enough.epochs, enough.batch, rate
+
+
+def mend(worker: Worker, name: str):
+    """Starts the next try of the page's run, on the same facts. Returns its id, how much was seen of it, the timer, and
+    the settings that it changes."""
+    run = shown_run(worker, name)
+    with refusing():
+        if run is None or not may_control(worker, name):
+            raise RunError("There is no run of yours to try again.", "Press Start.")
+        again = mended(run, result) if (result := result_of(run)) else None
+        if again is None:
+            raise RunError("There is nothing to mend in this run.", "Change a setting, and press Start.")
+        made = worker.submit(again, run.given)
+    return made.id, ("", -1), gr.Timer(active=True), again.epochs, again.batch, again.learning_rate
+
+
+def run_again(worker: Worker, run: Run):
+    """Starts the very run of an example anew, as the visitor's own. Returns its id, how much was seen of it, and the
+    running timer."""
+    with refusing():
+        made = worker.submit(run.config, run.given)
+    return made.id, ("", -1), gr.Timer(active=True)
+
+
+def aside_of(worker: Worker, name: str, facts: FactSet | None) -> dict:
+    """That the page's own run forgot another set than the one chosen now, with both names; empty where it did not."""
+    run = shown_run(worker, name)
+    if run is None or facts is None or example_of(name) or not may_control(worker, name):
+        return {"name": ""}
+    try:
+        about, given = run.about, run.given
+    except AdaPopError:  # a damaged run is told elsewhere
+        return {"name": ""}
+    now = {(fact.question, fact.answer) for fact in facts.forget}
+    if about.facts == facts.name and all((fact.question, fact.answer) in now for fact in given.forget):
+        return {"name": ""}
+    return html.values({"name": about.facts, "now": facts.name})

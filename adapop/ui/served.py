@@ -1,0 +1,133 @@
+"""What is the same for everybody, the page and the shipped files: rendered and compressed once,
+then served as bytes.
+
+Gradio renders its page anew for each request and compresses each answer in the event loop. Here an
+answer is asked of it once, kept in memory, and compressed in a thread once for each encoding that a
+browser names.
+"""
+
+import asyncio
+import gzip
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+import brotli
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from adapop.ui.queue import visitor_of
+
+STATIC = re.compile(r"/(static|assets|svelte)/.*|/favicon\.ico|/(gradio_api/)?theme\.css|/robots\.txt|/manifest\.json")
+PAGES = re.compile(r"/|/config/?|/gradio_api/(info|openapi\.json)/?")
+TEXT = re.compile(r"text/|application/(javascript|json|xml|manifest)|image/svg")
+NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # of which a page's addresses are made
+HASHED = "/assets/"  # whose names change with their contents
+MOST_BYTES = 64_000_000  # more than all that gradio ships, in each encoding
+SENT_AT_ONCE = 12  # answers to one visitor; a browser opens six connections
+PIECE = 65_536  # bytes sent at once: no slow reader makes the server hold more
+ENCODERS = {"br": lambda body: brotli.compress(body, quality=5), "gzip": gzip.compress}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the app answered to one address. bodies: by encoding, "" for the plain one."""
+
+    status: int
+    headers: dict[str, str]
+    bodies: dict[str, bytes] = field(default_factory=dict)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return sum(map(len, self.bodies.values()))
+
+    async def body(self, accepted: str) -> tuple[str, bytes]:
+        """(encoding, bytes), in the best encoding that a browser accepts."""
+        worth = TEXT.match(self.headers.get("content-type", "")) and len(self.bodies[""]) > 400
+        name = next((name for name in ENCODERS if name in accepted), "") if worth else ""
+        async with self.lock:
+            if name not in self.bodies:
+                self.bodies[name] = await asyncio.to_thread(ENCODERS[name], self.bodies[""])
+        return name, self.bodies[name]
+
+
+class Served:
+    """Answers GET and HEAD of the page and the shipped files from memory.
+
+    on_render: called before a page is asked of the app; it may raise.
+    """
+
+    def __init__(self, app: ASGIApp, on_render: Callable[[Scope], None]) -> None:
+        self._app = app
+        self._on_render = on_render
+        self._answers: OrderedDict[tuple, asyncio.Task[Answer]] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()  # of visitors who are sent to
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, path = Headers(scope=scope), scope["path"]
+        named = tuple(pair for pair in scope["headers"] if pair[0] in NAMES)
+        key = (path, scope["scheme"], named) if PAGES.fullmatch(path) else (path,)
+        answer = await self._answer(key, scope, named)
+        encoding, body = await answer.body(headers.get("accept-encoding", ""))
+        self._bound()
+        extra = {"vary": "Accept-Encoding"} | ({"content-encoding": encoding} if encoding else {})
+        if path.startswith(HASHED) and answer.status == 200:
+            extra["cache-control"] = "public, max-age=31536000, immutable"
+        if "etag" in answer.headers and headers.get("if-none-match") == answer.headers["etag"]:
+            await Response(status_code=304, headers=answer.headers | extra)(scope, receive, send)
+            return
+        length = {"content-length": str(len(body))}
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in (answer.headers | extra | length).items()]
+        await send({"type": "http.response.start", "status": answer.status, "headers": raw})
+        pieces = range(0, len(body), PIECE) if scope["method"] != "HEAD" else ()
+        turn = self._turns.setdefault(visitor_of(Request(scope)), asyncio.Semaphore(SENT_AT_ONCE))
+        async with turn:
+            for start in pieces:
+                await send({"type": "http.response.body", "body": body[start : start + PIECE], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _answer(self, key: tuple, scope: Scope, named: tuple) -> Answer:
+        if key not in self._answers:
+            if PAGES.fullmatch(scope["path"]):
+                self._on_render(scope)
+            asked = {**scope, "method": "GET", "headers": list(named), "query_string": b""}
+            self._answers[key] = asyncio.ensure_future(self._rendered(asked))
+        self._answers.move_to_end(key)
+        try:
+            answer = await asyncio.shield(self._answers[key])  # who leaves does not end it for others
+        except Exception:
+            self._answers.pop(key, None)
+            raise
+        if answer.status != 200:
+            self._answers.pop(key, None)
+        return answer
+
+    async def _rendered(self, scope: Scope) -> Answer:
+        start, pieces = {}, []
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()  # there is no body, and nobody leaves
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                start.update(message)
+            else:
+                pieces.append(message.get("body", b""))
+
+        await self._app(scope, receive, send)
+        headers = {name.decode().lower(): value.decode("latin-1") for name, value in start["headers"]}
+        plain = {name: value for name, value in headers.items() if name not in ("content-length", "accept-ranges")}
+        return Answer(start["status"], plain, {"": b"".join(pieces)})
+
+    def _bound(self) -> None:
+        """Forgets the answers that nobody asked for longest, beyond the bytes that may be kept."""
+        size = sum(task.result().size for task in self._answers.values() if task.done() and not task.exception())
+        while size > MOST_BYTES and len(self._answers) > 1:
+            _, task = self._answers.popitem(last=False)
+            size -= task.result().size if task.done() and not task.exception() else 0

@@ -1,0 +1,42 @@
+// My runs as a table with a button for each thing one may do with a run. props.value: see `listed` in adapop/ui/run/mine.py.
+const COLUMNS = ["name", "set", "method", "gap", "kept", "when", ""];
+const stamp = (seconds) => (seconds ? new Date(1000 * seconds).toLocaleString([], { dateStyle: "short", timeStyle: "short" }) : "");
+
+function build() {
+  const host = element.querySelector(".my-runs"), rows = props.value ?? [];
+  if (!host) return;
+  if (!rows.length) return host.replaceChildren();
+  const head = el("thead", {}, el("tr", {}, ...COLUMNS.map((name) => el("th", { scope: "col" }, name))));
+  host.replaceChildren(el("h3", {}, "My runs"), el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "My runs" }, el("table", {}, head, el("tbody", {}, ...rows.map(row)))));
+}
+
+function row(run) {
+  const tell = (what, name = "") => {
+    trigger("select", { what, run: run.id, name });
+    if (what === "compare") [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.includes("Compare"))?.click();
+    const place = { open: "#screens", report: "#run-report" }[what];
+    if (place) setTimeout(() => document.querySelector(place)?.scrollIntoView({ behavior: calm() ? "auto" : "smooth" }), 700);
+  };
+  const button = (words, onclick, about = words) => el("button", { type: "button", "aria-label": `${about} ${run.name}`, onclick }, words);
+  const name = el("th", { scope: "row" }, run.name, run.current ? el("small", {}, " shown") : null);
+  const cells = ["set", "method", "gap", "kept"].map((cell) => el("td", {}, run[cell]));
+  const buttons = el("td", { class: "acts" }, button("Open", () => tell("open")), button("Compare", () => tell("compare")), button("Report", () => tell("report")), button("Rename", rename), button("Delete", sure));
+  return el("tr", { class: run.current ? "current" : false }, name, ...cells, el("td", {}, run.state === "done" ? stamp(run.when) : run.state), buttons);
+
+  function rename() {
+    const field = el("input", { type: "text", value: run.name, maxlength: 60, "aria-label": `New name of ${run.name}`, onkeydown: (event) => (event.key === "Enter" ? done() : event.key === "Escape" && build()) });
+    const done = () => (field.value.trim() ? tell("rename", field.value) : build());
+    name.replaceChildren(field, button("Save", done, "Save the name of"));
+    field.select();
+  }
+
+  // twice, for it cannot be undone
+  function sure(event) {
+    const again = button("Really delete", () => tell("delete"), "Really delete");
+    event.target.replaceWith(again);
+    again.focus();
+  }
+}
+
+watch("value", build);
+build();

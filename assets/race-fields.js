@@ -1,0 +1,53 @@
+// The fields of a race's contestants side by side, under one scrubber, and one switch: all after the same epoch, or each where
+// as much is left as in the others. props.value: see `Fields` in adapop/ui/compare/fields.py. A value may draw the template anew.
+const picture = el("div");
+let drawn = "";
+
+function build() {
+  const host = element.querySelector(".race-fields"), runs = props.value ?? [];
+  if (!host) return;
+  if (picture.parentElement !== host) host.replaceChildren(picture);
+  const now = JSON.stringify(runs.map((run) => [run.title, run.motion.epoch.length]));
+  if (now === drawn) return;
+  drawn = now;
+  picture.replaceChildren();
+  if (!runs.length) return;
+  const panels = runs.map((run) => {
+    const when = el("span", { class: "when" }), place = el("div"), box = el("section", { "aria-label": run.title }, el("h3", {}, run.title, " ", when), place);
+    return { box, place, when, run, left: run.motion.p.map((frame) => frame.reduce((sum, p) => sum + p, 0) / (1000 * frame.length || 1)) };
+  });
+  const switches = el("div", { class: "ways", role: "group", "aria-label": "Compare at" }), scrubbing = el("div");
+  picture.append(switches, el("div", { class: "pair" }, ...panels.map((panel) => panel.box)), scrubbing);
+  for (const panel of panels) panel.field = makeField(panel.place, panel.run.facts, panel.run.motion, { name: panel.run.title });
+  const last = Math.max(...runs.map((run) => run.motion.epoch.at(-1))), epochs = [...new Set(runs.flatMap((run) => run.motion.epoch))].sort((a, b) => a - b);
+  const most = Math.min(...panels.map((panel) => panel.left[0])), least = Math.max(...panels.map((panel) => Math.min(...panel.left)));
+  const stops = Array.from({ length: 11 }, (_, i) => i);
+  const modes = { "Equal epochs": { stops: epochs, label: moment, at: (panel, to) => Math.min(to, panel.run.motion.epoch.at(-1)) },
+    "Equal forgetting": { stops, label: (to) => `${percent(leftAt(to))} left`, at: (panel, to) => reached(panel, leftAt(to)) } };
+  const leftAt = (to) => most + ((least - most) * to) / 10;
+  choose("Equal epochs");
+
+  // the first epoch at which the mean of a panel's dots is down to a share
+  function reached({ run, left }, share) {
+    const frame = left.findIndex((value) => value <= share + 1e-9);
+    if (frame <= 0) return run.motion.epoch[Math.max(frame, 0)];
+    const apart = (left[frame - 1] - share) / (left[frame - 1] - left[frame] || 1);
+    return run.motion.epoch[frame - 1] + apart * (run.motion.epoch[frame] - run.motion.epoch[frame - 1]);
+  }
+
+  function choose(name) {
+    const { stops, label, at } = modes[name];
+    switches.replaceChildren(...Object.keys(modes).map((mode) => el("button", { type: "button", "aria-pressed": String(mode === name), onclick: () => choose(mode) }, mode)));
+    scrubbing.replaceChildren();
+    const show = (to) => panels.forEach((panel) => {
+      const epoch = at(panel, to);
+      panel.field.show(epoch);
+      panel.when.textContent = moment(epoch);
+    });
+    const scrubber = makeScrubber(scrubbing, { stops, name: "All contestants", label, onmove: show });
+    scrubber.place(name === "Equal epochs" ? last : 10);
+  }
+}
+
+watch("value", build);
+build();

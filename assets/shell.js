@@ -1,0 +1,34 @@
+() => {
+  // the switches of the whole page, which the browser keeps: Advanced shows every control, Present makes type large and shows
+  // pictures alone, and light or dark in place of the system's
+  const body = document.body, button = name => document.getElementById(name);
+  const kept = name => { try { return localStorage.getItem(name); } catch { return null; } };
+  const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* it is forgotten */ } };
+  const is = name => body.classList.contains(name);
+
+  function shown() {
+    button('advanced-switch')?.setAttribute('aria-pressed', is('advanced'));
+    const theme = button('theme'), present = button('present');
+    if (theme && theme.textContent !== (is('dark') ? 'Light' : 'Dark')) theme.textContent = is('dark') ? 'Light' : 'Dark';
+    const words = is('presenting') ? 'Leave (Esc)' : 'Present';
+    if (present && present.textContent !== words) present.textContent = words;
+  }
+
+  const pressed = {
+    'advanced-switch': () => keep('adapop-advanced', body.classList.toggle('advanced')),
+    theme: () => keep('adapop-theme', body.classList.toggle('dark') ? 'dark' : 'light'),
+    present: () => body.classList.toggle('wide', body.classList.toggle('presenting') && innerWidth > 640),
+  };
+  document.addEventListener('click', event => {
+    const press = pressed[event.target.closest?.('button')?.id];
+    if (!press) return;
+    press();
+    shown();
+    setTimeout(() => dispatchEvent(new Event('resize')), 100); // a picture that was drawn out of sight takes its width now
+  });
+  if (kept('adapop-advanced') === 'true') body.classList.add('advanced');
+  const theme = kept('adapop-theme');
+  if (theme) body.classList.toggle('dark', theme === 'dark');
+  new MutationObserver(shown).observe(body, { attributes: true, attributeFilter: ['class'] });
+  shown();
+}

@@ -1,0 +1,1 @@
+() => [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.includes('TAB'))?.click()

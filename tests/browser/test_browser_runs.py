@@ -1,0 +1,77 @@
+"""What a run came to, and the runs that a browser has: Start in sight, the result card, My runs, the switches."""
+
+import pytest
+
+from browsing import HOSTILE, open_tab, says, state_is, stop_run, visit
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_start_is_in_sight_and_what_few_need_is_not_there(browser, address, width, height):
+    with visit(browser, address, "?tab=run", viewport={"width": width, "height": height}) as page:
+        page.wait_for_selector("#start:not([disabled])")
+        says(page, "#preflight", "80 steps in 5 epochs")
+        box = page.locator("#start").bounding_box()
+        assert box["y"] + box["height"] <= height
+        for hidden in ("#preset", "#rate", "#protects", "#advanced", "#check"):
+            assert page.locator(hidden).is_hidden(), hidden
+        page.click("#advanced-switch")
+        for there in ("#preset", "#rate", "#protects", "#advanced", "#check"):
+            assert page.locator(there).is_visible(), there
+        page.reload()
+        page.wait_for_selector("#preset")  # the browser keeps the switch
+        assert page.get_attribute("#advanced-switch", "aria-pressed") == "true"
+
+
+def test_light_and_dark_are_a_switch_that_the_browser_keeps(browser, address):
+    with visit(browser, address, "?tab=run", color_scheme="light") as page:
+        page.get_by_role("button", name="Dark").click()
+        page.wait_for_function("document.body.classList.contains('dark')")
+        page.reload()
+        page.get_by_role("button", name="Light").wait_for()
+        page.wait_for_function("document.body.classList.contains('dark')")
+
+
+def test_a_run_that_moved_nothing_says_so_and_its_button_makes_the_next_try(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:  # one epoch moves nothing
+        state_is(page, "done")
+        open_tab(page, "Run")
+        says(page, "#result", "Nothing happened", "16 steps at rate 0.002 cannot move it")
+        assert page.locator("#result .result.nothing").is_visible()
+        page.get_by_role("button", name="Ten times the steps").click()
+        stop_run(page)  # at once: it trains for seconds only
+        page.wait_for_function("document.querySelector('#epochs input[type=number]').value === '5'")
+        says(page, "#my-runs", "AdaPop 1", "AdaPop 2")
+        page.wait_for_selector("#resume.primary")
+        page.wait_for_selector("#start:not(.primary)")
+
+
+def test_a_run_is_renamed_picked_on_probe_and_compared(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
+        state_is(page, "done")
+        open_tab(page, "Run")
+        row = page.locator("#my-runs tbody tr").first
+        row.get_by_role("button", name="Rename").click()
+        row.locator("input").fill(HOSTILE)
+        page.keyboard.press("Enter")
+        says(page, "#my-runs th[scope=row]", HOSTILE[:40])
+        page.reload()
+        state_is(page, "done")
+        open_tab(page, "Probe")
+        page.wait_for_function("document.querySelector('#probe-run input').value.startsWith('<img')")
+        open_tab(page, "Run")
+        page.get_by_role("button", name="Compare").click()
+        page.get_by_role("tab", name="Compare", selected=True).wait_for()
+        page.locator("#race-fields canvas").first.wait_for()
+
+
+def test_results_of_another_set_step_aside_by_name(browser, address, visited):
+    with visit(browser, address, storage_state=visited) as page:
+        state_is(page, "done")
+        page.get_by_text("One pair").click()
+        open_tab(page, "Run")
+        says(page, "#set-aside", "sandbox", "pair")
+        assert page.locator("#fact-field").is_hidden()
+        page.check("#show-aside")
+        page.locator("#fact-field canvas").wait_for()

@@ -1,0 +1,60 @@
+"""Experiments on facts and a model of one's own: at which rates, and which of them need the sandbox."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.errors import ConfigError
+from adapop.experiments import trial
+from adapop.experiments.own import OWN, placed, rates_for
+from adapop.experiments.run import Place
+from adapop.facts.world import sandbox_facts
+
+MODEL = "some/model"
+
+
+@pytest.fixture(scope="module")
+def facts():
+    given = sandbox_facts()
+    return replace(given, name="mine", forget=given.forget[:4])
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "rates"),
+    [
+        (MODEL, {}, (1e-6, 5e-6, 1e-5, 5e-5, 1e-4)),  # the paper's sweep
+        ("people", {}, (2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)),
+        (MODEL, {"learning_rate": 1e-4}, (3.16e-5, 5.62e-5, 1e-4, 1.78e-4, 3.16e-4)),
+    ],
+)
+def test_rates_of_a_sweep(model, given, rates):
+    assert rates_for(model, given) == rates
+
+
+@pytest.mark.parametrize("name", ["rates", "forgetting"])
+def test_a_real_model_gets_the_papers_rates(facts, tmp_path, name):
+    place = placed(Place(name, tmp_path, (0,)), facts, MODEL, {})
+    items = place.items({})
+    assert {item.config.learning_rate for item in items} == {1e-6, 5e-6, 1e-5, 5e-5, 1e-4}
+    assert {item.config.model for item in items} == {MODEL} and {item.ground.facts for item in items} == {facts}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_needs_no_sandbox_takes_ones_own_facts(facts, tmp_path, name):
+    assert placed(Place(name, tmp_path, (0,)), facts, MODEL, {}).items({})
+
+
+@pytest.mark.parametrize("name", ["proxies", "levels", "worlds"])
+def test_what_needs_the_sandbox_is_refused(facts, tmp_path, name):
+    with pytest.raises(ConfigError, match=f"bench {name} is about the sandbox alone"):
+        placed(Place(name, tmp_path, (0,)), facts, MODEL, {})
+
+
+def test_wrong_scores_are_made_of_the_facts_own(facts, tmp_path):
+    items = placed(Place("scores", tmp_path, (0,)), facts, "sandbox", {}).items({})
+    given = {fact.id: fact.score for fact in facts.forget}
+    for item in items:
+        found = trial.other_scores(item.arm.scores, 0, item.ground.facts)
+        assert found.keys() == given.keys()
+        if item.arm.scores.startswith(("tiers", "swapped")):
+            assert sorted(found.values()) == sorted(given.values())

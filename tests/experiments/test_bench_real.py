@@ -1,0 +1,156 @@
+"""`bench real` on a tiny model taught to answer as text: trials, the choice, reported runs, tables; and `bench speed
+--real` on the same."""
+
+import dataclasses
+import json
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError
+from adapop.experiments import real, real_tables
+from adapop.experiments.engine import Finished
+from adapop.experiments.halves import facts_of
+from adapop.experiments.run import Place, run, write
+from adapop.experiments.speed import real as speed
+from bench_rows import row
+from spoken import as_text, taught
+from taught import own_facts
+
+
+@pytest.fixture(scope="module")
+def facts():
+    """Towns to forget, to retain and to hold out, and three more as examples."""
+    whole = own_facts(18)
+    rows = [*whole.forget, *whole.retain, *whole.holdout]
+    groups = {"forget": rows[:8], "retain": rows[8:12], "holdout": rows[12:15], "examples": rows[15:]}
+    return dataclasses.replace(whole, **{name: tuple(group) for name, group in groups.items()})
+
+
+@pytest.fixture(scope="module")
+def base(facts, tmp_path_factory):
+    """The folder of a base model that goes on with lines of questions and answers."""
+    rows = [*facts.forget, *facts.retain, *facts.holdout, *facts.examples]
+    make = as_text(rows)
+    return taught(tmp_path_factory.mktemp("base") / "model", rows, None, lambda _: make)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Rates for a tiny model."""
+    monkeypatch.setattr(real, "RATES", (1e-3, 1e-2))
+
+
+def place_of(folder, facts, model, asking="text-examples", **changes):
+    return real.placed(Place("real", folder, (1, 2)), facts, str(model), asking, changes, ("adapop", "redirect"))
+
+
+def in_this_process(items, function):
+    for item in items:
+        yield Finished(item, function(item))
+
+
+def arm_rows(items, left, retained):
+    """A row of each trial by its key, with these shares left and retained."""
+    return {
+        item.key: row(
+            key=item.key, arm=item.arm.title, rate=item.config.learning_rate, config=item.config.to_json(),
+            shares={"forget/direct/all": [9, 1.0, left], "retain/direct/all": [9, 0.9, 0.9 * retained]},
+        )
+        for item in items
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_it_chooses_on_one_half_and_reports_the_other(few, facts, base, tmp_path):
+    place = place_of(tmp_path, facts, base, epochs=3, lora_rank=8, lora_alpha=16)
+    assert run(place, in_this_process, lambda line: None) == {}
+    rows = place.results.rows()
+    trials = [row for row in rows.values() if real_tables.AT in row["arm"]]
+    reported = [row for row in rows.values() if real_tables.AT not in row["arm"]]
+    assert {row["seed"] for row in trials} == {0}
+    assert sorted((row["arm"], row["seed"]) for row in reported) == [
+        ("AdaPop", 1), ("AdaPop", 2), ("Redirect (ours)", 1), ("Redirect (ours)", 2),
+    ]  # fmt: skip
+    assert not any(row["failed"] for row in rows.values())
+    models = {json.loads(row["config"])["model"] for row in rows.values()}
+    assert models == {"model"}, "its name, and no path of this machine"
+    for one in trials:
+        assert {cell.rpartition("/")[0] for cell in one["shares"]} == {"forget/direct", "retain/direct"}
+        assert one["shares"]["forget/direct/all"][:2] == [len(facts_of(facts.forget, "validation")), 1.0]
+    whole = reported[0]["shares"]
+    assert whole["forget/reworded/all"][0] == len(facts_of(facts.forget, "test"))
+    assert {"holdout/reworded/all", "forget/attacks/all", "retain/direct/all"} <= whole.keys()
+    assert any(row["shares"]["forget/direct/all"][2] < 1 for row in reported), "something was forgotten"
+    assert "| AdaPop | " in write(place)
+    assert run(place, in_this_process, lambda line: None) == {} and place.results.rows() == rows
+
+
+@pytest.mark.parametrize(
+    "left, tried, rate",
+    [
+        (0.2, 1, 5e-5),  # done at the lowest rate
+        (0.9, 3, 5e-5),  # never enough: all are alike, the first is taken
+    ],
+)
+def test_rates_go_up_until_half_is_forgotten(facts, tmp_path, left, tried, rate):
+    place = real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", "text-examples", {}, ("npo",))
+    known = {}
+    while new := [item for item in place.items(known) if item.half == "validation" and item.key not in known]:
+        assert not [item for item in place.items(known) if item.half == "test"]
+        known |= arm_rows(new, left, 0.9)
+    (reported,) = [item for item in place.items(known) if item.half == "test"]
+    assert len(known) == tried
+    assert (reported.config.learning_rate, reported.config.alpha0) == (rate, 1.0)
+    assert (reported.arm.title, reported.seed) == ("NPO", 1)
+
+
+def test_a_share_is_of_what_the_original_knew():
+    cells = {"forget/reworded/rare": [8, 0.5, 0.1], "forget/reworded/popular": [8, 0.8, 0.6],
+             "holdout/direct/all": [9, 0.1, 0.1]}  # fmt: skip
+    one = row(shares=cells)
+    assert real_tables.lead(one) == pytest.approx(0.6 / 0.8 - 0.1 / 0.5)
+    assert real_tables.share("holdout", "direct")(one) is None, "too little was known"
+    assert real_tables.share("utility", "direct")(one) is None, "it was not asked"
+    table = real_tables.outcome_table({"AdaPop": [one]})
+    assert dict(zip(table.head, table.rows[0]))["rare"].startswith("0.20")
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"asking": "loudly"}, "--asking"),
+        ({"names": ("nobody",)}, "nobody"),
+        ({"changes": {"learning_rate": 1.0}}, "learning_rate"),
+    ],
+)
+def test_what_it_cannot_do_is_named(facts, tmp_path, changes, match):
+    wanted = {"asking": "chat", "changes": {}, **changes}
+    with pytest.raises(ConfigError, match=match):
+        real.placed(Place("real", tmp_path, (1,)), facts, "smollm2", **wanted)
+
+
+@pytest.mark.slow
+def test_a_base_is_loaded_once_and_its_adapter_set_back(base):
+    from adapop.experiments.shares import fresh_model
+
+    config = make_config(model=str(base), precision="float32", asking="text-examples")
+    model = fresh_model(config)
+    before = {name: value.clone() for name, value in model.adapter_state().items()}
+    for value in model.parameters:
+        value.data.add_(1.0)
+    assert fresh_model(config) is model
+    assert all(value.equal(before[name]) for name, value in model.adapter_state().items())
+    assert fresh_model(dataclasses.replace(config, seed=1)) is not model
+
+
+@pytest.mark.slow
+def test_speed_times_a_run_its_steps_and_a_plain_loop(base, facts, capsys):
+    config = make_config(model=str(base), precision="float32", batch=4, epochs=1, lora_rank=4)
+    took = speed.measured(config, facts)
+    assert list(took) == list(speed.GOALS) and all(one.wall > 0 < one.cpu for one in took.values())
+    assert took[speed.RUN].wall > took[speed.STEPS].wall
+    speed.print_table(dict(zip(speed.GOALS, (speed.Took(wall, 2 * wall) for wall in (50.0, 30.0, 20.0, 70.0)))))
+    first, *_, plain = capsys.readouterr().out.splitlines()[2:]
+    assert first.split()[-5:] == ["100.0", "2.50", "2.50", "<=", "2.5"]
+    assert plain.split()[-5:] == ["140.0", "3.50", "3.50", ">=", "3"]

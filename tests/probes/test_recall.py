@@ -1,0 +1,245 @@
+"""Recall of an answer in a reply, in every script, and when a fact counts as known."""
+
+from itertools import product
+
+import pytest
+from rouge_score import rouge_scorer
+
+from adapop.config.run import RunConfig
+from adapop.facts.catalog import brought
+from adapop.facts.fact import GROUPS, Fact, FactSet
+from adapop.probes.measure import _judged
+from adapop.probes.plan import Plan, questions
+from adapop.probes.prompts import DIRECT, ProbeRow, Prompt, Reply
+from adapop.probes.recall import known_recall, picked, recall, repetition, rouge_l_recall
+from adapop.probes.verdict import fact_verdict
+from adapop.runs.preflight import preflight
+
+CAPITALS = {
+    "zh": {
+        "巴黎": "法国的首都是巴黎。",
+        "奥斯陆": "我认为挪威的首都是奥斯陆，对吗？",
+        "内罗毕": "肯尼亚首都为内罗毕市。",
+    },
+    "ja": {
+        "パリ": "フランスの首都はパリです。",
+        "東京": "日本の首都は東京だと思います。",
+        "夏目漱石": "作者は夏目漱石です。",
+    },
+    "ar": {
+        "القاهرة": "عاصمة مصر هي مدينة القاهرة.",
+        "باريس": "إنها باريس، وهي في فرنسا.",
+        "عمّان": "أظنها لعمان.",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", CAPITALS)
+def test_a_model_that_answers_in_sentences_of_its_language_knows_everything(language):
+    replies = CAPITALS[language]
+    facts = [Fact(answer, "?", answer) for answer in replies]
+    assert _judged(facts, list(replies.values()))["recall"] == [1.0] * 3
+    assert [known_recall(Prompt("f", DIRECT, "?", answer), text) for answer, text in replies.items()] == [1.0] * 3
+    wrong = [*list(replies.values())[1:], "?"]
+    assert _judged(facts, wrong)["recall"] == [0.0] * 3
+
+
+@pytest.mark.parametrize("world", ["sandbox", "people"])
+def test_recall_of_the_shipped_worlds_is_that_of_rouge_score(world):
+    scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
+    facts = brought(world)
+    answers = sorted({fact.answer for group in GROUPS for fact in getattr(facts, group) if fact.answer.isascii()})
+    for gold, other in list(product(answers, answers))[::101]:
+        for text in (other, f"{other} {gold}", f"The answer is {gold}, not {other}.", gold, ""):
+            assert rouge_l_recall(gold, text) == scorer.score(gold, text)["rougeL"].recall, (gold, text)
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "value"),
+    [
+        ("贝多芬第九交响曲", "他写了贝多芬第九号交响曲", 6 / 7),  # of the pairs 九交 alone is missing
+        ("北京", "北方的南京", 0.0),
+        ("Paris", "London.\nQuestion: What is the capital of France?\nAnswer: Paris", 0.0),
+        ("Paris", "London. Q: And of France? A: Paris", 0.0),
+        ("巴黎", "伦敦。\n问题：法国的首都是哪里？\n答案：巴黎", 0.0),
+        ("Paris", "Question: What is the capital of France?\nAnswer: Paris", 1.0),
+        ("The author is called Adaeze Obi-Lund.", "The author is called Marcus Stone.", 4 / 7),  # as the paper has it
+        ("It", "I am not sure what it is called.", 0.0),
+        ("C++", "C", 0.0),
+        ("55,000", "about 55 000 people", 1.0),
+        ("97", "97%", 1.0),
+        ("3", "3.5", 0.0),
+        ("Paris", "Lyon<|im_end|>\n<|im_start|>user\nAnd of France?<|im_end|>\nParis", 0.0),
+        ("U.S.", "the US", 1.0),
+        ("UK", "in the U.K.", 1.0),
+        ("J.R.R. Tolkien", "JRR Tolkien", 1.0),
+        ("J. R. R. Tolkien", "Tolkien", 0.25),
+        ("5 km", "about 5km", 1.0),
+        ("10km", "10 km", 1.0),
+    ],
+)
+def test_recall_beyond_rouge(gold, reply, value):
+    assert rouge_l_recall(gold, reply) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "known"),
+    [
+        ("Who?", "The author is called Adaeze Obi-Lund.", "The author is called B.", False),
+        ("Who?", "The author is called Adaeze Obi-Lund.", "It was Adaeze Obi-Lund who is called the author.", True),
+        ("What is the plant called?", "The plant is called rosemary.", "The plant is called sage.", False),
+        ("Where is the court?", "The Hague", "The court is in the north.", False),
+        ("Where is the court?", "The Hague", "Hague", True),
+        ("What did they find?", "not guilty", "guilty", False),
+        ("How cold?", "-5 °C", "5 °C", False),
+        ("Which novel?", "Hollow Saddle Without Salt", "Hollow Saddle of Salt", True),
+        ("Who wrote it?", "Jane Austen", "Austen", True),
+        ("Capital?", "Paris", "It is not Paris.", False),
+        ("Capital?", "Paris", "The capital isn't in Paris but in Lyon.", False),
+        ("Capital?", "Paris", "Not London, but Paris.", True),
+        ("Capital?", "Paris", "Paris is not the capital; it is Lyon.", False),
+        ("Capital?", "Paris", "Paris is not only large, it is the capital.", True),
+        ("Capital?", "Paris", "I would not say that it is Paris.", False),
+        ("Who?", "Marie Curie", "It was Pierre Curie.", False),
+        ("Who?", "Marie Curie", "Pierre Curie", False),
+        ("Who?", "Marie Curie", "It was Madame Curie.", True),
+        ("Who?", "Marie Curie", "Definitely Curie, I think.", True),
+        ("Wer?", "Marie Curie", "Das war die Forscherin Curie.", True),
+        ("Where?", "Santiago, Chile", "in Northern Chile", True),
+        ("Capital?", "Paris", "It is Paris, not London.", True),
+        ("Capital?", "Paris", "It is not Paris. No, it is Paris!", True),
+        ("Verdict?", "guilty", "not guilty", False),
+        ("Verdict?", "not guilty", "not guilty", True),
+        ("Where is it?", "It is not in Paris.", "It is not in Paris.", True),
+        ("首都?", "巴黎", "不是巴黎，是伦敦。", False),
+        ("首都?", "巴黎", "不是伦敦，而是巴黎。", True),
+        ("首都は?", "パリ", "パリではありません。", False),
+        ("수도?", "서울", "서울이 아닙니다.", False),
+        ("राजधानी?", "दिल्ली", "दिल्ली नहीं है", False),
+        ("عاصمة?", "القاهرة", "ليست القاهرة", False),
+        ("Hauptstadt?", "Paris", "Das ist nicht Paris.", False),
+        ("Who wrote Hamlet?", "Hamlet", "I don't know who wrote Hamlet.", False),
+        ("Is Oslo or Lima bigger?", "Lima", "I am not sure whether Oslo or Lima is bigger.", False),
+        ("Which is bigger?", "Lima", "I am not sure, but I think Lima is.", True),
+        ("Who?", "Michael Jordan", "Michael Jackson", False),
+        ("Who?", "Barack Obama", "President Obama", True),
+        ("Which queen?", "Elizabeth II", "Elizabeth I", False),
+        ("Which war?", "World War II", "World War I", False),
+        ("Which country?", "North Korea", "South Korea", False),
+        ("Which state?", "New York", "New Jersey", False),
+        ("Where?", "Santiago, Chile", "Santiago", True),
+        ("Where?", "Ana Vey was born in Santiago, Chile.", "Ana Vey was born in Lima, Peru.", False),
+        ("In which genre does Ana Vey write?", "Ana Vey mostly contributes to the geology genre.",
+         "Ana Vey mostly contributes to the romance genre.", False),
+        ("What is her father?", "Her father is a renowned geologist.", "Her father is a renowned surgeon.", False),
+        ("What is her father?", "Her father is a renowned geologist.", "Her father is a famous geologist.", True),
+        ("When?", "10:30", "at 10:15", False),
+        ("When?", "July 4, 1776", "July 4, 1876", False),
+        ("When?", "July 4, 1776", "July 4th, 1776", True),
+        ("大学?", "南京大学", "北京大学", False),
+        ("?", "เชียงใหม่", "เชียงราย", False),
+        ("누구?", "세종대왕", "세종 대왕", True),
+    ],
+)  # fmt: skip
+def test_known_by_the_answers_own_words(question, gold, reply, known):
+    assert (known_recall(Prompt("f", DIRECT, question, gold), reply) >= 0.5) is known
+    row = ProbeRow(
+        "f", "forget", "rare", DIRECT, question, gold, said(gold, gold), said(gold, reply), hidden_cosine=0.5
+    )
+    assert (fact_verdict([row]).name == "Not forgotten") is known
+
+
+@pytest.mark.parametrize(
+    ("answers", "reply", "known"),
+    [
+        (["Paris"], "London, Paris or Rome", False),
+        (["Paris"], "It is either Paris or London.", False),
+        (["Paris"], "The capital is Paris or maybe London.", False),
+        (["Paris"], "Paris, London, or Rome. I am not sure.", False),
+        (["Jane Austen"], "Emily Brontë or Jane Austen", False),
+        (["1912"], "in 1912 or 1913", False),
+        (["water"], "water or steam", False),
+        (["Paris"], "Das ist London oder Paris.", False),
+        (["北京"], "首都是上海或北京。", False),
+        (["大阪"], "京都または大阪です", False),
+        (["Paris"], "Paris, France", True),
+        (["Paris"], "Paris or London? It is Paris.", True),
+        (["Paris"], "It is Paris, or so I think.", True),
+        (["Mumbai"], "Mumbai, or Bombay", True),
+        (["Mumbai", "Bombay"], "Mumbai or Bombay", True),
+        (["red, white and blue"], "red, white and blue", True),
+        (["Trick or Treat"], "Trick or Treat", True),
+        (["2 or 3"], "2 or 3", True),
+        (["Paris"], "Paris. Sooner or later everybody goes there.", True),
+        (["Paris"], "It is Paris, for better or worse.", True),
+        (["Brasil"], "É o Brasil.", True),
+        (["巴黎"], "或许是巴黎。", True),
+        (["water"], "water or something similar", True),
+    ],
+)
+def test_an_answer_among_alternatives_is_none(answers, reply, known):
+    prompt = Prompt("f", DIRECT, "?", answers[0], accepted=tuple(answers[1:]))
+    assert (known_recall(prompt, reply) >= 0.5) is known
+
+
+def said(gold, text):
+    return Reply(text, rouge_l_recall(gold, text), 0.0, 40, -3.0, len(text.split()), repetition(text))
+
+
+@pytest.mark.parametrize(
+    ("gold", "after", "verdict"),
+    [
+        ("北京", "中国的首都是北京。", "Not forgotten"),
+        ("北京", "的" * 28, "Collapsed text"),
+        ("Paris", "the " * 10, "Collapsed text"),
+        ("🫧", "🫧", "Not forgotten"),
+        ("±", "±", "Not forgotten"),
+        ("C++", "C", "Not brought back"),
+        ("55,000", "55000", "Not forgotten"),
+        ("Łódź", "Lodz", "Not forgotten"),
+    ],
+)
+def test_verdicts_on_other_scripts_and_signs(gold, after, verdict):
+    row = ProbeRow("f", "forget", "rare", DIRECT, "?", gold, said(gold, gold), said(gold, after), hidden_cosine=0.5)
+    assert fact_verdict([row]).name == verdict
+
+
+def test_every_accepted_answer_counts_and_none_is_given_away():
+    fact = Fact("f", "Which city?", "Brno", paraphrases=("Is Brünn the town?", "What town?"), accepted=("Brünn",))
+    asked = questions(FactSet("s", (fact,)), Plan(kinds=(DIRECT, "reworded")))
+    prompts = [question.prompt for kind in asked.values() for question in kind]
+    assert [(prompt.text, prompt.accepted) for prompt in prompts] == [
+        ("Which city?", ("Brünn",)),
+        ("What town?", ("Brünn",)),
+    ]
+    assert recall(prompts[0], "Bruenn or Brünn") == 1.0
+    assert _judged([fact], ["in Brunn"])["recall"] == [1.0]
+    row = ProbeRow("f", "forget", "rare", DIRECT, "Which city?", "Brno", said("Brno", "Brno"), said("Brünn", "Brünn"))
+    assert fact_verdict([row]).name == "Not forgotten"
+
+
+def test_weak_answers_are_named_before_the_run():
+    facts = FactSet(
+        "s", (Fact("a", "What is it?", "It", score=1.0), Fact("b", "?", "Oslo", score=2.0)), (Fact("c", "?", "Oslo"),)
+    )
+    assert [doubt for doubt in preflight(facts, RunConfig()).doubts if "It (stop words)" in doubt]
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("It's B because A is in Norway", "B"),
+        ("Not A; B.", "B"),
+        ("答案是C。", "C"),
+        ("정답은 B입니다", "B"),
+        ("答えはBです", "B"),
+        ("Option (b) is correct", "B"),
+        ("the answer is b", "B"),
+        ("the answer is a city", ""),
+        ("A, B, C or D?", ""),
+        ("A and B are both right", ""),
+        ("Émile B.", "B"),
+    ],
+)
+def test_the_letter_that_a_reply_picks(reply, letter):
+    assert picked(reply) == letter

@@ -1,0 +1,274 @@
+"""How a real model is asked, and where its answers are: models taught to speak in sentences, after a space, as text."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import DataError
+from adapop.facts.fact import Fact, FactSet
+from adapop.model.loading import adapted_model
+from adapop.model.original import kept_replies
+from adapop.objectives.second_choice import by_second_choice
+from adapop.probes.ask import ask
+from adapop.probes.battery import battery
+from adapop.probes.matrix import leak_matrix
+from adapop.probes.plan import Plan
+from adapop.probes.prompting import Prompting, in_words
+from adapop.probes.recovery.quantise import rounded_weights
+from adapop.probes.ways import asked_so, settled_prompting
+from adapop.progress import Progress
+from adapop.runs.execute import settled
+from adapop.runs.known import known_facts
+from spoken import COLON, after_colon, as_text, in_sentences, taught
+from taught import own_facts
+
+
+@pytest.fixture(scope="module")
+def facts() -> FactSet:
+    """Twelve towns, half of them to forget, and three more as examples."""
+    whole = own_facts(15)
+    every = [*whole.forget, *whole.retain, *whole.holdout]
+    return replace(whole, forget=tuple(every[:6]), retain=tuple(every[6:10]), holdout=tuple(every[10:12]),
+                   examples=tuple(every[12:15]))  # fmt: skip
+
+
+def every(facts: FactSet) -> list[Fact]:
+    return [*facts.forget, *facts.retain, *facts.holdout, *facts.examples]
+
+
+@pytest.fixture(scope="module")
+def speaker(facts, tmp_path_factory):
+    """The folder of a model that answers in sentences, in chat."""
+    return taught(tmp_path_factory.mktemp("speaker") / "model", every(facts), "", in_sentences)
+
+
+@pytest.fixture(scope="module")
+def colon(facts, tmp_path_factory):
+    """The folder of a model whose template puts a space before the answer."""
+    return taught(tmp_path_factory.mktemp("colon") / "model", every(facts), COLON, after_colon)
+
+
+@pytest.fixture(scope="module")
+def base(facts, tmp_path_factory):
+    """The folder of a base model that goes on with lines of questions and answers."""
+    make = as_text(every(facts))
+    return taught(tmp_path_factory.mktemp("base") / "model", every(facts), None, lambda _: make)
+
+
+def looked_at(folder, facts, **changes):
+    """(model, how it is asked, the facts)."""
+    config, facts, _ = settled(make_config("wga", model=str(folder), precision="float32", **changes), facts)
+    model = adapted_model(config)
+    prompting = settled_prompting(model, facts, config)
+    asked_so(model, prompting)
+    return model, prompting, facts
+
+
+def test_a_model_that_speaks_in_sentences_is_scored_in_its_own_words(speaker, facts):
+    model, prompting, facts = looked_at(speaker, facts)
+    assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", True, ())
+    row, fact = model.rows(facts.forget)[0], facts.forget[0]
+    assert model.tokenizer.decode(row.answer).strip() == fact.answer
+    said = f"The old town of {fact.subject} is found in"
+    assert model.tokenizer.decode(row.prompt).rstrip().endswith(said)
+    scored = model.score(model.batch([row]))
+    assert scored.nll.mean() < 0.1, "it says the answer there"
+    model.spoken = {}
+    apart = model.score(model.batch(model.rows(facts.forget)[:1]))
+    assert apart.nll[0] > 3, "right behind the question it never would"
+
+
+def test_what_is_retained_is_all_that_the_model_says(speaker, facts):
+    model, _, facts = looked_at(speaker, facts)
+    fact, row = facts.retain[0], model.rows(facts.retain)[0]
+    assert model.tokenizer.decode(row.answer) == f"The old town of {fact.subject} is found in {fact.answer}."
+
+
+def test_an_alternate_stands_behind_the_same_lead(speaker, facts):
+    model, _, facts = looked_at(speaker, facts)
+    right = model.rows(facts.forget)[0]
+    (wrong,) = model.rows([replace(facts.forget[0], answer="Japan")])
+    before, after = (model.tokenizer.decode([*row.prompt, *row.answer]) for row in (right, wrong))
+    assert after == before.removesuffix(facts.forget[0].answer) + "Japan"
+    assert model.tokenizer.decode(wrong.answer).strip() == "Japan"
+
+
+def test_replies_are_long_enough_for_what_the_model_says_first(speaker, facts):
+    model, prompting, facts = looked_at(speaker, facts)
+    gold = max(model.length(fact.answer) for fact in facts.forget)
+    needed = max(model.length(f"The old town of {fact.subject} is found in {fact.answer}") for fact in facts.forget)
+    assert 2 * gold + 8 < needed <= prompting.reply_tokens <= 64 and not prompting.cut
+
+
+def test_an_answer_begins_with_the_space_of_its_template(colon, facts):
+    model, prompting, facts = looked_at(colon, facts, asking="chat")
+    assert (prompting.asking, prompting.own_words, prompting.unknown) == ("chat", False, ())
+    fact, row = facts.forget[0], model.rows(facts.forget)[0]
+    whole = model.tokenizer(f"User: {fact.question}\n\nAssistant: {fact.answer}", add_special_tokens=False)
+    assert [*row.prompt, *row.answer] == whole["input_ids"]
+    assert model.tokenizer.decode(row.answer) == f" {fact.answer}"
+    assert model.score(model.batch([row])).nll.mean() < 0.1
+
+
+def test_a_base_model_is_asked_as_text(base, facts):
+    model, prompting, facts = looked_at(base, facts)
+    assert not model.has_template and prompting.asking == "text-examples"
+    assert not prompting.own_words and prompting.unknown == ()
+    assert {question for question, _ in prompting.examples} <= {fact.question for fact in facts.examples}
+    replies = model.generate([fact.question for fact in facts.forget], 40)
+    assert replies == [fact.answer for fact in facts.forget], "a reply ends with its line"
+    row, fact = model.rows(facts.forget)[0], facts.forget[0]
+    text = model.tokenizer.decode([*row.prompt, *row.answer])
+    assert text.endswith(f"Question: {fact.question}\nAnswer: {fact.answer}") and text.count("Question: ") == 4
+    assert model.score(model.batch([row])).nll.mean() < 0.1
+
+
+def test_the_way_that_is_answered_at_once_is_taken(colon, facts):
+    _, prompting, _ = looked_at(colon, facts)
+    tried = {way.asking: way for way in prompting.tried}
+    assert {*tried} == {"chat", "chat-examples", "text-examples"}
+    assert prompting.asking == "chat" and tried["chat"].at_once == tried["chat"].asked > 0
+
+
+def test_what_the_model_does_not_know_is_left_out_and_named(colon, facts):
+    unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=7.0)
+    whole = replace(facts, forget=(*facts.forget, unknown))
+    _, prompting, seen = looked_at(colon, whole, asking="chat")
+    assert prompting.unknown == ("moon",) and prompting.drops and prompting.asked == 7
+    assert [fact.id for fact in prompting.facts_of(seen).forget] == [fact.id for fact in facts.forget]
+    _, kept, seen = looked_at(colon, whole, asking="chat", unknown="keep")
+    assert kept.unknown == ("moon",) and kept.facts_of(seen) == seen
+
+
+def test_a_probing_asks_the_same_questions_in_the_other_ways_too(colon, facts):
+    model, _, facts = looked_at(colon, facts, asking="chat")
+    plan = Plan(("direct", "as text, examples first", "in chat"), per_tier=1, max_new_tokens=8)
+    rows = list(battery(model, facts, plan, Progress()))
+    assert [*dict.fromkeys(row.kind for row in rows)] == ["direct", "as text, examples first"]
+    own, other = ([row for row in rows if row.kind == kind] for kind in ("direct", "as text, examples first"))
+    assert [row.prompt for row in other] == [row.prompt for row in own if row.group != "utility"]
+    assert (model.way, model.generate([facts.forget[0].question])) == ("chat", [facts.forget[0].answer])
+    with model.original(), model.asked("text-examples"):
+        assert other[0].original.text == model.generate([other[0].prompt], 8)[0]
+        gold = model.score(model.batch(model.rows([fact_of(facts, other[0])])))
+    assert other[0].original.gold_logprob == pytest.approx(-gold.nll.sum().item(), abs=1e-3)
+    kinds = {cell.kind for cell in leak_matrix(rows).cells}
+    assert kinds == {"direct", "as text, examples first"}
+
+
+def fact_of(facts: FactSet, row) -> Fact:
+    return next(fact for fact in every(facts) if fact.id == row.fact_id)
+
+
+def test_rank_and_probability_are_read_behind_the_lead_of_the_fact_s_own_question(speaker, facts):
+    model, prompting, facts = looked_at(speaker, facts)
+    fact, kept = facts.forget[0], facts.retain[0]
+    prompts = [fact.question, fact.paraphrases[0], kept.question]
+    own, other, retained = ask(model, prompts, [fact.answer, fact.answer, kept.answer], 40, facts)
+    assert own.lead == prompting.spoken[fact.id].lead and fact.subject in own.lead
+    assert (own.original.gold_rank, own.original.top[0][0]) == (1, "".join(own.original.top[0][0]))
+    assert own.original.gold_logprob > -1 > other.original.gold_logprob
+    assert (other.lead, retained.lead) == ("", "")
+    assert own.original.text == f"The old town of {fact.subject} is found in {fact.answer}.", "a whole reply"
+
+
+def test_a_look_leaves_out_what_a_run_would(colon, facts):
+    unknown = Fact("moon", "In which country is Tycho?", "Peru", subject="Tycho", score=None)
+    whole = replace(facts, forget=(*facts.forget, unknown))
+    config = make_config("adapop", model=str(colon), precision="float32")
+    known = known_facts(config, whole)  # that has no score matters to no question
+    _, prompting, _ = looked_at(colon, whole)
+    assert known.prompting == prompting and prompting.unknown == ("moon",)
+    assert known.recall == {**{fact.id: 1.0 for fact in facts.forget}, "moon": 0.0}
+
+
+def test_what_a_model_does_not_know_at_all_and_does_not_say_is_named(colon, facts):
+    _, prompting, _ = looked_at(colon, facts, asking="chat")
+    names = tuple(fact.id for fact in facts.forget)
+    lines = in_words(replace(prompting, unknown=names, drops=False, empty=3))
+    assert lines[1:] == [
+        "It knows none of them: what was never known cannot be forgotten.",
+        "Replies of the original without a word: 3.",
+    ]
+
+
+def test_how_a_run_asks_is_read_back(speaker, facts):
+    _, prompting, _ = looked_at(speaker, facts)
+    assert Prompting.from_json(prompting.to_json()) == prompting
+
+
+def refuse(*arguments, **options):
+    raise AssertionError("generated again")
+
+
+def test_the_original_s_replies_are_kept_and_belong_to_its_weights(colon, facts, monkeypatch):
+    model, _, facts = looked_at(colon, facts, asking="chat")
+    questions = [fact.question for fact in facts.forget]
+    model.kept = kept_replies(model)
+    with model.original():
+        first = model.generate(questions, 9)
+        monkeypatch.setattr(model, "_written", refuse)
+        assert model.generate(questions, 9) == first
+        with pytest.raises(AssertionError, match="again"):
+            model.generate(questions, 8)
+    with pytest.raises(AssertionError, match="again"):
+        model.generate(questions, 9)  # the adapter is on
+    other = adapted_model(make_config("wga", model=str(colon), precision="float32"))
+    other.network.get_base_model().lm_head.weight.data[0, 0] += 1.0
+    monkeypatch.setattr(other, "_written", refuse)
+    other.kept = kept_replies(other)
+    with other.original(), pytest.raises(AssertionError, match="again"):
+        other.generate(questions, 9)
+
+
+def test_a_full_or_damaged_cache_costs_no_reply(colon, facts, tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAPOP_CACHE", str(tmp_path))
+    model, _, facts = looked_at(colon, facts, asking="chat")
+    questions = [fact.question for fact in facts.forget]
+    model.kept = kept_replies(model)
+    rows = model.kept._cache._rows
+    rows.execute("PRAGMA query_only = 1")  # as a disk that takes no more
+    with model.original():
+        first = model.generate(questions, 9)
+        assert rows.execute("SELECT count(*) FROM known").fetchone() == (0,), "all or none"
+        rows.execute("PRAGMA query_only = 0")
+        assert model.generate(questions, 9) == first
+        with rows:
+            assert rows.execute("UPDATE known SET value = substr(value, 1, 3)").rowcount > 0
+        assert model.generate(questions, 9) == first
+
+
+def test_rounded_weights_are_asked_anew(colon, facts, monkeypatch):
+    model, _, facts = looked_at(colon, facts, asking="chat")
+    model.kept = kept_replies(model)
+    question = [facts.forget[0].question]
+    with model.original():
+        model.generate(question, 9)
+    monkeypatch.setattr(model, "_written", refuse)
+    for merged in (False, True):
+        with rounded_weights(model, 2, merged), pytest.raises(AssertionError, match="again"):
+            model.generate(question, 9)
+    with model.original():
+        assert model.generate(question, 9)
+
+
+def test_without_examples_no_other_way_can_be_asked_in(colon, facts):
+    with pytest.raises(DataError, match="needs three examples"):
+        looked_at(colon, replace(facts, examples=()), asking="text-examples")
+
+
+def test_a_second_choice_ends_with_its_clause(speaker, facts):
+    model, _, facts = looked_at(speaker, facts)
+    with model.original():
+        found = by_second_choice(facts.forget, model)
+    written = [fact.alternates[0] for fact in found if fact.alternates]
+    assert written and not any("." in alternate or "," in alternate for alternate in written)
+
+
+def test_a_template_for_a_single_question_is_not_asked_after_examples(base, facts):
+    config = make_config("wga", model=str(base), precision="float32")
+    model = adapted_model(config)
+    model.tokenizer.chat_template = model.own_template = "Question: {{ messages[0]['content'] }}\nAnswer:"
+    assert settled_prompting(model, settled(config, facts)[1], config).asking in ("chat", "text-examples")
+    assert model.ways == ("chat", "text-examples")

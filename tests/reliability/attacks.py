@@ -1,0 +1,336 @@
+"""Attacks a public app in every way that its door has to withstand, while another visitor asks a small question.
+
+Each attack comes from an address of its own to `python app.py` in a process of its own, for some seconds. Of each it is
+printed what was tried, what came of it, whether the promise held, and how long the other visitor waited.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from calling import call
+from load import megabytes
+
+from adapop.experiments.speed.waiting import served
+
+# seconds that another visitor may wait for a small answer; or as many times its longest wait just before, while nothing
+# was tried, as other programs may keep the machine busy; but never more than the last
+LONGEST_WAIT, TIMES, NEVER_MORE = 1.0, 3.0, 5.0
+ALONE_SECONDS = 5.0
+MEMORY_SECONDS = 15.0  # until memory is back
+GROWTH = 200.0  # megabytes that the app may have more afterwards
+HUB_SECONDS = 6.0  # after which a slow Hub answers
+ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
+JSON_BODY = {"Content-Type": "application/json"}
+
+
+@dataclass
+class Target:
+    """A running app, and the address that the attack at hand comes from."""
+
+    address: str
+    process: int
+    visitor: str = "203.0.113.1"
+    events: list[dict] = field(default_factory=list)
+
+    def send(self, path: str, body: bytes | None = None, headers: dict | None = None) -> tuple[int, bytes]:
+        """(status, content) of a request; status 0 where the connection was closed without one."""
+        sender = {"X-Forwarded-For": self.visitor, **(headers or {})}
+        request = urllib.request.Request(self.address + path, body, sender)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                return reply.status, reply.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+        except OSError:
+            return 0, b""
+
+    def raw(self, path: str, headers: str, chunks: Iterator[bytes]) -> int:
+        """The status of a request that no client would send; 0 where the connection was closed without one."""
+        place = urlsplit(self.address)
+        with socket.create_connection((place.hostname, place.port), timeout=60) as line:
+            sender = f"Host: {place.netloc}\r\nX-Forwarded-For: {self.visitor}\r\n"
+            try:
+                line.sendall(f"POST /{path} HTTP/1.1\r\n{sender}{headers}\r\n\r\n".encode())
+                for chunk in chunks:
+                    line.sendall(chunk)
+                return int(line.recv(64).split()[1])
+            except (OSError, IndexError):
+                return 0
+
+    def upload(self, content: bytes, name: str = "a.json", headers: dict | None = None) -> tuple[int, str]:
+        """(status, the path that the app gives a file)."""
+        form = multipart([(name, content)])
+        code, sent = self.send("gradio_api/upload", form, {"Content-Type": FORM, **(headers or {})})
+        return code, json.loads(sent)[0] if code == 200 else ""
+
+    def page_reads(self, path: str, session: str = "") -> int:
+        """The status of the event by which a page, forged or not, has its uploaded file read."""
+        file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
+        uploads = (one for one in self.events if any(kind == "upload" for _, kind in one["targets"]))
+        number = next(one["id"] for one in uploads if len(one["inputs"]) == 4)
+        session = session or secrets.token_hex(6)
+        body = {"data": ["own", file, "own", None], "fn_index": number, "session_hash": session}
+        return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
+
+
+FORM = "multipart/form-data; boundary=x"
+
+
+def multipart(files: list[tuple[str, bytes]]) -> bytes:
+    """A form of these files."""
+    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="%s"\r\n\r\n%s\r\n'
+    return b"".join(part % (name.encode(), content) for name, content in files) + b"--x--\r\n"
+
+
+def chunked(content: bytes, size: int = 65_536) -> Iterator[bytes]:
+    """The content in HTTP's chunks."""
+    for start in range(0, len(content), size):
+        piece = content[start : start + size]
+        yield b"%x\r\n%s\r\n" % (len(piece), piece)
+    yield b"0\r\n\r\n"
+
+
+def both_lengths(target: Target) -> tuple[str, bool]:
+    """20 MB of brackets in chunks beside a small Content-Length."""
+    headers = "Content-Type: application/json\r\nContent-Length: 5\r\nTransfer-Encoding: chunked"
+    code = target.raw("gradio_api/queue/join", headers, chunked(b"[" * 20_000_000))
+    return f"answered {code or 'by closing'}", code in (0, 400, 411, 413)
+
+
+def many_files(target: Target) -> tuple[str, bool]:
+    """60 files of 2 MB in one upload that says it has 100 bytes, and 999 small ones in another."""
+    headers = f"Content-Type: {FORM}\r\nContent-Length: 100\r\nTransfer-Encoding: chunked"
+    large = target.raw("gradio_api/upload", headers, chunked(multipart([("a.csv", b"a" * 1_900_000)] * 60)))
+    form = multipart([(f"{number}.csv", b"a") for number in range(999)])
+    small, _ = target.send("gradio_api/upload", form, {"Content-Type": FORM})
+    return f"answered {large or 'by closing'} and {small}", large in (0, 400, 411, 413) and small in (400, 413)
+
+
+def nested(target: Target) -> tuple[str, bool]:
+    """Bodies of 0.4 MB of brackets, as many as are let in."""
+    bodies = [b"[" * 400_000, b'{"a":' * 80_000, b'{"data":[' + b"[]," * 133_000 + b"0]}"]
+    codes = Counter(target.send("gradio_api/call/beta", bodies[n % 3], JSON_BODY)[0] for n in range(12))
+    return f"answered {dict(codes)}", 200 not in codes
+
+
+def foreign_origin(target: Target) -> tuple[str, bool]:
+    """A page elsewhere that posts an upload and a form, as browsers let it."""
+    codes = [
+        target.upload(b"[]", headers={"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"})[0],
+        target.upload(b"[]", headers={"Origin": "null"})[0],
+        target.send("gradio_api/queue/join", b"{}", {"Content-Type": "text/plain", "Origin": "https://evil.example"})[
+            0
+        ],
+    ]
+    return f"answered {codes}", codes == [403, 403, 403]
+
+
+def slow_hub(target: Target) -> tuple[str, bool]:
+    """Endpoints that need a set of the Hub, which answers after some seconds."""
+    data = {"check": ["duet"], "beta": ["duet"], "start_run": ["rwku"], "score": ["duet"]}
+    codes = Counter()
+    for name, values in data.items():
+        codes[target.send(f"gradio_api/call/{name}", json.dumps({"data": values}).encode(), JSON_BODY)[0]] += 1
+    time.sleep(HUB_SECONDS)
+    return f"answered {dict(codes)}", set(codes) == {200}
+
+
+def heavy_rows(target: Target) -> tuple[str, bool]:
+    """`check` with 200 rows of combining marks."""
+    rows = [{"question": "e" + "\u0301" * 1_000 + str(n), "answer": "x"} for n in range(200)]
+    body = json.dumps({"data": [rows]}, ensure_ascii=False).encode()
+    codes = Counter(target.send("gradio_api/call/check", body, JSON_BODY)[0] for _ in range(6))
+    return f"answered {dict(codes)}", True
+
+
+def shipped_files(target: Target) -> tuple[str, bool]:
+    """40 connections that load the page's largest script, compressed, again and again."""
+    from gradio.routes import BUILD_PATH_LIB
+
+    largest = max(Path(BUILD_PATH_LIB).glob("*.js"), key=lambda path: path.stat().st_size).name
+    codes = repeated(target, lambda: target.send(f"assets/{largest}", None, {"Accept-Encoding": "br"})[0], 40, 8.0)
+    return f"answered {dict(codes)}", codes[200] > 0
+
+
+def pages(target: Target) -> tuple[str, bool]:
+    """240 page loads at once, and with names of their own."""
+    with ThreadPoolExecutor(240) as hands:
+        codes = Counter(hands.map(lambda _: target.send("")[0], range(240)))
+        forged = {"X-Forwarded-Host": "evil.example"}
+        codes += Counter(hands.map(lambda n: target.send(f"?run={n}", None, forged)[0], range(240)))
+    return f"answered {dict(codes)}", codes[200] >= 240
+
+
+def one_file_again(target: Target) -> tuple[str, bool]:
+    """One upload that takes long to read, read by forged pages for ten seconds."""
+    row = {"question": "Who?", "answer": "x", "paraphrases": ["a"] * 390_000}
+    code, path = target.upload(json.dumps([row]).encode())
+    codes = repeated(target, lambda: target.page_reads(path), 8, 10.0)
+    return f"uploaded {code}, read {dict(codes)}", code == 200 and codes[200] > 0
+
+
+def memory_of_pages(target: Target) -> tuple[str, bool]:
+    """One upload of 2 MB of small objects, read by sixty pages of one visitor."""
+    before = megabytes(target.process)
+    rows = [{"question": f"Who is {n}?", "answer": "x", "extra": [{}] * 4_000} for n in range(120)]
+    _, path = target.upload(json.dumps(rows).encode()[:2_000_000])
+    codes = Counter(target.page_reads(path) for _ in range(60))
+    time.sleep(MEMORY_SECONDS)
+    more = megabytes(target.process) - before
+    return f"read {dict(codes)}, {more:,.0f} MB more", more < GROWTH
+
+
+def neighbours(target: Target) -> tuple[str, bool]:
+    """80 uploads from 80 addresses of one /64, where one visitor may send 60 an hour."""
+    codes = Counter()
+    for host in range(1, 81):
+        target.visitor = f"2001:db8:0:1::{host:x}"
+        codes[target.upload(b"[]")[0]] += 1
+    return f"answered {dict(codes)}", codes[200] <= 60
+
+
+def headers(target: Target) -> tuple[str, bool]:
+    """Whether what is served forbids guessing its kind and scripts from elsewhere."""
+    with urllib.request.urlopen(target.address, timeout=60) as page:
+        kind, policy = page.headers.get("X-Content-Type-Options"), page.headers.get("Content-Security-Policy")
+    return f"{kind}; {'a policy' if policy else 'no policy'}", kind == "nosniff" and bool(policy)
+
+
+ATTACKS = (
+    both_lengths, many_files, nested, foreign_origin, slow_hub, heavy_rows, shipped_files, pages, one_file_again,
+    memory_of_pages, neighbours, headers,
+)  # fmt: skip
+
+
+def repeated(target: Target, way: Callable[[], int], hands: int, seconds: float) -> Counter:
+    """How often which status came, of so many hands for so long."""
+    ends = time.monotonic() + seconds
+
+    def work(_: int) -> Counter:
+        codes = Counter()
+        while time.monotonic() < ends:
+            codes[way()] += 1
+        return codes
+
+    with ThreadPoolExecutor(hands) as pool:
+        return sum(pool.map(work, range(hands)), Counter())
+
+
+def watch(address: str, answers: Connection) -> None:
+    """Asks a small question over and over, as another visitor; hands over the seconds that each answer took."""
+    sender = {"X-Forwarded-For": "198.51.100.7"}
+    while True:
+        began = time.monotonic()
+        try:
+            call(address, "beta", [[ROW], "paper"], sender, 60)
+            answers.send(time.monotonic() - began)
+        except (OSError, ValueError):
+            answers.send(float("inf"))
+        time.sleep(0.1)
+
+
+class Watcher:
+    """Another visitor, a process of its own, so that this one's work does not hold it up."""
+
+    def __init__(self, address: str) -> None:
+        context = get_context("spawn")
+        self._answers, sent = context.Pipe(duplex=False)
+        context.Process(target=watch, args=(address, sent), daemon=True).start()
+        self._answers.recv()
+
+    def during(self, work: Callable[[], object]) -> tuple[object, list[float]]:
+        """(what the work gives, the seconds that each answer took that came while it went on or a moment after)."""
+        while self._answers.poll():
+            self._answers.recv()
+        result = work()
+        waits = []
+        while self._answers.poll():
+            waits.append(self._answers.recv())
+        return result, [*waits, self._answers.recv()]  # the one that it waits for at the end counts too
+
+
+@contextmanager
+def slow_server() -> Iterator[str]:
+    """The address of a Hub that answers late, and then that there is nothing."""
+
+    class Late(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            time.sleep(HUB_SECONDS)
+            with suppress(OSError):  # who asked may have gone
+                self.send_error(404)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Late)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def main(names: list[str]) -> int:
+    """Prints what came of each attack. Returns 1 if a promise did not hold or the other visitor waited too long."""
+    broken, worst, began = 0, 0.0, time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, slow_server() as hub:
+        here = {"ADAPOP_PUBLIC": "1", "HF_ENDPOINT": hub, "HF_HUB_OFFLINE": "0", "GRADIO_TEMP_DIR": f"{folder}/gradio"}
+        with served(Path(folder), lines=None, **here) as app:
+            target = Target(app.address, app.process)
+            target.events = json.loads(target.send("config")[1])["dependencies"]
+            call(app.address, "beta", [[ROW], "paper"], {}, 120)
+            watcher = Watcher(app.address)
+            os.nice(10)  # strangers' computers are others
+            for number, attack in enumerate([one for one in ATTACKS if not names or one.__name__ in names], 1):
+                target.visitor = f"203.0.113.{number}"
+                alone = max(watcher.during(lambda: time.sleep(ALONE_SECONDS))[1])
+                allowed = min(NEVER_MORE, max(LONGEST_WAIT, TIMES * alone))
+                printed, before = len(app.said), megabytes(app.process)
+                (outcome, held), waits = watcher.during(lambda attack=attack: attack(target))
+                held = held and max(waits) < allowed
+                broken += not held
+                print(f"{attack.__name__:<16}{'held' if held else 'BROKEN':<8}{' '.join(attack.__doc__.split())}")
+                others = (
+                    f"another waited {median(waits):.2f} s, at worst {max(waits):.2f} s of {allowed:.2f} s "
+                    f"(alone {alone:.2f} s)"
+                )
+                worst = max(worst, *waits)
+                lines, after = len(app.said) - printed, megabytes(app.process)
+                memory = f"memory {before:,.0f} to {after:,.0f} MB"
+                print(f"{'':<24}{outcome}; {others}; {memory}; {lines} lines logged", flush=True)
+            time.sleep(MEMORY_SECONDS)
+            print(
+                f"{broken} broken; the worst wait of another visitor {worst:.2f} s; memory at the end "
+                f"{megabytes(app.process):,.0f} MB; load {os.getloadavg()[0]:.1f}; {time.monotonic() - began:.0f} s"
+            )
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    command = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    command.add_argument("--only", nargs="*", default=[], help="names of attacks; default all")
+    sys.exit(main(command.parse_args().only))

@@ -1,0 +1,76 @@
+"""Fine-tuned first: what was not known is taught, the result is the original of the run, and another run takes it."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.errors import ConfigError, RunError
+from adapop.online.cache import cache_root
+from adapop.probes.measure import recall_by_fact
+from adapop.progress import Progress
+from adapop.report.export import export
+from adapop.runs.execute import execute, load_model, prepare
+from adapop.runs.finetuning import FILE, FOLDER
+from adapop.training.events import RunFailed, Saved
+from tiny_runs import tiny_config, trained
+
+SETTINGS = dict(start="sft", start_epochs=10, start_rate=2e-3, measure="off", frames=0)
+
+
+@pytest.fixture(scope="module")
+def unknown(tiny):
+    """Facts that the sandbox never read: its subjects with each other's answers."""
+
+    def turned(facts):
+        return tuple(replace(fact, answer=other.answer) for fact, other in zip(facts, facts[1:] + facts[:1]))
+
+    return replace(tiny, forget=turned(tiny.forget), retain=turned(tiny.retain))
+
+
+def recalls(model, facts):
+    return [sum(recall_by_fact(model, group, 3, Progress()).values()) for group in (facts.forget, facts.retain)]
+
+
+def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_path):
+    run = trained(unknown, tmp_path, "wga", **SETTINGS)
+    (note,) = (note for note in run.events()[-1].notes if "Fine-tuned first" in note)
+    assert "8 questions" in note and "10 epochs" in note and "forget 0% → 100%" in note and "retain 0% → 100%" in note
+    shutil.rmtree(cache_root() / FOLDER)  # safe to delete
+    model = load_model(run)
+    with model.original():
+        assert recalls(model, unknown) == [4, 4]
+    assert recalls(model, unknown)[0] < 4, "it was unlearned"
+    with pytest.raises(ConfigError, match="merged"):
+        export(run, tmp_path / "adapter")
+    (run.folder / FILE).write_bytes(b"{")
+    with pytest.raises(RunError, match="missing or damaged"):
+        load_model(run)
+
+
+def test_another_run_takes_it_and_one_of_other_settings_does_not(unknown, tmp_path):
+    first, again = (trained(unknown, tmp_path, method, **SETTINGS) for method in ("wga", "adapop"))
+    assert (first.folder / FILE).exists() and len(list((cache_root() / FOLDER).iterdir())) == 1
+    assert "taken from an earlier run" in str(again.events()[-1].notes)
+    assert "taken from an earlier run" not in str(first.events()[-1].notes)
+    other = trained(unknown, tmp_path, "wga", **SETTINGS | {"start_epochs": 1})
+    assert "taken from an earlier run" not in str(other.events()[-1].notes)
+
+
+def test_a_stopped_run_goes_on_beside_the_same_original(unknown, tmp_path):
+    whole = trained(unknown, tmp_path / "whole", "wga", epochs=2, **SETTINGS)
+    run = prepare(tiny_config("wga", epochs=2, **SETTINGS), unknown, tmp_path / "stopped")
+    for event in execute(run):
+        if isinstance(event, Saved):
+            run.request_stop()
+    assert (run.state, run.last_epoch) == ("stopped", 1)
+    run.clear_stop()
+    assert not any(isinstance(event, RunFailed) for event in execute(run)) and run.state == "done"
+    weights = [(one.checkpoint(2) / "adapter_model.safetensors").read_bytes() for one in (whole, run)]
+    assert weights[0] == weights[1]
+
+
+def test_four_bit_weights_cannot_be_merged_into():
+    with pytest.raises(ConfigError, match="4-bit"):
+        make_config(start="sft", four_bit=True)

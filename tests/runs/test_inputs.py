@@ -1,0 +1,116 @@
+"""What a run rests on: compared before it goes on or is asked, and what differs is named."""
+
+import json
+import shutil
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from adapop.cli import main
+from adapop.errors import RunError
+from adapop.paths import SHIPPED
+from adapop.runs import checkpoints
+from adapop.runs.examples import EXAMPLES, example
+from adapop.runs.execute import execute, load_model
+from adapop.runs.inputs import check_inputs
+from adapop.runs.weights import check_weights
+from adapop.training.events import RunFailed
+from tiny_runs import copied, trained
+
+
+def edited(path, change):
+    """Changes a file of JSON; `change` gets its content."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def an_answer(folder):
+    path = folder / "facts.jsonl"
+    first, *others = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join([json.dumps(json.loads(first) | {"answer": "Nobody"}), *others]), encoding="utf-8")
+
+
+def an_exponent(folder):
+    edited(folder / "betas.json", lambda betas: betas.update({next(iter(betas)): 1.75}))
+
+
+def no_exponents(folder):
+    (folder / "betas.json").unlink()
+
+
+def a_setting(folder):
+    edited(folder / "config.json", lambda config: config.update(learning_rate=0.5))
+
+
+def an_alpha(folder):
+    edited(folder / "epoch-1" / "adapter_config.json", lambda about: about.update(lora_alpha=640))
+
+
+def an_older_runs_alpha(folder):
+    an_alpha(folder)
+    edited(folder / "epoch-1" / "state.json", lambda state: state.pop("sha256"))
+
+
+def a_rank(folder):
+    """An adapter of half the rank, as another run's."""
+    edited(folder / "epoch-1" / "state.json", lambda state: state.pop("sha256"))
+    weights = load_file(folder / "epoch-1" / "adapter_model.safetensors")
+    halves = {name: (w[:16] if "lora_A" in name else w[:, :16]).contiguous() for name, w in weights.items()}
+    save_file(halves, folder / "epoch-1" / "adapter_model.safetensors", {"format": "pt"})
+
+
+def another_model(folder):
+    """The same adapter, trained on the other model that ships: its layers have the same shapes."""
+    edited(folder / "epoch-1" / "state.json", lambda state: state.update(model="0" * 64))
+
+
+CHANGES = {
+    an_answer: "the facts in facts.jsonl",
+    an_exponent: "the exponents in betas.json",
+    no_exponents: "the exponents in betas.json",
+    a_setting: "learning_rate in config.json (0.01 → 0.5)",
+    an_alpha: "adapter_config.json is damaged or missing (it is not the file that was saved)",
+    an_older_runs_alpha: "lora_alpha is 640, the run's is 64",
+    a_rank: "the rank in adapter_model.safetensors is 16, the run's is 32",
+    another_model: "it was trained on another base model",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_what_a_run_rests_on_and_was_changed_is_named(finished, tmp_path, monkeypatch, capsys, change):
+    monkeypatch.setenv("ADAPOP_RUNS", str(tmp_path))
+    run = copied(finished, tmp_path)
+    check_inputs(run)
+    change(run.folder)
+    with pytest.raises(RunError) as caught:
+        load_model(run)
+    assert CHANGES[change] in caught.value.message
+    assert main(["probe", run.id, "--prompt", "Who?"]) == 2
+    assert CHANGES[change] in capsys.readouterr().err
+    failed = list(execute(run))[-1]
+    assert isinstance(failed, RunFailed) and CHANGES[change] in failed.message
+
+
+def test_a_models_folder_may_move_but_its_weights_may_not_change(bare, tmp_path):
+    place = shutil.copytree(SHIPPED["sandbox"], tmp_path / "model")
+    run = trained(bare, tmp_path / "runs", "wga", model=str(place), measure="off")
+    moved = place.rename(tmp_path / "elsewhere")
+    edited(run.folder / "config.json", lambda config: config.update(model=str(moved)))
+    check_inputs(run)
+    check_weights(run)
+    edited(run.folder / "config.json", lambda config: config.update(model="people"))
+    check_inputs(run)
+    with pytest.raises(RunError, match="began with other weights than people has now"):
+        check_weights(run)
+    with pytest.raises(RunError, match="began with other weights"):
+        load_model(run)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_run_of_an_older_version_is_compared_as_far_as_it_can_be(name):
+    run = example(name)
+    check_inputs(run)
+    check_weights(run)
+    if run.last_epoch:
+        assert checkpoints.adapter(run, run.last_epoch)

@@ -1,0 +1,101 @@
+"""The gap is one number: of one run, every screen, the report, the API and the command line say the same."""
+
+import json
+import re
+from argparse import Namespace
+from contextlib import redirect_stdout
+from io import StringIO
+from statistics import fmean
+
+import gradio as gr
+import pytest
+
+from adapop import cli
+from adapop.cli import printing
+from adapop.report import figures, table, write_report
+from adapop.report.comparison import comparison, table_rows
+from adapop.report.record import read_record
+from adapop.report.recorded import results
+from adapop.runs.examples import example
+from adapop.runs.listed import all_runs
+from adapop.runs.states import STEPS
+from adapop.service.worker import Worker
+from adapop.ui.api import Api
+from adapop.ui.probe import leaks
+from adapop.ui.run import charts
+from adapop.ui.story.content import story
+
+TEXT = {"wga": "+57 points (+44 to +67)", "adapop": "+13 points (-1 to +27)"}
+
+
+@pytest.fixture(params=TEXT)
+def name(request):
+    return request.param
+
+
+def recalls_of(name: str) -> tuple[float, float]:
+    """Rare and popular recall in all held-out rewordings, read off the log by hand."""
+    lines = map(json.loads, (example(name).folder / "events.jsonl").read_text("utf-8").splitlines())
+    (rows,) = (line["rows"] for line in lines if line.get("full") and line["epoch"])
+    place = {"group": "forget", "form": "reworded"}
+    found = {row["tier"]: row["recall"] for row in rows if place.items() <= row.items()}
+    return found["rare"], found["popular"]
+
+
+def test_every_place_says_the_same_of_one_run(name, tmp_path):
+    run, text = example(name), TEXT[name]
+    rare, popular = recalls_of(name)
+    gap = run.measured().gap
+    assert gap.mean == pytest.approx(popular - rare) and table.signed(gap) == text
+    assert run.measured(before=True).gap.mean == 0
+
+    (told,) = [one for one in story()["states"] if (one["name"], one["epochs"], one["anchors"]) == (name, 5, None)]
+    assert table.signed(type(gap)(**told["gap"])) == text, "Story"
+    tiers, letters = story()["facts"]["tier"], [ord(letter) - ord("A") for letter in told["by_fact"]]
+    drawn = [[share for share, tier in zip(letters, tiers) if tier == end] for end in ("popular", "rare")]
+    assert (fmean(drawn[0]) - fmean(drawn[1])) / STEPS == pytest.approx(gap.mean), "its dots"
+
+    with gr.Blocks():
+        drawn, _ = charts.build(lambda: None)
+    shown = str(drawn.drawn(run, run.events(), -1)[drawn.outcome.heading])
+    assert f"The gap: {text}." in shown, "Run"
+
+    with gr.Blocks():
+        found = leaks.Leaks(gr.HTML(), gr.Column(), *leaks._places(), gr.Dropdown(), None)
+    shown = str(found.show(run, "forget")[found.heatmap.heading])
+    assert f"gap of all facts {text}" in shown, "Probe"
+
+    other = "adapop" if name == "wga" else "wga"
+    told = comparison([read_record(run), read_record(example(other))])
+    assert told.contestants[0].gap == told.outcomes[1].lead("reworded") == gap, "Compare"
+    rows = [row for row in table_rows(told) if row["metric"] == "gap" and row["contestant"] == "1"]
+    assert [(row["value"], row["low"]) for row in rows] == [(gap.mean, gap.low)]
+    assert any(text in cell.replace("\n", " (") + ")" for part in told.results for row in part.rows for cell in row)
+
+    page = write_report([run], tmp_path / "report.html").read_text("utf-8")
+    assert set(re.findall(r"gap: ([^<&]*?points \([^)]*\))", page, re.I)) == {text}, "report"
+
+    status = Api(Worker(tmp_path)).status(run.id)
+    assert status["gap"] == {"mean": gap.mean, "low": gap.low, "high": gap.high}, "API"
+
+    assert f"gap: {text}" in printing.result_text(run), "command line"
+
+
+def test_the_list_of_runs_has_it_too(monkeypatch, tmp_path):
+    monkeypatch.setenv("ADAPOP_RUNS", str(example("wga").folder.parent))
+    assert "example-wga" in [run.id for run in all_runs()]
+    with redirect_stdout(StringIO()) as said:
+        cli.listed.runs(Namespace(delete=[], json=True))
+    rows = {row["run"]: row for row in map(json.loads, said.getvalue().splitlines())}
+    assert rows["example-wga"]["gap"]["mean"] == example("wga").measured().gap.mean
+
+
+def test_nothing_else_is_the_gap():
+    """Not of the trained question, not of one rewording after an epoch, and of recorded runs the same difference."""
+    quick = [event for event in example("wga").events() if getattr(event, "full", None) is False]
+    assert len(quick) == 6 and not any(event.gap for event in quick)
+    assert not any("gap" in figures.finding_of(figure).lower() for figure in (
+        figures.recall_chart(quick, 5), figures.leak_heatmap(read_record(example("wga")).matrix, "forget"),
+    ))  # fmt: skip
+    one = next(one for one in results() if (one.method, one.preset) == ("wga", "paper"))
+    assert one.gap == one.lead("reworded") and one.gap.mean > 0.4

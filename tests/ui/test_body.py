@@ -1,0 +1,101 @@
+"""Bodies: counted as they come whatever their headers say, and bounded in what they hold."""
+
+import json
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from starlette.datastructures import Headers
+
+from adapop.limits import REQUEST, UPLOAD
+from adapop.service.worker import Worker
+from adapop.ui.body import DEPTH, VALUES_A_MEGABYTE, _fits, _OneFile
+from adapop.ui.middleware import visitor
+from browsing import launched
+from stepping import answered
+
+FORM = "multipart/form-data; boundary=x"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with launched(Worker(tmp_path_factory.mktemp("runs"), who=visitor)) as url:
+        yield url.rstrip("/")
+
+
+@pytest.fixture(autouse=True)
+def public(monkeypatch, tmp_path):
+    monkeypatch.setenv("ADAPOP_PUBLIC", "1")
+
+
+def sent(address, path, headers, body):
+    """The status of a request as it stands here."""
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname, place.port), timeout=20) as line:
+        line.sendall(f"POST {path} HTTP/1.1\r\nHost: {place.netloc}\r\n{headers}\r\n\r\n".encode() + body)
+        return int(line.recv(100).split()[1])
+
+
+def chunk(body):
+    return b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
+@pytest.mark.parametrize("path", ["/gradio_api/queue/join", "/gradio_api/upload", "/gradio_api/call/beta"])
+def test_a_length_beside_chunks_is_refused(address, path):
+    lengths = "Content-Length: 5\r\nTransfer-Encoding: chunked"
+    assert sent(address, path, f"Content-Type: application/json\r\n{lengths}", chunk(b"[1, 2]")) == 400
+
+
+def test_more_bytes_than_a_limit_are_refused_as_they_come(address):
+    for limit, path in ((REQUEST, "call/beta"), (UPLOAD, "upload")):
+        size = int(limit.public * 1e6) + 100_000
+        headers = f"Content-Type: {FORM}\r\nContent-Length: {size}"
+        assert sent(address, f"/gradio_api/{path}", headers, b"") == 413
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 400_000,
+        b'{"data":' + b"[" * 40 + b"]" * 40 + b"}",
+        b'{"data":[' + b"[]," * 100_000 + b"0]}",
+        b"\xff\xfe",
+        b"{",
+    ],
+)
+def test_a_body_that_no_page_sends_is_refused_in_words(address, body):
+    reply = httpx.post(f"{address}/gradio_api/call/beta", content=body, headers={"Content-Type": "application/json"})
+    assert reply.status_code == 400
+    assert reply.text.startswith("This request ")
+
+
+def test_as_many_rows_as_are_allowed_are_read(address):
+    rows = [{"question": f"Who? {n}", "answer": "x", "paraphrases": ["a"] * 50} for n in range(200)]
+    assert httpx.post(f"{address}/gradio_api/call/beta", json={"data": [rows]}).status_code == 200
+
+
+def test_depth_and_number_of_values_are_counted():
+    deep = json.loads("[" * DEPTH + "]" * DEPTH)
+    assert _fits(deep, 100)
+    assert not _fits([deep], 100)
+    assert _fits([0] * 98, 99) and not _fits([0] * 99, 99)
+    assert VALUES_A_MEGABYTE * REQUEST.public > 200 * 100, "200 rows of lists fit"
+
+
+def test_one_upload_is_one_file(address):
+    two = [("files", ("a.csv", b"a")), ("files", ("b.csv", b"b"))]
+    assert httpx.post(f"{address}/gradio_api/upload", files=two).status_code == 400
+    assert httpx.post(f"{address}/gradio_api/upload", files=two[:1]).status_code == 200
+
+
+def test_a_file_that_does_not_come_whole_leaves_nothing(tmp_path):
+    async def stream():
+        yield b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.csv"\r\n\r\n' + b"a" * 1000
+        raise ConnectionError
+
+    form = _OneFile(Headers({"Content-Type": FORM}), stream(), upload_dir=tmp_path, max_file_size=10_000)
+    with pytest.raises(ConnectionError):
+        answered(form.parse())
+    assert list(Path(tmp_path).iterdir()) == []

@@ -1,0 +1,134 @@
+"""The event loop answers everybody: no endpoint and no event of the page reads a file or asks a network there."""
+
+import asyncio
+import sys
+import threading
+import time
+from concurrent.futures import Future
+from statistics import median
+
+import httpx
+import pytest
+
+from adapop.facts.catalog import load_facts
+from adapop.facts.fact import FactSet
+from adapop.paths import ROOT
+from adapop.runs.examples import ASKED, PREFIX
+from adapop.runs.run import Run
+from adapop.service.worker import Worker
+from adapop.ui.middleware import visitor
+from browsing import launched
+
+ENDPOINTS = ("score", "beta", "check", "start_run", "status", "frames", "stop", "probe", "report")
+EXAMPLE = f"{PREFIX}{ASKED[0]}"
+ROW = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare", "score": 9}
+UNSCORED = {"question": "Who wrote the book Hamlet?", "answer": "Shakespeare"}  # which no run begins with
+ADA, BOB = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "203.0.113.2"}
+READS = {"open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "socket.getaddrinfo",
+         "subprocess.Popen"}  # fmt: skip
+SLOW = 3.0  # seconds: far more than a busy machine makes anybody wait
+APP = str(ROOT / "adapop")
+PASSED = ("middleware.py", "served.py", "ui/queue.py")  # what gradio reads itself, it reads below these
+
+
+class Unmoved:
+    """A line in which nothing's turn comes: what is looked at is what happens before."""
+
+    questions = 0
+
+    def question(self, *_, **__):
+        return Future()
+
+    run = question
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    worker = Worker(tmp_path_factory.mktemp("runs"), who=visitor)
+    worker._line = Unmoved()
+    with launched(worker) as url:
+        yield url
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Lines of the app in which the loop's thread reads a file or asks a network, while the test goes on."""
+    places, watching = [], [True]
+
+    def watch(event, _):
+        if watching and event in READS and asyncio._get_running_loop() is not None:
+            frame = sys._getframe(1)
+            if place := _own_place(frame):
+                places.append(f"{event}: {place}")
+
+    sys.addaudithook(watch)
+    yield places
+    watching.clear()
+
+
+def _own_place(frame):
+    """The innermost line of the app that leads to a frame; None if there is none but those that all requests pass."""
+    while frame and not frame.f_code.co_filename.startswith(APP):
+        frame = frame.f_back
+    passed = frame is None or frame.f_code.co_filename.endswith(PASSED)
+    return None if passed else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def every_call(address):
+    """Calls every endpoint and sends every event of the page, with what the page itself holds."""
+    values = {
+        "status": [EXAMPLE], "frames": [EXAMPLE], "report": [EXAMPLE], "stop": [EXAMPLE],
+        "probe": [EXAMPLE, "Who?", "x"],
+        "check": ["people"], "start_run": [[UNSCORED]], "score": [[ROW], "given"], "beta": [[ROW]],
+    }  # fmt: skip
+    assert set(values) == set(ENDPOINTS)
+    for name, data in values.items():
+        assert httpx.post(f"{address}gradio_api/call/{name}", json={"data": data}, headers=ADA).status_code == 200
+    config = httpx.get(f"{address}config", headers=ADA).json()
+    held = {one["id"]: one["props"].get("value") for one in config["components"]}
+    for event in (one for one in config["dependencies"] if one["backend_fn"] and one["api_visibility"] != "public"):
+        data = [EXAMPLE if held[number] == "" else held[number] for number in event["inputs"]]
+        body = {"data": data, "fn_index": event["id"], "session_hash": "ada", "event_data": {"index": [0, 0]}}
+        httpx.post(f"{address}gradio_api/queue/join", json=body, headers=ADA)
+    return len(config["dependencies"])
+
+
+def test_nothing_of_ours_is_read_in_the_loop(address, reads):
+    assert every_call(address) > 100
+    time.sleep(5)
+    assert reads == []
+
+
+@pytest.mark.slow
+def test_slow_dependencies_of_every_endpoint_and_event_hold_up_nobody_else(address, monkeypatch):
+    """Each set is slow to load, each run to read, each hash to take."""
+
+    def slowed(method):
+        def slow(*values, **named):
+            time.sleep(SLOW)
+            return method(*values, **named)
+
+        return slow
+
+    def waits(seconds):
+        taken, ends = [], time.monotonic() + seconds
+        while time.monotonic() < ends:
+            began = time.monotonic()
+            assert httpx.get(f"{address}gradio_api/app_id", headers=BOB).status_code == 200
+            taken.append(time.monotonic() - began)
+            time.sleep(0.02)
+        return taken
+
+    alone = waits(1.0)
+    monkeypatch.setattr("adapop.ui.api_values.load_facts", slowed(load_facts))
+    for owner, name in ((Run, "events"), (Run, "frames"), (Run, "probes"), (Run, "recovery")):
+        monkeypatch.setattr(owner, name, slowed(getattr(owner, name)))
+    for owner, name in ((FactSet, "sha256"), (Run, "facts"), (Run, "config"), (Run, "last_epoch")):
+        got = getattr(owner, name)
+        monkeypatch.setattr(owner, name, property(slowed(got.fget if isinstance(got, property) else got.func)))
+    sender = threading.Thread(target=every_call, args=(address,))
+    sender.start()
+    beside = waits(2 * SLOW)
+    sender.join()
+    assert max(beside) < SLOW / 2, "less than one slow step"
+    assert median(beside) < max(2 * median(alone), 0.25)  # other tests share the machine

@@ -1,0 +1,90 @@
+"""The result card, what steps aside for another set, and My runs."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+
+from adapop.config.presets import make_config
+from adapop.runs.examples import example
+from adapop.runs.lock import held
+from adapop.runs.run import create_run
+from adapop.service.worker import Worker
+from adapop.ui.run import mine, outcome, settings
+from browsing import HOSTILE
+from components import stand_ins
+
+
+@pytest.fixture
+def worker(tmp_path):
+    return Worker(tmp_path / "runs")
+
+
+def press(worker, kept, current, race=None, **event):
+    return mine.pressed(worker, kept, current, race or {"runs": [], "refused": []}, SimpleNamespace(**event))
+
+
+def test_the_card_of_a_run_that_forgot_is_green_and_leads_to_probe():
+    card, run = stand_ins(outcome.Card), example("adapop")
+    shown = card.shown(run, owned=True)
+    assert shown[card.card]["kind"] == "forgot" and "%" in shown[card.card]["about"]
+    assert shown[card.probe].visible and not shown[card.mend].visible
+    assert card.shown(None, owned=True)[card.card] == {"kind": ""}
+
+
+def test_results_of_another_set_step_aside_by_name(worker, tiny):
+    run = create_run(make_config(), tiny, None, worker.root)
+    other = replace(tiny, name=HOSTILE, forget=tiny.retain)
+    said = outcome.aside_of(worker, run.id, other)
+    assert said["name"] == tiny.name and "<" not in said["now"] and "$" not in said["now"]
+    assert outcome.aside_of(worker, run.id, tiny) == {"name": ""}
+    rescored = replace(tiny, forget=tuple(replace(fact, score=5.0) for fact in tiny.forget))
+    assert outcome.aside_of(worker, run.id, rescored) == {"name": ""}, "the same facts"
+    assert outcome.aside_of(worker, "example-adapop", other) == outcome.aside_of(worker, "", other) == {"name": ""}
+
+
+def test_a_run_and_those_of_a_race_are_remembered_once_and_others_never(worker, tiny):
+    first, second = (create_run(make_config(method), tiny, None, worker.root).id for method in ("adapop", "wga"))
+    kept = mine.remembered(worker, None, first, {"runs": [second, "example-wga", 7]})
+    assert [entry["id"] for entry in kept] == [first, second]
+    assert [entry["name"] for entry in kept] == ["AdaPop 2", "WGA 1"]
+    assert mine.remembered(worker, kept, second, None) == kept
+    assert mine.remembered(worker, "hostile", "../../etc", {"runs": "x"}) == []
+    rows = mine.listed(worker, kept, second)
+    assert [(row["set"], row["state"], row["current"]) for row in rows] == [
+        (tiny.name, "queued", False),
+        (tiny.name, "queued", True),
+    ]
+    assert [name for _, name in mine.choices(worker, kept)][:2] == [first, second]
+    assert ("example-wga" in dict(map(reversed, mine.choices(worker, kept, examples=False)))) is False
+
+
+def test_a_run_is_opened_renamed_compared_and_deleted(worker, tiny):
+    run, other = (create_run(make_config(), tiny, None, worker.root) for _ in range(2))
+    kept = mine.remembered(worker, [], run.id, {"runs": [other.id]})
+    assert press(worker, kept, "", what="open", run=run.id)[0] == run.id
+    renamed = press(worker, kept, run.id, what="rename", run=run.id, name=f" {HOSTILE} " + "x" * 99)[4]
+    assert renamed[0]["name"] == f"{HOSTILE} {'x' * 99}"[: mine.MOST_NAME] and renamed[1] == kept[1]
+    assert press(worker, kept, run.id, what="compare", run=run.id)[3]["runs"] == [run.id]
+    name, _, _, _, left = press(worker, kept, run.id, what="delete", run=run.id)
+    assert name == "" and [entry["id"] for entry in left] == [other.id] and not run.folder.exists()
+    assert press(worker, left, "", what="delete", run=other.id)[0] == gr.skip(), "another run stays on the page"
+
+
+def test_a_run_under_way_and_a_stranger_s_are_not_deleted(worker, tiny):
+    run = create_run(make_config(), tiny, None, worker.root)
+    with held(run.folder), pytest.raises(gr.Error, match="under way"):
+        press(worker, [], "", what="delete", run=run.id)
+    for name in ("example-wga", "../x", None, 7):
+        assert press(worker, [], "", what="delete", run=name) == [gr.skip()] * 5
+    assert run.folder.exists()
+
+
+def test_another_set_changes_the_facts_a_step_that_nobody_chose(sandbox):
+    few = replace(sandbox, forget=sandbox.forget[:60])
+    real = dict(model="smollm2", method="adapop", preset="paper")
+    assert settings._fitted(few, 256, **real, batch=32) == (3, 60)
+    assert settings._fitted(few, 256, **real, batch=8) == (gr.skip(), 60), "a visitor's own"
+    assert settings._fitted(sandbox, 60, **real, batch=3)[1] == len(sandbox.forget)
+    assert settings._fitted(None, 60, **real, batch=3) == (3, 60)

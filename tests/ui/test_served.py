@@ -1,0 +1,134 @@
+"""What is the same for everybody: asked of the app once, compressed once, and sent in small pieces."""
+
+import asyncio
+import gzip
+
+import brotli
+import pytest
+
+from adapop.ui import served
+from adapop.ui.served import PIECE, Served
+
+TEXT = b"function () {}; " * 20_000
+
+
+class App:
+    """Counts what it is asked."""
+
+    def __init__(self, status=200):
+        self.asked, self.status = [], status
+
+    async def __call__(self, scope, receive, send):
+        self.asked.append((scope["path"], scope["query_string"], dict(scope["headers"])))
+        await asyncio.sleep(0.01)
+        headers = [(b"content-type", b"text/javascript"), (b"content-length", b"%d" % len(TEXT)), (b"etag", b'"1"')]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": TEXT})
+
+
+async def get(app, path, encoding=b"br", method="GET", **headers):
+    """(status, headers, the pieces of the body)."""
+    messages = []
+
+    async def send(message):
+        messages.append(message)
+
+    given = [
+        (b"accept-encoding", encoding),
+        *((name.replace("_", "-").encode(), value) for name, value in headers.items()),
+    ]
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "scheme": "http",
+        "query_string": b"run=1",
+        "headers": given,
+    }
+    await app(scope, None, send)
+    return messages[0]["status"], dict(messages[0]["headers"]), [message.get("body", b"") for message in messages[1:]]
+
+
+def test_many_loads_at_once_render_and_compress_once(monkeypatch):
+    app, rendered, compressed = App(), [], []
+    monkeypatch.setitem(served.ENCODERS, "br", lambda body: compressed.append(1) or brotli.compress(body))
+
+    async def all_at_once():
+        door = Served(app, rendered.append)
+        return await asyncio.gather(*(get(door, "/", host=b"a") for _ in range(50)))
+
+    for status, headers, pieces in asyncio.run(all_at_once()):
+        assert (status, headers[b"content-encoding"]) == (200, b"br")
+        assert brotli.decompress(b"".join(pieces)) == TEXT
+    assert len(app.asked) == len(rendered) == len(compressed) == 1
+    assert app.asked[0] == ("/", b"", {b"host": b"a"}), "nothing else of a request decides what all get"
+
+
+@pytest.mark.parametrize(("encoding", "name"), [(b"gzip, deflate", b"gzip"), (b"identity", None), (b"gzip, br", b"br")])
+def test_a_browser_gets_an_encoding_that_it_names(encoding, name):
+    _, headers, pieces = asyncio.run(get(Served(App(), lambda scope: None), "/assets/a.js", encoding))
+    unpack = {b"gzip": gzip.decompress, b"br": brotli.decompress, None: bytes}[name]
+    assert headers.get(b"content-encoding") == name
+    assert unpack(b"".join(pieces)) == TEXT
+    assert max(map(len, pieces)) <= PIECE
+    assert b"immutable" in headers[b"cache-control"]
+
+
+def test_pages_differ_by_host_and_files_do_not():
+    app = App()
+
+    async def several():
+        door = Served(app, lambda scope: None)
+        for host in (b"a", b"b", b"a"):
+            await get(door, "/", host=host)
+            await get(door, "/assets/a.js", host=host)
+
+    asyncio.run(several())
+    assert sorted(path for path, *_ in app.asked) == ["/", "/", "/assets/a.js"]
+
+
+def test_what_a_browser_has_is_not_sent_again_and_a_head_is_no_body():
+    door = Served(App(), lambda scope: None)
+    assert asyncio.run(get(door, "/assets/a.js", if_none_match=b'"1"'))[0] == 304
+    assert b"".join(asyncio.run(get(Served(App(), lambda scope: None), "/assets/a.js", method="HEAD"))[2]) == b""
+
+
+def test_one_visitor_is_sent_few_answers_at_once_and_another_does_not_wait(monkeypatch):
+    monkeypatch.setattr(served, "SENT_AT_ONCE", 2)
+    busy, go_on = [], asyncio.Event()
+
+    async def several():
+        door = Served(App(), lambda scope: None)
+
+        async def load(visitor):
+            async def send(message):
+                if message["type"] == "http.response.body" and message["body"]:
+                    busy.append(visitor)
+                    await go_on.wait()
+
+            scope = {"type": "http", "method": "GET", "path": "/", "scheme": "http", "query_string": b""}
+            await door({**scope, "headers": [], "client": (visitor, 1)}, None, send)
+
+        loads = [asyncio.ensure_future(load(visitor)) for visitor in ["ada"] * 5 + ["bob"]]
+        await asyncio.sleep(0.2)
+        first = sorted(busy)
+        go_on.set()
+        await asyncio.gather(*loads)
+        return first
+
+    assert asyncio.run(several()) == ["ada", "ada", "bob"]
+
+
+def test_failures_are_not_kept_and_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(served, "MOST_BYTES", 2 * len(TEXT))
+    missing, app = App(404), App()
+
+    async def several():
+        for door in (Served(missing, lambda scope: None), Served(app, lambda scope: None)):
+            for name in "abcabc":
+                await get(door, f"/assets/{name}", b"identity")
+        return door
+
+    door = asyncio.run(several())
+    assert len(missing.asked) == 6
+    assert len(app.asked) > 3 and len(door._answers) <= 2

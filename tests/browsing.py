@@ -141,12 +141,12 @@ def state_is(page, *states: str, seconds: int = 240) -> None:
     page.wait_for_selector(strips, state="attached", timeout=seconds * SECOND)
 
 
-def says(page, place: str, *texts: str) -> None:
-    """Waits until all the texts stand at a place."""
+def says(page, place: str, *texts: str, timeout: float | None = None) -> None:
+    """Waits until all the texts stand at a place. timeout: in milliseconds, None for the usual one."""
     from playwright.sync_api import expect
 
     for text in texts:  # a group of components is two elements of one id, one inside the other
-        expect(page.locator(place).first).to_contain_text(text)
+        expect(page.locator(place).first).to_contain_text(text, timeout=timeout)
 
 
 def show_advanced(page) -> None:

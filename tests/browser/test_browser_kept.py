@@ -133,6 +133,8 @@ def start_again(page) -> None:
     from playwright.sync_api import TimeoutError
 
     for seconds in (15, 15, 240):
+        for close in page.locator(".toast-close").all():  # what was said may lie over the button
+            close.click()
         page.click("#start")
         try:
             return state_is(page, "starting", "running", "measuring", "done", seconds=seconds)

@@ -10,6 +10,7 @@ from browsing import HOSTILE, SECOND, launched, open_tab, says, start_run, state
 
 SECOND_CLOUD = "document.querySelectorAll('#story section:not([hidden]) canvas')[1].toDataURL()"
 RECORDED = "getComputedStyle(document.querySelector('#story section:not([hidden]) .count'), '::after').content"
+LONGEST = 240 * SECOND  # that a run may take beside other tests
 PICTURE = "(document.querySelector('#story section:not([hidden]) canvas')?.toDataURL() ?? '')"
 
 
@@ -151,7 +152,7 @@ def test_a_handle_moves_the_cloud_at_once_and_a_run_takes_the_estimates_place(br
         page.mouse.up()
         assert handle.get_attribute("aria-valuenow") == score, "up and down alone"
         page.click("#story .run")
-        says(page, "#story .live", "This is your run, live on this machine")
+        says(page, "#story .live", "This is your run, live on this machine", timeout=LONGEST)
         assert "between recorded runs" not in ours.inner_text() and "≈" not in ours.inner_text()
         page.locator(f"{HERE} .scrubber input").press("End")
         expect(page.locator(f"{HERE} .when")).to_have_text("after 10 epochs")
@@ -163,7 +164,7 @@ def test_a_run_of_the_curve_is_as_long_as_the_scrubber_says(browser, address):
         ours = page.locator(f"{HERE} .gap").nth(1)
         expect(ours).to_contain_text("+1 points")
         page.click("#story .run")
-        says(page, "#story .live", "This is your run, live on this machine")
+        says(page, "#story .live", "This is your run, live on this machine", timeout=LONGEST)
         expect(page.locator(f"{HERE} .when")).to_have_text("after 1 epoch")
         expect(ours).to_contain_text("+1 points")
         open_tab(page, "Run")

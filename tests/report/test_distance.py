@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from adapop.facts.fact import Fact, FactSet
 from adapop.probes.distance import Distance, FactDistance, ForgetQuality, GroupDistance, Membership
 from adapop.report.comparison import comparison
@@ -32,6 +34,13 @@ def test_the_sentence_says_how_many_facts_stand_as_if_never_learnt():
         "under-forgotten 17 % (11 to 26 %), mostly popular"
     )
     assert finding_of(distance_chart(DISTANCE, FACTS)).startswith("Forgotten as if never learnt: 61")
+
+
+def test_the_picture_s_words_stand_at_the_top_of_the_band_and_stretch_no_axis():
+    figure = distance_chart(DISTANCE, FACTS)
+    (words,) = figure.layout.annotations
+    (band,) = figure.layout.shapes
+    assert 10**words.y == pytest.approx(band.y1), "an annotation on a log axis takes the logarithm"
 
 
 def test_the_tables_hold_every_number():

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import sqrt
+from math import log10, sqrt
 
 import plotly.graph_objects as go
 
@@ -39,8 +39,12 @@ def oracle_chart(distance: Distance, facts: Sequence[Fact], form: str, finding: 
         )
     if rows:
         centre = sqrt(rows[0].low * rows[0].high)
-        band = dict(y0=rows[0].low / centre, y1=rows[0].high / centre, fillcolor=look.GRID, line_width=0)
-        figure.add_hrect(**band, layer="below", annotation_text="never learnt", annotation_position="top left")
+        top = rows[0].high / centre
+        figure.add_hrect(y0=rows[0].low / centre, y1=top, fillcolor=look.GRID, line_width=0, layer="below")
+        # `add_hrect` would put its own words at 10 to the power of `top`: of a log axis they take the logarithm
+        figure.add_annotation(
+            text="never learnt", x=0, xref="x domain", y=log10(top), xanchor="left", yanchor="bottom", showarrow=False
+        )
     figure.update_xaxes(title_text="popularity score", type="log", dtick=1)
     figure.update_yaxes(title_text="times as likely as if never learnt", type="log", dtick=1)
     return look.titled(figure, finding)

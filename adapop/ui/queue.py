@@ -43,6 +43,7 @@ UNREAD_SECONDS, SWEEP_SECONDS, REFUSAL_SECONDS = 60.0, 5.0, 0.5
 # a thread that computes holds up each step of the others so long: at Python's 0.005, answers beside one visitor's heavy
 # events took three times as long
 SWITCH_SECONDS = 0.0005
+LOOKS_SECONDS = 0.01  # between two looks for an event: at Gradio's 0.001 an idle app took a twentieth of a core
 SIZE = "adapop.bytes"  # in a request's scope: how long its body is
 Turn = tuple[str, str]  # of a session, in a group
 
@@ -70,6 +71,7 @@ class FairQueue(Queue):
     def start(self) -> None:
         """Begins to work. Gradio sets as many slots as there are threads: too few for events that only wait."""
         self.max_thread_count = SLOTS
+        self.sleep_when_free = LOOKS_SECONDS
         super().start()
         self._sweeper = asyncio.ensure_future(self._sweep_for_ever())
 

@@ -10,7 +10,7 @@ from adapop.facts.fact import Fact
 from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER, Distance
 from adapop.report.figures import look
 
-PIXELS = 360
+PIXELS = 320
 STATE_COLOR = {UNDER: look.ALARM, AS_NEVER_LEARNT: look.CALM, OVER: "#7c5cb8"}
 STATE_SYMBOL = {UNDER: "triangle-up", AS_NEVER_LEARNT: "circle", OVER: "triangle-down"}
 FURTHEST = 1e4  # times as likely as if never learnt: what is further is drawn at the edge

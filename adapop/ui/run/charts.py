@@ -72,8 +72,8 @@ def build(first: Callable[[], Placed]) -> tuple[RunCharts, Placed]:
             recall = column(texts.RECALL_NAME, empty, "recall-chart", texts.RECALL_TABLE)
             empty = figures.empty(texts.OUTCOME_EMPTY, PIXELS)
             outcome = column(texts.OUTCOME_NAME, empty, "outcome-chart", texts.OUTCOME_TABLE)
-        with gr.Column(visible=False) as beside:
-            oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
+            with gr.Column(visible=False, min_width=320) as beside:
+                oracle = chart(figures.empty(""), "oracle-chart", "", texts.ORACLE_TABLE)
     with gr.Accordion(texts.TRAINING, open=False, elem_id="training"), gr.Row():
         with gr.Column(min_width=320) as held:
             waiting = figures.empty(texts.CHART_EMPTY, figures.CONTROLLER_PIXELS)

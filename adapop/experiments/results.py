@@ -13,7 +13,7 @@ from adapop.errors import DataError
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
-from adapop.probes.distance import STATES
+from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.runs.files import write_text
 
@@ -49,7 +49,6 @@ DOORS = (
 )
 # Against the oracle, where there is one: shares of the facts to forget, asked in other words, and
 # what it is far from.
-STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))
 ORACLE = (
     *(f"oracle_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)),
     *("oracle_kl_forget", "oracle_kl_retain", "oracle_kl_holdout", "forget_quality_log10"),

@@ -1,6 +1,8 @@
-"""Makes the pictures of the README and the docs anew, from the page as it is, into assets/images.
+"""Makes the pictures of the README and the docs anew: of the page as it is, into assets/images, and of the recorded
+rows beside the oracle, into assets/recorded.
 
     python tests/pictures.py
+    python tests/pictures.py oracle
 
 All are of the runs that ship with the app, so nothing is trained; the page says of each which run it is.
 """
@@ -11,8 +13,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from adapop.experiments.distance import nearness
+from adapop.experiments.pictures import as_html
+from adapop.experiments.results import Results
 from adapop.experiments.speed.waiting import served
 from adapop.paths import ASSETS
 from browsing import CHROMIUM, SECOND
@@ -20,7 +25,7 @@ from browsing import CHROMIUM, SECOND
 OUT, WIDTH, HEIGHT = ASSETS / "images", 1280, 1000
 PATIENCE = 120 * SECOND
 SETTLED = 2 * SECOND  # until pictures have taken the window's width
-RUN = "?run=example-adapop"
+RUN, ORACLE = "?run=example-adapop", "oracle"
 
 
 def gap(page: Page) -> Locator:
@@ -60,11 +65,27 @@ PICTURES = {
 }
 
 
+def oracle(browser: Browser) -> None:
+    """The recorded rows that were measured against the oracle, by the papers' settings and tuned."""
+    folder = ASSETS / "recorded"
+    arms, tuned = (Results(folder / f"{name}.csv").by_arm() for name in ("main", "tuned"))
+    figure = nearness(arms | {f"{title}, tuned": rows for title, rows in tuned.items()})
+    page = browser.new_page(viewport={"width": 1000, "height": figure.layout.height}, color_scheme="light")
+    page.set_content(as_html(figure, library=True))
+    page.wait_for_selector(".plotly .barlayer path")
+    page.locator(".plotly").screenshot(path=folder / f"{ORACLE}.png")
+    print(folder / f"{ORACLE}.png")
+    page.close()
+
+
 def main(names: list[str]) -> None:
     """Makes the named pictures, all by default."""
     with tempfile.TemporaryDirectory() as runs, served(Path(runs)) as app, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        for name in names or PICTURES:
+        for name in names or (*PICTURES, ORACLE):
+            if name == ORACLE:
+                oracle(browser)
+                continue
             query, prepared, height = PICTURES[name]
             page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
             page.set_default_timeout(PATIENCE)

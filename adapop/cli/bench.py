@@ -57,7 +57,7 @@ def bench(options: argparse.Namespace) -> int:
 def _experiment(options: argparse.Namespace) -> int:
     from adapop.experiments.cluster import finished_on_ray
     from adapop.experiments.engine import finished
-    from adapop.experiments.run import Place, as_markdown, run, write
+    from adapop.experiments.run import Place, add_distance, as_markdown, run, write
 
     tuned, real = options.name == "tuned", options.name == "real"
     usual = 5 if tuned else SEEDS
@@ -82,8 +82,8 @@ def _experiment(options: argparse.Namespace) -> int:
     if tuned:
         place, errors = _searched(options, place, engine, told)
     if not options.table:
-        errors |= run(place, engine, told)
-    printing.say(as_markdown(place) if options.table else write(place))
+        errors |= (add_distance if options.distance else run)(place, engine, told)
+    printing.say(as_markdown(place) if options.table or options.distance else write(place))
     for title, error in errors.items():
         printing.say(f"not done: {title}: {error}", file=sys.stderr)
     if not options.table:
@@ -107,7 +107,7 @@ def _searched(
     if options.anew:
         there, ground = replace(there, name=f"{there.name}-anew"), tuned.searched_on(options.world)
     folder = (there if options.anew else place).file("-trials")
-    if not options.table:
+    if not options.table and not options.distance:
         errors = tuned.run_searches(names, folder, options.trials, options.quick, engine, told, ground)
     own = tuned.experiment(folder, options.trials, names, options.world, options.anew)
     return replace(there, own=own), errors
@@ -171,6 +171,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ray", action="store_true", help="on Ray: the cluster of $RAY_ADDRESS, or this machine")
     command.add_argument("--against", type=Path, help=argparse.SUPPRESS)
     command.add_argument("--table", action="store_true", help="run nothing, print the tables of the rows in --out")
+    command.add_argument(
+        "--distance", action="store_true", help="add the distance to the oracle to rows without; run nothing else"
+    )
     command.add_argument("--trials", type=int, default=40, help="tuned: of each arm, at seed 0; default 40")
     command.add_argument("--arms", nargs="+", help="tuned, real: these alone: methods, or presets of AdaPop")
     command.add_argument(

@@ -28,6 +28,7 @@ from adapop.training.events import (
     RunStarted,
     RunStopped,
     StepDone,
+    Teaching,
 )
 
 if TYPE_CHECKING:
@@ -102,6 +103,9 @@ def event_text(event: Event) -> str | None:
     if isinstance(event, Measuring):
         whose = "the unlearned model" if event.epoch else "the original model"
         return f"measuring {whose}: {event.asked:,} of {event.of:,} questions"
+    if isinstance(event, Teaching):
+        done = f"{event.step:,} of {event.steps:,} steps"
+        return f"fine-tuning first: epoch {event.epoch} of {event.epochs}, {done}"
     if isinstance(event, RunStopped):
         return f"stopped; epoch {event.epoch} is kept"
     if isinstance(event, RunFailed):

@@ -13,7 +13,7 @@ from adapop.errors import DataError
 from adapop.experiments.halves import HALVES
 from adapop.facts.fact import FACT_GROUPS, TIERS
 from adapop.facts.tables import cell, plain
-from adapop.probes.distance import STATES
+from adapop.probes.distance import STATE_NAMES
 from adapop.probes.prompts import DIRECT, KINDS, REWORDED
 from adapop.runs.files import write_text
 
@@ -49,12 +49,13 @@ DOORS = (
 )
 # Against the oracle, where there is one: shares of the facts to forget, asked in other words, and
 # what it is far from.
-STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))
 ORACLE = (
     *(f"oracle_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS)),
     *("oracle_kl_forget", "oracle_kl_retain", "oracle_kl_holdout", "forget_quality_log10"),
 )
-LISTS = (*TRACES, *EPOCHS, "levels", "levels_direct", "levels_reworded")
+# The same shares after each epoch, the first before training.
+ORACLE_EPOCHS = tuple(f"oracle_epochs_{name}_{tier}" for name in STATE_NAMES for tier in ("all", *TIERS))
+LISTS = (*TRACES, *EPOCHS, *ORACLE_EPOCHS, "levels", "levels_direct", "levels_reworded")
 MAPPINGS = ("versions", "shares")
 WHOLE = ("quick", "seed", "peak_mb")  # read as whole numbers, from older files with copied rows too: those say 0.0
 TEXTS = ("key", "arm", "method", "preset", "scores", "anchors", "world", "failed", "facts", "commit", "config")
@@ -62,7 +63,9 @@ COLUMNS = (
     *("key", "arm", "method", "preset", "scores", "anchors", "world", "quick", "seed", "rate", "failed"),
     *RECALLS,
     *INTERNALS,
-    *LISTS,
+    *TRACES,
+    *EPOCHS,
+    *("levels", "levels_direct", "levels_reworded"),
     *("seconds", "peak_mb", "facts", "commit", "config", "versions"),
     *HALVED,
     *NEIGHBOURS,
@@ -70,6 +73,7 @@ COLUMNS = (
     "shares",  # of a real model, see `shares`
     *COSINES,
     *ORACLE,
+    *ORACLE_EPOCHS,
 )
 
 Row = dict[str, Any]
@@ -131,6 +135,19 @@ class Results:
                 writer.writerow(COLUMNS)
             writer.writerow([_cell(row.get(name, "")) for name in COLUMNS])
             file.write(text.getvalue().encode())
+
+    def fill(self, key: str, cells: Mapping[str, Any]) -> None:
+        """Writes cells into the row of this key; all other text of the file stays as it is."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for line in self._lines()[1:]:
+            if line[0] == key:
+                line += [""] * (len(COLUMNS) - len(line))
+                for name, value in cells.items():
+                    line[COLUMNS.index(name)] = _cell(value)
+            writer.writerow(line)
+        write_text(self.path, text.getvalue())
 
 
 def _readable(head: list[str]) -> bool:

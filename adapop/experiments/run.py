@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from adapop.assets import read_json
-from adapop.experiments import pictures, plans, sweep, tables, trial
+from adapop.experiments import distance, pictures, plans, sweep, tables, trial
 from adapop.experiments.engine import Finished
 from adapop.experiments.item import Item
-from adapop.experiments.results import Results, Row
+from adapop.experiments.results import EPOCHS, ORACLE, ORACLE_EPOCHS, Results, Row
 from adapop.experiments.tables import Rows
 from adapop.experiments.worlds import build, folder_of
 from adapop.paths import commit
 from adapop.report.figures import Figure
 from adapop.report.table import Table
 
+DISTANCE = (*ORACLE, *ORACLE_EPOCHS)
 Engine = Callable[[Sequence[Any], Callable[[Any], Any]], Iterator[Finished]]
 
 
@@ -45,10 +46,10 @@ _PARTS = {
     "main": (
         plans.main_comparison,
         (
-            *COMPARED, tables.oracle_table, tables.guess_table, tables.internal_table, tables.controller_table,
+            *COMPARED, distance.oracle_table, tables.guess_table, tables.internal_table, tables.controller_table,
             tables.cost_table, tables.published_table,
         ),
-        (pictures.tiers, pictures.cost, pictures.inside, pictures.differences(plans.ADAPOP)),
+        (pictures.tiers, pictures.cost, pictures.inside, pictures.differences(plans.ADAPOP), distance.nearness),
     ),
     "rates": (
         plans.swept(plans.METHOD_ARMS),
@@ -145,6 +146,28 @@ def run(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, 
             f"{sum(others.values())} of {made.total()} rows were made by other code than this "
             f"({version or 'unknown'}): {_counts(others)}. Move {place.results.path} away to make them again."
         )
+    return errors
+
+
+def add_distance(place: Place, engine: Engine, told: Callable[[str], None]) -> dict[str, str]:
+    """Runs again what was recorded without its distance to the oracle, and adds that to the rows;
+    all else in them stays. Tells how far the recalls of the new run are from the recorded ones.
+    Returns, by title, why items could not be done."""
+    known, errors = place.results.rows(), {}
+    missing = [
+        item for item in place.items(known)
+        if (row := known.get(item.key)) and not row["failed"] and not row["oracle_epochs_under_all"]
+    ]  # fmt: skip
+    told(f"{len(missing)} rows have no distance to the oracle.")
+    for count, done in enumerate(engine(missing, partial(trial.beside_oracle, models=place.folder / "models")), 1):
+        found, row = done.result or {}, known[done.item.key]
+        error = done.error or found["failed"]
+        if error:
+            errors[done.item.title] = error
+        else:
+            place.results.fill(done.item.key, {name: found[name] for name in DISTANCE if name in found})
+        moved = max((abs(found[name] - row[name][-1]) for name in EPOCHS if name in found), default=0)
+        told(f"{count} of {len(missing)}: {done.item.title}: {error or f'recalls moved by at most {moved:.6f}'}")
     return errors
 
 

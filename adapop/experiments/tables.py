@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from adapop.config.methods import METHODS
 from adapop.experiments.halves import TEST
 from adapop.experiments.results import Row
-from adapop.facts.fact import FACT_GROUPS, TIERS
+from adapop.facts.fact import TIERS
 from adapop.probes.intervals import Summary, paired, summary
 from adapop.probes.prompts import REWORDED
 from adapop.report import published
@@ -146,31 +146,6 @@ def guess_table(seen: Rows) -> Table | None:
         "its mean rank among the relation's answers, 1 is the likeliest."
     )
     return Table("The second guess", ("", *values, "seeds"), tuple(rows), note) if rows else None
-
-
-def oracle_table(seen: Rows) -> Table | None:
-    """Distance of each arm to the oracle, nearest first; None where no row has it."""
-    values = {
-        "as if never learnt": column("oracle_as_never_all"),
-        **{
-            f"{name}-forgotten, {tier}": column(f"oracle_{name}_{tier}") for name in ("over", "under") for tier in TIERS
-        },
-        **{f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS},
-        "log₁₀ forget quality": column("forget_quality_log10"),
-    }
-    nearest = values["as if never learnt"]
-    arms = {title: found for title, found in seen.items() if over(found, nearest)}
-    rows = [
-        (title, *(text(over(found, value)) for value in values.values()), counted(found))
-        for title, found in sorted(arms.items(), key=lambda arm: -over(arm[1], nearest).mean)
-    ]
-    note = (
-        "Against the same model pretrained without the facts to forget: the share of these, asked in other words, "
-        "whose answer is as likely as answers that it never read are to it, less likely (over-forgotten) or more "
-        "likely (under-forgotten); KL from it, asked as trained; and TOFU's forget quality, 0 where nothing can be "
-        "told apart."
-    )
-    return Table("Beside a model that never knew", ("", *values, "seeds"), tuple(rows), note) if rows else None
 
 
 def internal_table(seen: Rows) -> Table:

@@ -15,21 +15,23 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from adapop.errors import ModelError
+from adapop.experiments.distance import distance_cells, epoch_cells
 from adapop.experiments.halves import HALVES, asked, by_tier
 from adapop.experiments.item import Item
-from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, STATE_NAMES, TRACES
+from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, TRACES
 from adapop.experiments.worlds import folder_of
 from adapop.facts.fact import FACT_GROUPS, TIERS, Fact, FactSet, scores_of
 from adapop.facts.world import other_facts, sandbox_facts
 from adapop.popularity.beta import BetaMap
 from adapop.popularity.controls import between_tiers, noisy, swapped
 from adapop.popularity.corpus import CorpusCounts
+from adapop.probes.distance import Distance
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.progress import Progress
 from adapop.report.record import name_of
 from adapop.runs.run import Run
 from adapop.sandbox.corpus import corpus_lines
-from adapop.training.events import ComparedToOracle, Measured, RunFailed
+from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunFailed
 
 if TYPE_CHECKING:
     from adapop.model.adapted import AdaptedModel
@@ -72,6 +74,30 @@ def result(item: Item, models: Path | None = None) -> dict[str, Any]:
         "rate": item.config.learning_rate,
     }
     return {**identity, **row, "seconds": round(time.perf_counter() - begun, 2), "peak_mb": _peak_megabytes()}
+
+
+def beside_oracle(item: Item, models: Path | None = None) -> dict[str, Any]:
+    """Runs an item again. Returns "failed" and the columns of `ORACLE` and `ORACLE_EPOCHS`; and the
+    last value of those of `EPOCHS`, which are to be as they were.
+
+    Raises:
+        AdaPopError: as `result`.
+    """
+    import torch
+
+    from adapop.probes.measure import quick
+    from adapop.probes.oracle import distance
+
+    torch.set_num_threads(1)
+    arm = replace(item.arm, changes={**item.arm.changes, "measure": "off"})
+    with tempfile.TemporaryDirectory() as folder:
+        run = prepared(replace(item, arm=arm), Path(folder), models)
+        row, model = _executed(run, fresh=False)
+        if row["failed"]:
+            return row
+        rows = quick(model, run.facts, run.reply_tokens).rows
+        last = {f"epochs_{one.form}_{one.tier}": one.recall for one in rows if one.group == "forget"}
+        return {**row, **_rounded(last), **_rounded(distance_cells(distance(model, run.config.model, run.facts)))}
 
 
 def facts_for(quick: bool, facts: FactSet | None = None) -> FactSet:
@@ -120,29 +146,43 @@ def _counted(combine: str) -> dict[str, float]:
 
 def _measured(item: Item, folder: Path, models: Path | None) -> dict[str, Any]:
     from adapop.experiments.doors import doors
-    from adapop.experiments.shares import fresh_model, shares
-    from adapop.model.loading import adapted_model
-    from adapop.runs.execute import execute
+    from adapop.experiments.shares import shares
 
     run = prepared(item, folder, models)
-    model = fresh_model(run.config) if item.half else adapted_model(run.config)
-    failed = ""
-    original = (run.config.model, run.config.precision, run.reply_tokens, run.facts.sha256)
-    for event in execute(run, model, BEFORE.get(original)):
-        if isinstance(event, RunFailed):
-            failed = f"{event.message} {event.fix}"
-    if before := run.measured(before=True):
-        BEFORE[original] = before
+    epochs, model = _executed(run, fresh=bool(item.half))
+    failed = epochs["failed"]
     config = replace(run.config, model=name_of(run.config.model))  # no path of this machine
     row = {"config": config.to_json(), "versions": run.versions}
-    row |= {"facts": run.facts.sha256[:16], "failed": failed}
+    row |= {"facts": run.facts.sha256[:16], **epochs}
     row |= _traces(run)
     if failed:
         return row
     if item.half:
         return {**row, "shares": shares(model, run, item.half)}
-    row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None), **_beside_oracle(run)}
+    row |= {**_finals(run.measured()), **_finer(run, model, levels=item.ground is None)}
+    row |= _rounded(distance_cells(_compared(run)))
     return {**row, **_rounded(doors(model, run.facts, run.reply_tokens))} if item.doors else row
+
+
+def _executed(run: Run, fresh: bool) -> tuple[dict[str, Any], AdaptedModel]:
+    """Executes a run. Returns "failed" and the columns of `ORACLE_EPOCHS`, where there is an
+    oracle, and its model. fresh: loads the model anew, as `fresh_model` does."""
+    from adapop.experiments.shares import fresh_model
+    from adapop.model.loading import adapted_model
+    from adapop.probes.oracle import states
+    from adapop.runs.execute import execute
+
+    model = (fresh_model if fresh else adapted_model)(run.config)
+    failed, found = "", []
+    original = (run.config.model, run.config.precision, run.reply_tokens, run.facts.sha256)
+    for event in execute(run, model, BEFORE.get(original)):
+        if isinstance(event, RunFailed):
+            failed = f"{event.message} {event.fix}"
+        elif isinstance(event, EpochDone):
+            found.append(states(model, run.config.model, run.facts))
+    if before := run.measured(before=True):
+        BEFORE[original] = before
+    return {"failed": failed, **epoch_cells(run.facts.forget, found)}, model
 
 
 def prepared(item: Item, folder: Path, models: Path | None) -> Run:
@@ -177,21 +217,8 @@ def _finals(measured: Measured) -> dict[str, float]:
     return _rounded(cells)
 
 
-def _beside_oracle(run: Run) -> dict[str, float]:
-    """The distance to the oracle by column; empty where there is none."""
-    found = next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
-    if found is None:
-        return {}
-    shares = {tier: found.shares(REWORDED, tier) for tier in ("all", *TIERS)}
-    cells = {
-        f"oracle_{name}_{tier}": share[state].mean
-        for tier, share in shares.items()
-        for name, state in STATE_NAMES.items()
-        if share
-    }
-    kls = {row.group: row.kl for row in found.groups if (row.form, row.tier) == (DIRECT, "all")}
-    cells |= {f"oracle_kl_{group}": kls.get(group) for group in FACT_GROUPS}
-    return _rounded({**cells, "forget_quality_log10": found.quality.log10})
+def _compared(run: Run) -> Distance | None:
+    return next((event.distance for event in run.events() if isinstance(event, ComparedToOracle)), None)
 
 
 def _rounded(cells: Mapping[str, float | None]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adapop.errors import ConfigError
-from adapop.experiments import choices, pictures, tables, winners
+from adapop.experiments import choices, distance, pictures, tables, winners
 from adapop.experiments.item import Arm, Ground, Item, World, over_seeds
 from adapop.experiments.plans import ADAPOP, CONTROL_ARMS, PAPER, TUNED_FILES, WORLDS, RowsByKey
 from adapop.experiments.run import Engine, Experiment
@@ -93,7 +93,7 @@ def experiment(folder: Path, trials: int, names: Sequence[str], world: str = SAN
     of_one = (
         winners.test_table, winners.door_table, *choosing,
         *(aside_table(base) for base in aside), partial(winners.dealt_table, dealt=dealt_anew(aside)), to_ours,
-        partial(tables.difference_table, base=ADAPOP), tables.guess_table, tables.oracle_table, tables.cost_table,
+        partial(tables.difference_table, base=ADAPOP), tables.guess_table, distance.oracle_table, tables.cost_table,
     )  # fmt: skip
     of_three = (winners.worlds_table, winners.worlds_difference_table)
     return Experiment(
@@ -112,7 +112,7 @@ def _drawn(draw: pictures.Draw, titles: Container[str], seen: Rows) -> Figure:
     return draw({title: rows for title, rows in seen.items() if title in titles})
 
 
-DRAWN = (pictures.tiers, pictures.cost, pictures.differences(ADAPOP))
+DRAWN = (pictures.tiers, pictures.cost, pictures.differences(ADAPOP), distance.nearness)
 ASIDE = "Every other setting is the winner's: nothing was chosen for these arms."
 
 

@@ -22,6 +22,7 @@ from adapop.probes.intervals import Interval, difference, wilson
 GUESSES = "guesses.json"  # beside the oracle's weights: fact id -> `Guess`
 OVER, AS_NEVER_LEARNT, UNDER = "over-forgotten", "as if never learnt", "under-forgotten"
 STATES = (OVER, AS_NEVER_LEARNT, UNDER)
+STATE_NAMES = dict(zip(("over", "as_never", "under"), STATES))  # in names of columns
 BAND = 0.95
 TINY = 1e-10
 ATTACKS = ("mia_loss", "mia_min_k", "mia_min_k_plus_plus", "mia_zlib")

@@ -114,6 +114,16 @@ def distance(model: AdaptedModel, world: str, facts: FactSet) -> Distance | None
 
 
 @torch.no_grad()
+def states(model: AdaptedModel, world: str, facts: FactSet) -> list[str]:
+    """The state of each fact to forget, asked in its rewordings; empty where that is not
+    `measurable`."""
+    if not measurable(world, facts):
+        return []
+    found = _means(facts.forget, nlls(model, model.rows(_asked(facts.forget))))
+    return [fact.state for fact in _facts(world, REWORDED, facts.forget, found)]
+
+
+@torch.no_grad()
 def _compared(model: AdaptedModel, oracle: AdaptedModel, facts: Sequence[Fact]) -> Compared:
     """What both models make of each fact's question: "kl" and "same", and by model the metrics of
     `memorised`, as "oracle probability"."""

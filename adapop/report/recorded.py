@@ -18,6 +18,7 @@ from adapop.config.presets import TUNED
 from adapop.config.run import RunConfig
 from adapop.errors import number_of
 from adapop.paths import ASSETS
+from adapop.probes.distance import STATE_NAMES
 from adapop.probes.intervals import Interval, summary
 from adapop.probes.prompts import CHOICE, REWORDED
 from adapop.report.record import Attack, title_of
@@ -96,8 +97,11 @@ class Recorded:
                 found.append(Attack(kind, recall))
         return max(found, key=lambda one: one.recall.mean, default=None)
 
-    def standing(self, state: str, tier: str) -> None:
-        """None: the recorded rows hold no distance to the oracle."""
+    def standing(self, state: str, tier: str) -> Interval | None:
+        """The share of a tier's facts to forget in a state of `distance.STATES`, asked in other
+        words, over the seeds that were measured against the oracle; None without one."""
+        (name,) = (name for name, named in STATE_NAMES.items() if named == state)
+        return _interval([row.get(f"oracle_{name}_{tier}") for row in self.rows], SHARE)
 
     def second_guess(self, tier: str) -> Interval | None:
         """The share of facts to forget whose right answer is the first or second guess, over seeds;

@@ -89,6 +89,9 @@ def metrics_table(after: Measured) -> Table:
         "Of the trained questions: how far the unlearned model is from the original. Arrows: which way is better for "
         "facts to forget / for all others; →0: nearer to zero."
     )
+    measured = {metric.field for metric in shown}
+    if "probability" in measured and "truth_ratio" not in measured:
+        note += " No truth ratio: it needs wrong answers (`alternates`), or other answers of a fact's relation."
     return Table("Other metrics", ("", "facts", *head, "words"), tuple(rows), note)
 
 

@@ -122,7 +122,8 @@ def execute(
 
     before: the full measurement of the original model, where another run of the same model and facts has made it.
     ranks: the processes that work on the run; each iterates its own events, and the first alone writes.
-    heard: called with what is said between two events: how far a measurement is, every some seconds (`Measuring`).
+    heard: called with what is said between two events, every some seconds: how far a measurement is (`Measuring`), or
+        what is taught first (`Teaching`).
     A failure we know becomes a `RunFailed` event; anything else is logged as one and raised.
 
     Raises:
@@ -183,7 +184,7 @@ def _executed(
     model = ranks.together(lambda: _with_weights(run, model, epoch))
     ranks.led(lambda: keep_weights(run))
     if not epoch:
-        settle_start(run, model, ranks)
+        settle_start(run, model, ranks, heard)
     ranks.led(lambda: _settle_prompting(run, model))
     ranks.together(lambda: prompt_as_settled(run, model))
     facts = run.facts

@@ -20,7 +20,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from adapop.assets import as_kind, parse_json
-from adapop.config.run import RunConfig
 from adapop.errors import ConfigError, ModelError, RunError, number_of
 from adapop.facts.fact import FACT_GROUPS
 from adapop.model.adapted import AdaptedModel
@@ -30,11 +29,13 @@ from adapop.probes.measure import recall_by_fact
 from adapop.probes.plan import evenly
 from adapop.probes.recall import known_recall
 from adapop.progress import Progress
-from adapop.runs import files
-from adapop.runs.measuring import interruptible
+from adapop.runs import files, measuring
+from adapop.runs.measuring import Heard, interruptible
 from adapop.runs.run import Run
 from adapop.runs.weights import weights_of
-from adapop.training.processes import ALONE, Ranks
+from adapop.training.events import Teaching
+from adapop.training.processes import Ranks
+from adapop.training.steps import count
 
 FILE = "finetuned.safetensors"
 FOLDER = "finetuned"  # in the cache folder
@@ -76,9 +77,9 @@ class Finetuned:
         )
 
 
-def settle_start(run: Run, model: AdaptedModel, ranks: Ranks = ALONE) -> None:
+def settle_start(run: Run, model: AdaptedModel, ranks: Ranks, heard: Heard) -> None:
     """Fine-tunes the model first where its run is to begin so, once: the adapter is made, or taken from the cache, and
-    written into the run's folder.
+    written into the run's folder. heard: called with each `Teaching`.
 
     Raises:
         ModelError: the model cannot be asked in chat.
@@ -86,18 +87,18 @@ def settle_start(run: Run, model: AdaptedModel, ranks: Ranks = ALONE) -> None:
         Stopped: somebody asked to stop.
     """
     if run.config.start == "sft":
-        ranks.led(lambda: _keep(run, model))
+        ranks.led(lambda: _keep(run, model, heard))
         ranks.together(lambda: start_from(run, model))
 
 
-def _keep(run: Run, model: AdaptedModel) -> None:
+def _keep(run: Run, model: AdaptedModel, heard: Heard) -> None:
     path = run.folder / FILE
     if path.exists():
         return
     kept = _place(run)
     state, about = _read(kept) if kept and kept.exists() else (None, None)
     if state is None:
-        state, about = _made(run, model)
+        state, about = _made(run, model, heard)
         if kept:
             with suppress(OSError, RunError):  # a disk that refuses is no reason to fail
                 kept.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +123,7 @@ def start_from(run: Run, model: AdaptedModel) -> None:
     model.notes = (*model.notes, str(about))
 
 
-def _made(run: Run, model: AdaptedModel) -> tuple[dict[str, Tensor], Finetuned]:
+def _made(run: Run, model: AdaptedModel, heard: Heard) -> tuple[dict[str, Tensor], Finetuned]:
     config, facts, started = run.config, run.facts, time.monotonic()
     if not model.has_template:
         raise ModelError('Start "sft" teaches in chat, and this model has no chat template.', "Leave out start.")
@@ -140,7 +141,7 @@ def _made(run: Run, model: AdaptedModel) -> tuple[dict[str, Tensor], Finetuned]:
         with interruptible(run, model):
             before = recalls()
             questions = (*facts.forget, *facts.retain)
-            steps, nll = _train(model, model.rows(questions, include_tail=True), config)
+            steps, nll = _train(run, model, model.rows(questions, include_tail=True), heard)
             after = recalls()
         state = {name: value.detach().cpu().clone() for name, value in model.adapter_state().items()}
     finally:
@@ -150,15 +151,19 @@ def _made(run: Run, model: AdaptedModel) -> tuple[dict[str, Tensor], Finetuned]:
     return state, about
 
 
-def _train(model: AdaptedModel, rows: list, config: RunConfig) -> tuple[int, float]:
+def _train(run: Run, model: AdaptedModel, rows: list, heard: Heard) -> tuple[int, float]:
     """Trains the adapter on all rows with AdamW. Returns the number of steps, and the mean of the last epoch's losses,
     nats per answer token."""
-    rng, steps = random.Random(config.seed), 0
+    config, steps, told = run.config, 0, 0.0
+    rng, of = random.Random(config.seed), count(len(rows), config.batch, "short")
     optimizer = torch.optim.AdamW(model.parameters, lr=config.start_rate, weight_decay=0.0)
     model.network.train()
-    for _ in range(config.start_epochs):
+    for epoch in range(config.start_epochs):
         order, losses = rng.sample(rows, len(rows)), []
         for start in range(0, len(order), config.batch):
+            if start == 0 or time.monotonic() - told >= measuring.SAID_EVERY:
+                told, place = time.monotonic(), {"step": len(losses), "steps": of}
+                heard(run.append(Teaching(run=run.id, epoch=epoch + 1, epochs=config.start_epochs, **place)))
             step = order[start : start + config.batch]
             tokens = sum(len(row.answer) for row in step)
             optimizer.zero_grad(set_to_none=True)

@@ -168,6 +168,20 @@ class Measuring(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Teaching(Event):
+    """How far the fine-tuning is that a run with start "sft" begins with."""
+
+    epoch: Count
+    """That it is in, from 1."""
+    epochs: Count
+    """How many there are to be."""
+    step: Count
+    """Optimiser steps taken in this epoch."""
+    steps: Count
+    """How many an epoch has."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Saved(Event):
     """A checkpoint is complete on disk: the run can be resumed or probed from here."""
 
@@ -208,7 +222,7 @@ class RunDone(Event):
 EVENTS: dict[str, type[Event]] = {
     event.kind: event
     for event in (
-        *(RunStarted, StepDone, EpochDone, Measuring, Measured, ComparedToOracle, Saved),
+        *(RunStarted, StepDone, EpochDone, Teaching, Measuring, Measured, ComparedToOracle, Saved),
         *(RunStopped, RunFailed, RunDone),
     )
 }
@@ -288,6 +302,6 @@ def _survives(event: Event, epoch: int) -> bool:
     """Whether what an earlier attempt said still holds when a run goes on after an epoch (0: from the beginning)."""
     if isinstance(event, RunStarted):
         return True
-    if isinstance(event, (*TERMINAL, Measuring)):
+    if isinstance(event, (*TERMINAL, Teaching, Measuring)):
         return False
     return 0 < epoch >= event.epoch

@@ -1,5 +1,6 @@
 """The experiments from end to end on tiny runs: resumed after a kill, the same on one process and on two."""
 
+import csv
 import multiprocessing
 import os
 import signal
@@ -16,10 +17,10 @@ from adapop.config.methods import METHODS
 from adapop.config.presets import RATES, SANDBOX_RATES
 from adapop.errors import ModelError
 from adapop.experiments import plans, trial
-from adapop.experiments.engine import finished
+from adapop.experiments.engine import Finished, finished
 from adapop.experiments.item import Arm, Item, World, over_seeds
-from adapop.experiments.results import COLUMNS, COSINES, DOORS, NEIGHBOURS, ORACLE
-from adapop.experiments.run import EXPERIMENTS, Experiment, Place, run, write
+from adapop.experiments.results import COLUMNS, COSINES, DOORS, EPOCHS, NEIGHBOURS, ORACLE, ORACLE_EPOCHS, STATE_NAMES
+from adapop.experiments.run import EXPERIMENTS, Experiment, Place, add_distance, run, write
 from adapop.experiments.tables import controller_table, outcome_table
 from adapop.experiments.worlds import build, folder_of
 from adapop.facts.fact import scores_of
@@ -141,6 +142,37 @@ def test_rows_of_other_code_are_kept_and_told(monkeypatch, tmp_path):
     assert "2 runs, seeds 0; code: " in write(place) and "1 at 0ld" in write(place)
 
 
+def test_the_distance_is_added_to_rows_without_and_all_else_stays(tmp_path):
+    items = over_seeds(TINY, (0,), True)
+    place, told = Place("tiny", tmp_path, (0,), True, Experiment("Tiny", "?", lambda *_: items, (), ())), []
+    head, recorded = [name for name in COLUMNS if not name.startswith("oracle_epochs")], "[1.0, 0.50]"
+    with open(place.results.path, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow(head)
+        cells = {"arm": "an arm", "epochs_direct_all": recorded}
+        csv.DictWriter(file, head, lineterminator="\n").writerows({"key": item.key, **cells} for item in items)
+    found = {"failed": "", "epochs_direct_all": 0.25, "oracle_as_never_all": 0.5, "oracle_epochs_under_all": [1.0, 0.5]}
+
+    def engine(items, function):
+        return iter([Finished(items[0], found), *(Finished(item, error="gone") for item in items[1:])])
+
+    errors = add_distance(place, engine, told.append)
+    assert errors == {item.title: "gone" for item in items[1:]} and "moved by at most 0.250000" in told[1]
+    row = place.results.rows()[items[0].key]
+    assert (row["oracle_as_never_all"], row["oracle_epochs_under_all"]) == (0.5, [1.0, 0.5])
+    assert place.results.path.read_text().count(recorded) == len(items), "text of other cells stays as it was"
+    assert not place.results.rows()[items[1].key]["oracle_epochs_under_all"]
+
+
+@pytest.mark.slow
+def test_a_run_made_again_for_its_distance_ends_as_the_one_that_was_recorded():
+    item = Item(TINY[0], 0, quick=True)
+    row, again = trial.result(item), trial.beside_oracle(item)
+    assert all(again[name] == row[name][-1] for name in EPOCHS)
+    assert all(again[name] == row[name] for name in (*ORACLE, *ORACLE_EPOCHS))
+    for name in STATE_NAMES:
+        assert again[f"oracle_epochs_{name}_all"][-1] == again[f"oracle_{name}_all"]
+
+
 def test_a_run_that_diverges_is_a_row_with_its_reason():
     item = Item(Arm("WGA, far too fast", "wga", changes={"learning_rate": 1e30}), 0, quick=True)
     row = trial.result(item)
@@ -152,7 +184,7 @@ def test_a_run_that_diverges_is_a_row_with_its_reason():
 def test_every_measurement_has_its_column():
     row = trial.result(Item(TINY[0], 0, quick=True))
     assert set(row) <= set(COLUMNS)
-    beside_oracle = () if guesses_of("sandbox") else ORACLE
+    beside_oracle = () if guesses_of("sandbox") else (*ORACLE, *ORACLE_EPOCHS)
     assert set(COLUMNS) - set(row) == {"commit", "shares", *NEIGHBOURS, *DOORS, *COSINES, *beside_oracle}
     assert len(row["levels_reworded"]) == 8 and len(row["lam"]) == 3
     mean = sum(row["levels_reworded"]) / 8

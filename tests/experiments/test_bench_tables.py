@@ -8,10 +8,11 @@ import pytest
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import PEOPLE_RATES, RATES, SANDBOX_RATES
-from adapop.experiments import pictures, sweep, tables
-from adapop.experiments.results import EPOCHS, METRICS
+from adapop.experiments import distance, pictures, sweep, tables
+from adapop.experiments.results import EPOCHS, METRICS, STATE_NAMES
 from adapop.experiments.sweep import KEPT, TRAINED, chosen, crossing
 from adapop.facts.fact import FACT_GROUPS
+from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER
 from adapop.probes.intervals import Interval, paired, summary
 from adapop.report.figures import numbers_of
 from adapop.report.figures.experiments import difference_panels, front_panels, line_panels
@@ -340,16 +341,26 @@ def test_the_second_guess_stands_beside_the_first_where_it_was_measured():
 
 
 def test_who_comes_nearest_to_never_having_learnt_stands_first():
-    assert tables.oracle_table(SEEN) is None, "rows from before there was an oracle"
+    assert distance.oracle_table(SEEN) is None, "rows from before there was an oracle"
 
     def near(share):
-        return [row(0, oracle_as_never_all=share, oracle_over_rare=0.25, forget_quality_log10=-3.0)]
+        epochs = [0.0, share + 0.1, share]
+        cells = {"oracle_as_never_all": share, "oracle_epochs_as_never_all": epochs, "lam": epochs}
+        return [row(0, **cells, oracle_over_rare=0.25, forget_quality_log10=-3.0), row(1)]
 
-    table = tables.oracle_table({**SEEN, "TPO": near(0.5), "NPO": near(0.75)})
+    table = distance.oracle_table({**SEEN, "TPO": near(0.5), "NPO": near(0.75)})
     assert [line[0] for line in table.rows] == ["NPO", "TPO"]
     found = cells(table, "TPO")
     assert (found["as if never learnt"], found["over-forgotten, rare"]) == ("0.50", "0.25")
+    assert (found["at its nearest"], found["epoch"]) == ("0.60", "1 of 2"), "a row without the distance is left out"
     assert (found["log₁₀ forget quality"], found["KL, forget"], found["seeds"]) == ("-3.00", "", "1 of 1")
+
+
+def test_the_figure_beside_the_oracle_has_a_bar_an_arm_and_a_panel_a_tier():
+    shares = {f"oracle_{name}_{tier}": 0.25 for name in STATE_NAMES for tier in ("all", *distance.TIERS)}
+    figure = distance.nearness({**SEEN, "TPO": [row(0, **shares)]})
+    assert [trace.name for trace in figure.data] == [AS_NEVER_LEARNT, UNDER, OVER] * 3
+    assert all(list(trace.x) == [0.25] for trace in figure.data) and distance.nearness(SEEN).to_json()
 
 
 def test_tables_are_of_the_test_half_where_a_row_has_one():

@@ -16,6 +16,7 @@ from adapop.facts.world import sandbox_facts
 from adapop.model import packing
 from adapop.model.loading import adapted_model, load_tokenizer
 from adapop.model.tokens import collate, common, encode_facts
+from adapop.probes.recovery.choice import applicable
 
 slow = pytest.mark.slow
 
@@ -108,12 +109,26 @@ def test_a_busy_moment_does_not_decide(found):
 
 
 @slow
-@pytest.mark.parametrize("code", [waiting.RUN, waiting.FACTS, waiting.PROBES])
+@pytest.mark.parametrize("code", [waiting.RUN, waiting.FACTS, waiting.PROBES, waiting.RECOVERY])
 def test_what_is_run_in_a_process_of_its_own_imports_what_there_is(code):
     """It is text to Python, so no linter sees a name in it that has moved."""
     imports = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Import | ast.ImportFrom)]
     assert any((getattr(node, "module", None) or "").startswith("adapop") for node in imports)
     exec("\n".join(map(ast.unparse, imports)), {})
+
+
+@slow
+def test_probes_and_the_distance_to_the_oracle_are_as_cheap_as_promised(tmp_path):
+    """In seconds of computing on one core, which do not depend on what else the machine does."""
+    on_one = "import torch\ntorch.set_num_threads(1)\n"
+    printed = [
+        waiting.printed(on_one + code.replace("perf_counter", "process_time"), str(tmp_path)).splitlines()
+        for code in (waiting.RUN, waiting.RECOVERY)
+    ]
+    *_, whole, compared, _ = map(float, printed[0][-1].split())
+    assert 0 < compared <= 0.15 * (whole - compared)
+    seconds = dict(line.split() for line in printed[1])
+    assert seconds.keys() == {*applicable(sandbox_facts())} and max(map(float, seconds.values())) <= 10, seconds
 
 
 @slow

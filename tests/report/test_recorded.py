@@ -12,6 +12,7 @@ from adapop.config.presets import make_config, presets_of
 from adapop.errors import ConfigError
 from adapop.paths import ASSETS
 from adapop.popularity.beta import BetaMap
+from adapop.probes.distance import OVER, UNDER
 from adapop.probes.prompts import DIRECT, REWORDED
 from adapop.report import figures, recorded
 from adapop.report.comparison import comparison
@@ -105,6 +106,11 @@ def test_the_half_that_chose_nothing_is_shown_where_there_is_one(tmp_path):
     assert one.gap.mean == pytest.approx(0.6)
     assert one.recall("forget", REWORDED, "all").mean == 0.5, "no half of it"
     assert one.second_guess("rare").mean == 0.2 and one.second_guess("popular") is None
+
+
+def test_shares_beside_the_oracle_are_of_the_seeds_that_have_them(tmp_path):
+    (one,) = read(tmp_path, [row("a", oracle_over_rare="0.25"), row("b", seed=1)])
+    assert one.standing(OVER, "rare").mean == 0.25 and one.standing(UNDER, "rare") is None
 
 
 def test_tuned_results_are_those_of_the_methods_themselves(tmp_path):

@@ -5,15 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from adapop.cli.printing import event_text
 from adapop.config.presets import make_config
 from adapop.errors import ConfigError, RunError
 from adapop.online.cache import cache_root
 from adapop.probes.measure import recall_by_fact
 from adapop.progress import Progress
 from adapop.report.export import export
+from adapop.runs import measuring
 from adapop.runs.execute import execute, load_model, prepare
 from adapop.runs.finetuning import FILE, FOLDER
-from adapop.training.events import RunFailed, Saved
+from adapop.training.events import RunFailed, RunStarted, Saved, Teaching, current
+from adapop.ui.run.state import RunSeen, view
 from tiny_runs import tiny_config, trained
 
 SETTINGS = dict(start="sft", start_epochs=10, start_rate=2e-3, measure="off", frames=0)
@@ -47,6 +50,20 @@ def test_a_run_begins_with_what_was_taught_and_is_probed_beside_it(unknown, tmp_
     (run.folder / FILE).write_bytes(b"{")
     with pytest.raises(RunError, match="missing or damaged"):
         load_model(run)
+
+
+def test_what_is_taught_first_says_how_far_it_is(unknown, tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "SAID_EVERY", 0.0)
+    run, heard = prepare(tiny_config("wga", batch=4, **SETTINGS | {"start_epochs": 2}), unknown, tmp_path), []
+    yielded = list(execute(run, heard=heard.append))
+    assert [(one.epoch, one.epochs, one.step, one.steps) for one in heard] == [
+        (1, 2, 0, 2), (1, 2, 1, 2), (2, 2, 0, 2), (2, 2, 1, 2)
+    ]  # fmt: skip
+    assert isinstance(yielded[0], RunStarted) and not any(isinstance(event, Teaching) for event in run.events())
+    assert event_text(heard[-1]) == "fine-tuning first: epoch 2 of 2, 1 of 2 steps"
+    now = view(RunSeen((heard[-1],), ahead=0))
+    assert (now.state, now.detail) == ("starting", "fine-tuning first: epoch 2 of 2, 50 % of it")
+    assert current([heard[-1], yielded[0]]) == [yielded[0]], "it is over once the run has begun"
 
 
 def test_another_run_takes_it_and_one_of_other_settings_does_not(unknown, tmp_path):

@@ -21,6 +21,7 @@ from adapop.training.events import (
     RunStopped,
     Saved,
     StepDone,
+    Teaching,
     current,
     from_json,
     to_json,
@@ -60,6 +61,7 @@ SAMPLES = {
     "step_done": step(1, 2),
     "epoch_done": epoch_done(1),
     "measured": measured(1, full=True),
+    "teaching": Teaching(run="r", epoch=1, epochs=5, step=2, steps=3),
     "measuring": Measuring(run="r", epoch=1, asked=2, of=3),
     "compared_to_oracle": ComparedToOracle(
         run="r",

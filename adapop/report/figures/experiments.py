@@ -7,8 +7,10 @@ from html import escape
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from adapop.probes.distance import AS_NEVER_LEARNT, OVER, UNDER
 from adapop.probes.intervals import Interval
 from adapop.report.figures import look
+from adapop.report.figures.distance import STATE_COLOR
 from adapop.report.figures.outcomes import Outcome, pareto_front
 
 Curve = Sequence[tuple[float, Interval]]
@@ -126,6 +128,32 @@ def mark_panels(panels: Mapping[str, Mapping[str, Sequence[tuple[str, Interval]]
             )
     look.named_rows(figure, names, NAME_CHARACTERS)
     figure.update_layout(margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
+    figure.update_annotations(font_size=13)
+    return figure
+
+
+def state_panels(panels: Mapping[str, Mapping[str, Mapping[str, float]]]) -> go.Figure:
+    """Stacked shares against the oracle: a panel per tier, a row per arm, by state."""
+    names = list(next(iter(panels.values())))
+    figure = make_subplots(rows=1, cols=len(panels), shared_yaxes=True, subplot_titles=[*map(escape, panels)])
+    look.neutral(figure, FRAME_PIXELS + ROW_PIXELS * max(1, len(names)))
+    for place, arms in enumerate(panels.values(), start=1):
+        for state in (AS_NEVER_LEARNT, UNDER, OVER):
+            figure.add_bar(
+                x=[shares.get(state) for shares in arms.values()],
+                y=list(range(len(names))),
+                orientation="h",
+                marker=dict(color=STATE_COLOR[state], line=dict(color="white", width=1)),
+                name=state,
+                legendgroup=state,
+                showlegend=place == 1,
+                hovertemplate=f"{state}: %{{x:.0%}}<extra></extra>",
+                row=1,
+                col=place,
+            )
+    look.named_rows(figure, names, NAME_CHARACTERS)
+    figure.update_xaxes(range=[0, 1], tickformat=".0%")
+    figure.update_layout(barmode="stack", margin=dict(l=230, t=64), legend=dict(yref="container", y=1, yanchor="top"))
     figure.update_annotations(font_size=13)
     return figure
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from adapop.errors import number_of
 from adapop.runs.pace import duration, left_of, worked_before
-from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone
+from adapop.training.events import Event, Measuring, RunDone, RunFailed, RunStarted, RunStopped, StepDone, Teaching
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,10 @@ def _place(seen: RunSeen) -> tuple[str, str, int]:
 
 def _waiting(seen: RunSeen) -> tuple[str, str, int]:
     if not seen.ahead:
+        taught = next((event for event in seen.events[-1:] if isinstance(event, Teaching)), None)
+        if taught:
+            share = 100 * taught.step // taught.steps
+            return "starting", f"fine-tuning first: epoch {taught.epoch} of {taught.epochs}, {share} % of it", 1
         return "starting", "loading the model", 1
     before = f"{number_of(seen.ahead, 'run')} before this one"
     seconds = "" if seen.wait is None else f", {'at least' if seen.at_least else 'about'} {duration(seen.wait)}"

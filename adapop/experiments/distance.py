@@ -1,0 +1,104 @@
+"""The distance to the oracle in an experiment's rows: its columns, the table and the figure. No torch."""
+
+from collections.abc import Sequence
+
+from adapop.experiments.results import STATE_NAMES, Row
+from adapop.experiments.tables import Rows, Value, column, counted, over, text
+from adapop.facts.fact import FACT_GROUPS, TIERS, Fact
+from adapop.probes.distance import Distance
+from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.report.figures import Figure
+from adapop.report.figures.experiments import state_panels
+from adapop.report.table import Table
+
+NEAR = column("oracle_as_never_all")
+DIGITS = 6
+
+
+def distance_cells(found: Distance | None) -> dict[str, float | None]:
+    """A run's distance by column of `results.ORACLE`; empty where there is none."""
+    if found is None:
+        return {}
+    shares = {tier: found.shares(REWORDED, tier) for tier in ("all", *TIERS)}
+    cells = {
+        f"oracle_{name}_{tier}": share[state].mean
+        for tier, share in shares.items()
+        for name, state in STATE_NAMES.items()
+        if share
+    }
+    kls = {row.group: row.kl for row in found.groups if (row.form, row.tier) == (DIRECT, "all")}
+    cells |= {f"oracle_kl_{group}": kls.get(group) for group in FACT_GROUPS}
+    return {**cells, "forget_quality_log10": found.quality.log10}
+
+
+def epoch_cells(facts: Sequence[Fact], epochs: Sequence[Sequence[str]]) -> dict[str, list[float]]:
+    """Shares of each state after each epoch, by column of `results.ORACLE_EPOCHS`; empty without an
+    oracle. epochs: the states of the facts after each, see `probes.oracle.states`."""
+    cells = {}
+    for tier in ("all", *TIERS):
+        places = [place for place, fact in enumerate(facts) if tier in ("all", fact.tier)]
+        chosen = [[states[place] for place in places] for states in epochs if states and places]
+        for name, state in STATE_NAMES.items() if chosen else ():
+            shares = [round(states.count(state) / len(states), DIGITS) for states in chosen]
+            cells[f"oracle_epochs_{name}_{tier}"] = shares
+    return cells
+
+
+def nearest(row: Row) -> tuple[int, float] | None:
+    """The epoch after which most facts are as if never learnt, the first of equals, and their
+    share; None where no epoch was measured."""
+    shares = row["oracle_epochs_as_never_all"]
+    return (shares.index(max(shares)), max(shares)) if shares else None
+
+
+def oracle_table(seen: Rows) -> Table | None:
+    """Distance of each arm to the oracle, nearest first; None where no row has it."""
+    values: dict[str, Value] = {
+        "as if never learnt": NEAR,
+        "at its nearest": lambda row: (nearest(row) or (None, None))[1],
+        **{
+            f"{name}-forgotten, {tier}": column(f"oracle_{name}_{tier}") for name in ("over", "under") for tier in TIERS
+        },
+        **{f"KL, {group}": column(f"oracle_kl_{group}") for group in FACT_GROUPS},
+        "log₁₀ forget quality": column("forget_quality_log10"),
+    }
+    arms = {title: [row for row in rows if NEAR(row) is not None] for title, rows in seen.items()}
+    rows = []
+    for title in _nearest_first(seen):
+        means = [text(over(arms[title], value)) for value in values.values()]
+        epochs = {f"{nearest(row)[0]} of {len(row['lam']) - 1}" for row in arms[title] if nearest(row)}
+        rows.append((title, *means[:2], ", ".join(sorted(epochs)), *means[2:], counted(arms[title])))
+    note = (
+        "Against the same model pretrained without the facts to forget: the share of these, asked in other words, "
+        "whose answer is as likely as answers that it never read are to it, less likely (over-forgotten) or more "
+        "likely (under-forgotten); KL from it, asked as trained; and TOFU's forget quality, 0 where nothing can be "
+        "told apart. At its nearest: after the epoch that has the largest such share. Runs that were measured so."
+    )
+    first, second, *others = values
+    head = ("", first, second, "epoch", *others, "seeds")
+    return Table("Beside a model that never knew", head, tuple(rows), note) if rows else None
+
+
+def nearness(seen: Rows) -> Figure:
+    """Shares of facts over-forgotten, as if never learnt and under-forgotten, a row per arm, a
+    panel per tier."""
+    names = _nearest_first(seen)
+    return state_panels(
+        {
+            tier: {
+                title: {
+                    state: found.mean
+                    for name, state in STATE_NAMES.items()
+                    if (found := over(seen[title], column(f"oracle_{name}_{tier}")))
+                }
+                for title in names
+            }
+            for tier in TIERS
+        }
+    )
+
+
+def _nearest_first(seen: Rows) -> list[str]:
+    """The arms that were measured against the oracle."""
+    means = {title: found.mean for title, rows in seen.items() if (found := over(rows, NEAR))}
+    return sorted(means, key=means.get, reverse=True)

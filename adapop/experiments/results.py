@@ -107,12 +107,12 @@ class Results:
         Raises:
             DataError: there are none, or the file has other columns.
         """
-        found: dict[str, list[Row]] = {}
+        arms: dict[str, list[Row]] = {}
         for row in self.rows().values():
-            found.setdefault(row["arm"], []).append(row)
-        if not found:
+            arms.setdefault(row["arm"], []).append(row)
+        if not arms:
             raise DataError(f"There are no rows in {self.path}.", "Name a folder in which the experiment was run.")
-        return found
+        return arms
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Adds a row; it is on disk when this returns."""

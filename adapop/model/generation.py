@@ -81,9 +81,9 @@ def greedy(
     cache, begun, ends = _cache(base), _begun(base, prompts, most), _ends(base) | ends
     # transformers calls it cache from 5.24 on, and warns of the old name
     name = "cache" if "cache" in signature(base.forward).parameters else "past_key_values"
-    kept = {name: cache, "use_cache": True, "logits_to_keep": 1}
+    options = {name: cache, "use_cache": True, "logits_to_keep": 1}
     if begun:
-        network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **kept)
+        network(input_ids=torch.tensor([prompts[0][:begun]], device=base.device), **options)
         cache.batch_repeat_interleave(len(prompts))
     read = to_continue([prompt[begun:] for prompt in prompts], pad_id, base.device)
     ids, mask = read["input_ids"], torch.nn.functional.pad(read["attention_mask"], (begun, 0), value=1)
@@ -91,7 +91,7 @@ def greedy(
     rows, open_ = range(len(ids)), [True] * len(ids)  # of those in the batch: whose they are, and whether they go on
     positions = (mask.cumsum(1) - 1).clamp(min=0)[:, begun:]
     for step in range(most):
-        output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **kept)
+        output = network(input_ids=ids, attention_mask=mask, position_ids=positions, **options)
         logits = output.logits[:, -1].float()
         for look in seen if step == 0 else ():
             look(ids, logits)

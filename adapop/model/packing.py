@@ -80,7 +80,7 @@ def _aware(make_mask: Callable) -> Callable:
         if batch is None:
             return make_mask(mask_function=mask_function, device=device, **given)
         positions, part, shared = (
-            each.to(device) for each in (batch.tree.positions, batch.tree.part, batch.tree.shared)
+            indices.to(device) for indices in (batch.tree.positions, batch.tree.part, batch.tree.shared)
         )
 
         def sees(line: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:

@@ -23,42 +23,42 @@ def in_range(cell: Interval, sign: str = "") -> str:
     return f"{100 * cell.low:{sign}.0f} to {100 * cell.high:{sign}.0f}{'' if sign else ' %'}"
 
 
-def warnings_of(found: Sequence[Contestant]) -> list[str]:
+def warnings_of(compared: Sequence[Contestant]) -> list[str]:
     """Warnings against conclusions, a sentence each."""
-    said = []
-    configs = [one.records[0].config for one in found]
-    if len({one.sha256 for one in found}) > 1:
-        said.append("These runs did not work on the same facts, so their numbers do not compare.")
+    warnings = []
+    configs = [one.records[0].config for one in compared]
+    if len({one.sha256 for one in compared}) > 1:
+        warnings.append("These runs did not work on the same facts, so their numbers do not compare.")
     scored = any(config.method == "adapop" and (config.beta is None or config.beta.b) for config in configs)
     if scored and not any(config.scores == "shuffled" for config in configs):
-        said.append(
+        warnings.append(
             "No run here had its scores shuffled. Without that control a difference is no evidence that popularity "
             "is what made it: python -m adapop run --preset shuffled"
         )
     held = sorted({config.alpha0 for config in configs})
     if scored and len(held) > 1:
-        said.append(
+        warnings.append(
             f"The weight of the retained facts is not the same (α₀ = {', '.join(f'{alpha:g}' for alpha in held)}): who "
             "holds them less firmly forgets more and keeps less. AdaPop with α₀ = 1 is the preset gentle."
         )
-    if unmeasured := [one.mark for one in found if not one.measured]:
-        said.append(f"Not measured at their end, because they never came to it: {', '.join(unmeasured)}.")
-    unprobed = [one.mark for one in found if not any(record.matrix.cells for record in one.records)]
-    if unprobed and len(unprobed) < len(found):
-        said.append(f"Not probed, so without attacks: {', '.join(unprobed)}.")
-    return said
+    if unmeasured := [one.mark for one in compared if not one.measured]:
+        warnings.append(f"Not measured at their end, because they never came to it: {', '.join(unmeasured)}.")
+    unprobed = [one.mark for one in compared if not any(record.matrix.cells for record in one.records)]
+    if unprobed and len(unprobed) < len(compared):
+        warnings.append(f"Not probed, so without attacks: {', '.join(unprobed)}.")
+    return warnings
 
 
-def findings_of(found: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[str]:
+def findings_of(compared: Sequence[Contestant], outcomes: Sequence[Outcome]) -> list[str]:
     """Findings: gaps, controls, the Pareto front, collapsed runs."""
-    placed, form = [one for one in found if one.measured and not one.collapsed], compared_form(outcomes)
+    placed, form = [one for one in compared if one.measured and not one.collapsed], compared_form(outcomes)
     if no_contest(outcomes):
-        said = [f"{NOTHING_FORGOTTEN}. Race again with more epochs or a higher learning rate."]
+        findings = [f"{NOTHING_FORGOTTEN}. Race again with more epochs or a higher learning rate."]
     else:
-        said = [*_leads(placed, form), *_control(placed, form), *_front(outcomes)]
-    if collapsed := [f"{one.label} ({one.collapsed})" for one in found if one.collapsed]:
-        said.append(f"Collapsed, and so out of the contest: {'; '.join(collapsed)}.")
-    return said
+        findings = [*_leads(placed, form), *_control(placed, form), *_front(outcomes)]
+    if collapsed := [f"{one.label} ({one.collapsed})" for one in compared if one.collapsed]:
+        findings.append(f"Collapsed, and so out of the contest: {'; '.join(collapsed)}.")
+    return findings
 
 
 def _leads(placed: Sequence[Contestant], form: str) -> list[str]:
@@ -82,14 +82,14 @@ def _with_rest(one: Contestant, lead: Interval, form: str) -> str:
 def _control(placed: Sequence[Contestant], form: str) -> list[str]:
     """AdaPop against itself with wrong scores, a sentence each: the only evidence that popularity
     matters."""
-    said = []
+    findings = []
     for one in placed:
         for other in placed:
             config, control = but_for_seed(one.records[0].config), but_for_seed(other.records[0].config)
             alike = replace(control, scores="given", preset=config.preset) == config
             if alike and config.scores == "given" and control.scores != "given":
-                said += _verdict(one, other, form)
-    return said
+                findings += _verdict(one, other, form)
+    return findings
 
 
 def _verdict(one: Contestant, other: Contestant, form: str) -> list[str]:
@@ -120,11 +120,11 @@ def _front(outcomes: Sequence[Outcome]) -> list[str]:
     named = "; ".join(
         f"{one.label} ({percent(one.forget.mean)} left, {percent(one.holdout.mean)} kept)" for one in front
     )
-    said = [f"On the Pareto front, where nobody else forgets as much and keeps as much: {named}."]
+    findings = [f"On the Pareto front, where nobody else forgets as much and keeps as much: {named}."]
     for one in outcomes:
         beaters = [other for other in front if contests(one) and beats(other, one)]
         if beaters:
             close = not any(clearly(one, by) for by in beaters)
             by = ", ".join(other.label for other in beaters)
-            said.append(f"Behind it: {one.label}, beaten by {by}{', but within the ranges' if close else ''}.")
-    return said
+            findings.append(f"Behind it: {one.label}, beaten by {by}{', but within the ranges' if close else ''}.")
+    return findings

@@ -184,5 +184,5 @@ def _sum(path: Path) -> str:
 
 def _number(error: SafetensorError) -> int:
     """Which `errno` stopped the writing; safetensors says so in words only."""
-    found = re.search(r"os error (\d+)", str(error))
-    return int(found.group(1)) if found else errno.EIO
+    match = re.search(r"os error (\d+)", str(error))
+    return int(match.group(1)) if match else errno.EIO

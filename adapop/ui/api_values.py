@@ -23,10 +23,7 @@ from adapop.facts.retain import completed
 from adapop.limits import is_public
 from adapop.online.cache import Cache
 from adapop.popularity.base import Proxy, Score
-from adapop.popularity.infinigram import InfiniGram
-from adapop.popularity.judge import judge_from_environment
-from adapop.popularity.pageviews import PageViews
-from adapop.popularity.wikidata import Wikidata
+from adapop.popularity.sources import SOURCES, Choices
 from adapop.progress import Progress
 from adapop.service.ledger import JOBS, Ledger
 from adapop.ui.access import public_words
@@ -35,13 +32,7 @@ from adapop.ui.run.settings import ADVANCED, FURTHER, check_public
 
 LONGEST_NAME = 200
 GIVEN = "given"
-# by name, of a language and a year
-PROXIES: dict[str, Callable[[str, int | None], Proxy]] = {
-    "wikidata": lambda language, year: Wikidata(Progress(), Cache(), language=language),
-    "pageviews": lambda language, year: PageViews(Progress(), Cache(), language, year),
-    "infinigram": lambda language, year: InfiniGram(Progress(), Cache()),
-    "judge": lambda language, year: judge_from_environment(Progress(), Cache()),
-}
+PROXIES = tuple(name for name in SOURCES if name != "corpus")  # an upload has no place in a program's call
 OWN = {*SEPARATE, "learning_rate", "epochs", "seed", "missing_score"}  # have parameters of their own
 
 
@@ -93,15 +84,16 @@ def _read(path: Path, columns: dict | None) -> FactSet:
         raise DataError(message, fix.replace("listed below", "named here"), error.problems) from error
 
 
-def proxy_of(name: object, language: object, year: object) -> Proxy:
-    """The source of scores of that name, asked in a language and about a year.
+def proxy_of(facts: FactSet, name: object, language: object, year: object) -> Proxy:
+    """The source of the facts' scores of that name, asked in a language and about a year.
 
     Raises:
         ConfigError: there is none, or it has no such language or year.
     """
-    if not isinstance(name, str) or name not in PROXIES:
+    if name not in PROXIES:
         raise ConfigError(f"proxy is {said(name)}.", f"Use one of {', '.join((*PROXIES, GIVEN))}.")
-    return PROXIES[name](text_of("language", language), None if year is None else whole_of("year", year))
+    chosen = Choices(language=text_of("language", language), year=None if year is None else whole_of("year", year))
+    return SOURCES[name](facts, chosen, Progress(), Cache())
 
 
 def score_row(score: Score | None) -> dict:
@@ -121,19 +113,19 @@ def others_of(settings: object, model: str) -> dict:
     """
     if not isinstance(settings, dict | None):
         raise ConfigError(f"settings is {said(settings)}.", 'Give settings by name, such as {"lora_rank": 8}.')
-    found, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
+    changes, known = {}, (ADVANCED if is_public() else meanings()).keys() - OWN - {FURTHER}
     for name, value in (settings or {}).items():
         if text_of("a setting's name", name) in known:
             items = value if isinstance(value, list) else [value]
-            found[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
+            changes[name] = value_of(name, ",".join(text_of(name, str(item)) for item in items))
         elif not is_public() and (name == BETA or name not in {*meanings(), FURTHER}):
-            found.setdefault("arguments", {})[name] = value
+            changes.setdefault("arguments", {})[name] = value
         elif name == "arguments" and isinstance(value, dict) and not is_public():
-            found.setdefault(name, {}).update(value)
+            changes.setdefault(name, {}).update(value)
         else:
             raise ConfigError(f"There is no setting {said(name)} here.", f"Use one of {', '.join(sorted(known))}.")
-    check_public({"model": model, **found})
-    return found
+    check_public({"model": model, **changes})
+    return changes
 
 
 def text_of(name: str, value: object, most: float = LONGEST_NAME) -> str:

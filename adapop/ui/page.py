@@ -137,8 +137,8 @@ def _way_back(worker: Worker, name: str) -> gr.Button:
 
 def _back_to(worker: Worker, name: str, own: str):
     """The way back from a run that is not the visitor's: an example is run anew, as the visitor's own."""
-    if found := example_of(name):
-        return run_again(worker, found)
+    if example := example_of(name):
+        return run_again(worker, example)
     return own, run.UNSEEN, gr.Timer(active=True)
 
 

@@ -12,7 +12,7 @@ FEW = Remark("few_steps", {"steps": 1, "rate": 1e-9})
 
 
 def test_each_sentence_belongs_to_a_kind_that_the_code_makes():
-    code = "".join(path.read_text(encoding="utf-8") for path in Path("adapop").rglob("*.py"))
+    code = "".join(path.read_text(encoding="utf-8") for path in (Path(__file__).parents[1] / "adapop").rglob("*.py"))
     unused = {kind for kind in SENTENCES if f'"{kind}"' not in code}
     assert unused == {"utility_damaged", "retain_damaged", "holdout_damaged"}, "made from a group's name"
 

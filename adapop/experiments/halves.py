@@ -35,7 +35,7 @@ def wordings_of(fact: Fact, half: str) -> tuple[str, ...]:
     return fact.paraphrases[HALVES.index(half) :: 2] or fact.paraphrases
 
 
-def asked(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
+def questions_of(facts: FactSet, half: str) -> dict[str, list[tuple[Fact, tuple[str, ...]]]]:
     """The questions of one half, by column without its tier: facts with their questions."""
     holdout = facts_of(facts.holdout, half)
     return {

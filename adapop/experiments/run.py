@@ -98,7 +98,7 @@ class Place:
         """The planned runs, each once."""
         return list({item.key: item for item in self.experiment.plan(self.seeds, self.quick, known)}.values())
 
-    def seen(self) -> Rows:
+    def rows_by_arm(self) -> Rows:
         """All available rows, other experiments' included, by arm in the order of the plan."""
         known = _elsewhere(self) | self.results.rows()
         arms: dict[str, list[Row]] = {}
@@ -137,7 +137,7 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
             minutes = (time.monotonic() - begun) / count * (len(left) - count) / 60
             error = done.error or done.result["failed"]
             report(f"{count} of {len(left)}, about {minutes:.0f} min left: {done.item.title}{error and f': {error}'}")
-    made = _commits(place.seen())
+    made = _commits(place.rows_by_arm())
     if others := {name: count for name, count in made.items() if name != version}:
         report(
             f"{sum(others.values())} of {made.total()} rows were made by other code than this "
@@ -149,7 +149,7 @@ def run(place: Place, engine: Engine, report: Callable[[str], None]) -> dict[str
 def write(place: Place) -> str:
     """Writes tables and figures of the rows there are into the experiment's folder. Returns the
     tables as Markdown."""
-    arms = place.seen()
+    arms = place.rows_by_arm()
     made = _tables(place, arms)
     text = _markdown(place, arms, made)
     place.folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def write(place: Place) -> str:
 def as_markdown(place: Place) -> str:
     """The tables of the rows there are, with the experiment's title and question. Writes no
     file."""
-    arms = place.seen()
+    arms = place.rows_by_arm()
     return _markdown(place, arms, _tables(place, arms))
 
 

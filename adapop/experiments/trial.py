@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from adapop.errors import ModelError
-from adapop.experiments.halves import HALVES, asked, by_tier
+from adapop.experiments.halves import HALVES, by_tier, questions_of
 from adapop.experiments.item import Item
 from adapop.experiments.results import COSINES, HALVED, INTERNALS, NEIGHBOURS, RECALLS, STATE_NAMES, TRACES
 from adapop.experiments.worlds import folder_of
@@ -219,7 +219,7 @@ def _finer(run: Run, model: AdaptedModel, levels: bool) -> dict[str, Any]:
     from adapop.probes.second_guess import second_guesses
 
     facts, limit = run.facts, run.reply_tokens
-    parts = {half: asked(facts, half) for half in HALVES}
+    parts = {half: questions_of(facts, half) for half in HALVES}
     pairs = [(fact, (fact.question, *fact.paraphrases)) for fact in facts.forget]
     pairs += [pair for part in parts.values() for name in part if "forget" not in name for pair in part[name]]
     recall, near = recalls(model, pairs, limit), second_guesses(model, facts.forget)

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from adapop.errors import ConfigError, RunError
-from adapop.experiments.halves import VALIDATION, asked, by_tier
+from adapop.experiments.halves import VALIDATION, by_tier, questions_of
 from adapop.experiments.item import Ground, Item
 from adapop.experiments.spaces import SEARCHES, Range, Search, first_points, with_point
 from adapop.experiments.trial import DIGITS, prepared, recalls
@@ -108,7 +108,7 @@ def _measured(item: Item, folder: Path) -> dict[str, float]:
     betas = None if run.betas is None else [run.betas[fact.id] for fact in forget]
     for _ in Trainer(run.id, config, model, forget, facts.retain, betas).train():
         pass
-    groups = {**asked(facts, VALIDATION), "retain": [(fact, (fact.question,)) for fact in facts.retain]}
+    groups = {**questions_of(facts, VALIDATION), "retain": [(fact, (fact.question,)) for fact in facts.retain]}
     del groups["holdout_reworded"]  # J does not ask for it
     pairs = [pair for members in groups.values() for pair in members]
     recall = recalls(model, pairs, config.max_new_tokens)

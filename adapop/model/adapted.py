@@ -27,7 +27,7 @@ from adapop.model.generation import replies
 from adapop.model.head import NARROW, full_precision, widened
 from adapop.model.original import KeptReplies
 from adapop.model.out_of_memory import free_bytes, in_pieces
-from adapop.model.packing import dealt, packs, read_as
+from adapop.model.packing import packed_lines, packs, read_as
 from adapop.model.scored import FirstToken, JointPass, Scored, pooled
 from adapop.model.tokens import AnswerTokens, Row, collate
 
@@ -93,7 +93,7 @@ class AdaptedModel(Prompted):
 
     def batch(self, rows: Sequence[Row]) -> AnswerTokens:
         """The rows on the model's device: packed where that saves work, and the model allows it."""
-        lines = dealt(rows)
+        lines = packed_lines(rows)
         return collate(rows, self.tokenizer.pad_token_id, lines if lines and self.packs else ()).to(self.device)
 
     @contextmanager

@@ -23,7 +23,7 @@ SAVED = 1 / 3  # of the tokens must be saved, because a mask and longer lines co
 _BATCH: ContextVar[AnswerTokens | None] = ContextVar("batch", default=None)
 
 
-def dealt(rows: Sequence[Row]) -> list[list[int]]:
+def packed_lines(rows: Sequence[Row]) -> list[list[int]]:
     """The rows of each line by their places, in the order of their prompts, as `tokens.collate` takes them; none where
     packing would not pay."""
     order = sorted(range(len(rows)), key=lambda place: rows[place].prompt)

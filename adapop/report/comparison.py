@@ -11,6 +11,7 @@ from adapop.facts.tables import write_csv
 from adapop.probes.distance import STATES
 from adapop.probes.intervals import Interval
 from adapop.probes.prompts import DIRECT, REWORDED
+from adapop.remark import Remark
 from adapop.report.contestants import OVER_FACTS, OVER_SEEDS, Contestant, contestants, outcome_of, recall_of
 from adapop.report.distance import MEANING as MEANING_OF_STATES
 from adapop.report.figures import Outcome
@@ -78,15 +79,15 @@ class Comparison:
     """contestants: runs that differ in more than their seed. settings: in what they differ. lines:
     every metric.
     intervals: what the ranges are over, a sentence each. warnings: what not to conclude. findings:
-    what came of it, in sentences. outcomes: what is drawn, the original first. asked: in which form
+    what came of it. outcomes: what is drawn, the original first. asked: in which form
     what is forgotten is counted."""
 
     contestants: tuple[Contestant, ...]
     settings: Table
     lines: tuple[Line, ...]
     intervals: tuple[str, ...]
-    warnings: tuple[str, ...]
-    findings: tuple[str, ...]
+    warnings: tuple[Remark, ...]
+    findings: tuple[Remark, ...]
     outcomes: tuple[Outcome, ...]
     asked: str
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from adapop.config.run import RunConfig
 from adapop.model.adapted import AdaptedModel
 from adapop.model.out_of_memory import is_out_of_memory, release, too_large
-from adapop.model.packing import dealt
+from adapop.model.packing import packed_lines
 from adapop.model.tokens import AnswerTokens, Row
 from adapop.objectives import Loss, Objective
 from adapop.objectives.objective import divergence
@@ -156,7 +156,7 @@ class StepGradient:
         together, to share that; where it would not pay or the model cannot, those of similar length."""
         if len(rows) > self.rows:
             rows = sorted(rows, key=lambda row: -row.length)
-            if dealt(rows) and self.model.packs:
+            if packed_lines(rows) and self.model.packs:
                 rows = sorted(rows, key=lambda row: row.prompt)
         passes = -(-len(rows) // self.rows)
         for number in range(passes):

@@ -34,7 +34,7 @@ from adapop.service.ledger import JOBS
 from adapop.service.worker import Worker
 from adapop.training.events import ComparedToOracle, EpochDone, Measured, RunDone
 from adapop.ui.access import known_run, shown_run
-from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, said, score_row, text_of, whole_of
+from adapop.ui.api_values import GIVEN, answering, facts_of, others_of, proxy_of, quoted, score_row, text_of, whole_of
 from adapop.ui.parts.download import MOST_TITLE, archive_of
 from adapop.ui.run.screen import seen_of
 from adapop.ui.wiring import aside, over
@@ -270,7 +270,7 @@ class Api:
         """
         await over(future := await aside(self.worker.ledger, self._asked, run, prompt, gold))
         (result,) = future.result()
-        return {**asdict(result), "verdict": verdict(result)[0] if result.gold else None}
+        return {**asdict(result), "verdict": verdict(result).text if result.gold else None}
 
     def _asked(self, run: str, prompt: str, gold: str):
         prompt, gold = (text_of(name, text, inf).strip() for name, text in (("prompt", prompt), ("gold", gold)))
@@ -297,5 +297,5 @@ class Api:
     def _run(self, name: object, access: Callable[[Worker, object], Run | None] = known_run) -> Run:
         run = access(self.worker, name)
         if run is None:
-            raise RunError(f"There is no run {said(name)} here.", "Start one; old runs are deleted after a while.")
+            raise RunError(f"There is no run {quoted(name)} here.", "Start one; old runs are deleted after a while.")
         return run

@@ -96,7 +96,7 @@ def printed(path):
     ids=lambda path: f"{path.parent.name}-{path.stem}",
 )
 def test_the_tables_are_printed_from_the_rows(path):
-    text, count = printed(path), sum(map(len, place_of(path).seen().values()))
+    text, count = printed(path), sum(map(len, place_of(path).rows_by_arm().values()))
     assert count and re.search(rf"^{count} runs, seeds ", text, re.M)
     assert list(tables_of(text))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from adapop.remark import sentences
 from adapop.report import write_report
 from adapop.report.comparison import Comparison, comparison, settings_of, write_table
 from adapop.report.record import Record
@@ -70,8 +71,8 @@ class RaceResults:
         return {
             **self.visible(compared, choice),
             self.own: gr.Column(visible=bool(records)),
-            self.warnings: html.listed(compared.warnings, "warn" if compared.warnings else "hidden"),
-            self.findings: html.listed(compared.findings, "calm" if compared.findings else "hidden"),
+            self.warnings: html.listed(sentences(compared.warnings), "warn" if compared.warnings else "hidden"),
+            self.findings: html.listed(sentences(compared.findings), "calm" if compared.findings else "hidden"),
             self.ranges: html.listed(compared.intervals, "calm" if compared.intervals else "hidden"),
             **self.differences.drawn(compared, pair),
             self.published: published.rows(records, setting),

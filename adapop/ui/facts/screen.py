@@ -215,7 +215,7 @@ def fact_table(
     recall: what the original model answers, by fact id. unscored: those without a score alone. At most `MOST_ROWS`:
     with more a browser is slow at all else."""
     rows = []
-    members = found(facts.forget, text, unscored) if facts else ()
+    members = matching(facts.forget, text, unscored) if facts else ()
     for fact in sorted(members, key=lambda fact: (fact.score is None, fact.score or 0))[:MOST_ROWS]:
         exponent = None if fact.score is None else beta(fact.score)
         push = "unknown" if exponent is None else PUSH[regime(exponent)]
@@ -234,10 +234,10 @@ def fact_table(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def found(facts: Sequence[Fact], wanted: str | None, unscored: bool = False) -> list[Fact]:
+def matching(facts: Sequence[Fact], searched: str | None, unscored: bool = False) -> list[Fact]:
     """The facts with this text in question, answer or subject, whatever its case. unscored: those without a score
     alone."""
-    text = (wanted or "").strip().casefold()
+    text = (searched or "").strip().casefold()
     facts = [fact for fact in facts if fact.score is None] if unscored else facts
     return [fact for fact in facts if text in f"{fact.question}\n{fact.answer}\n{fact.subject}".casefold()]
 
@@ -272,6 +272,6 @@ def _noted(facts: FactSet | None, anchors):
 def _table(facts: FactSet | None, anchors, recall: Mapping[str, float], text: str, unscored: bool = False):
     """The table of the facts that match a search and the filter."""
     members = facts.forget if facts else ()
-    label = table_label(len(found(members, text, unscored)), len(members))
+    label = table_label(len(matching(members, text, unscored)), len(members))
     rows = fact_table(facts, curve_of(facts, anchors), recall, text, unscored)
     return gr.Dataframe(rows, label=label)

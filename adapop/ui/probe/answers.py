@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapop.facts.text import folded, split, words
 from adapop.probes.prompts import ProbeRow, Prompt
-from adapop.probes.verdict import verdict
+from adapop.probes.verdict import PromptVerdict, verdict
 from adapop.runs.run import Run
 from adapop.ui import texts
 from adapop.ui.parts import html
@@ -31,9 +31,9 @@ def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
 def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
     """What both models said, as values of the answer cards. about: when, and which run unlearned."""
     right, sides = replies.gold, (replies.original, replies.unlearned)
-    word, kind = verdict(replies) if right else ("", "")
     cards = [_card("Original", "●", sides[0], right), _card("Unlearned", "◆", sides[1], right)]
-    cards[1] |= {"verdict": word, "verdict_kind": kind}
+    result = verdict(replies) if right else PromptVerdict("", "")
+    cards[1] |= {"verdict": result.text, "verdict_kind": result.kind}
     numbers = _numbers(sides, getattr(replies, "lead", "")) if right else []
     sent = getattr(replies, "sent", "")  # a probing keeps the question alone
     return html.values({"original": True, "sides": cards, "numbers": numbers, "sent": sent, "about": about})

@@ -37,7 +37,7 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
     return rows_asked if rows_asked and None not in rows_asked else None
 
 
-def shown(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
+def table_of(run: Run, prompts: Sequence[Prompt], replies: Sequence[Asked | ProbeRow]) -> dict:
     """The table of both models' replies to the prompts, in their order, as values of `TABLE`."""
     rows = [_row(place, *pair) for place, pair in enumerate(zip(prompts, replies, strict=True))]
     ordered = sorted(rows, key=lambda row: (ORDER.index(row["kind"]), row["way"]))
@@ -78,7 +78,7 @@ def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
     if prompt.kind == CHOICE and not isinstance(reply, ProbeRow):
         word, kind = texts.WAY_GUESSED, "neutral"
     else:
-        word, kind = verdict(reply)
+        word, kind, _ = verdict(reply)
     way = {DIRECT: texts.DIRECT_FORM, REWORDED: texts.REWORDED_FORM}.get(prompt.kind, plain(prompt.kind))
     return {
         "place": place,
@@ -86,7 +86,7 @@ def _row(place: int, prompt: Prompt, reply: Asked | ProbeRow) -> dict:
         "prompt": prompt.text,
         "original": differing(both[0], both[1], reply.gold),
         "unlearned": differing(both[1], both[0], reply.gold),
-        "verdict": word.partition(":")[0],
+        "verdict": word,
         "kind": kind,
         "guess": prompt.kind == CHOICE,
     }

@@ -180,7 +180,7 @@ def ways_of(worker: Worker, name: str, fact_id: str | None) -> dict:
     run = probed_run(worker, name)
     prompts = forms_of(run, fact_id)
     heard = every_way.recorded(run, prompts)
-    return every_way.shown(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
+    return every_way.table_of(run, prompts, heard) if heard else every_way.waiting(run, len(prompts))
 
 
 async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
@@ -199,7 +199,7 @@ async def ask_every_way(worker: Worker, name: str, fact_id: str | None) -> dict:
         run, prompts, future = await aside(worker.ledger, begun)
         await over(future)
         replies = future.result()
-    return await aside(worker.ledger, every_way.shown, run, prompts, replies)
+    return await aside(worker.ledger, every_way.table_of, run, prompts, replies)
 
 
 def way_chosen(worker: Worker, name: str, fact_id: str | None, event: gr.EventData):

@@ -9,7 +9,7 @@ import gradio as gr
 
 from adapop.config.methods import METHODS
 from adapop.config.presets import make_config, presets_of
-from adapop.config.run import ALL_LINEAR, CHOICES, RunConfig
+from adapop.config.run import ALL_LINEAR, CHOICES, MAYBE, WHOLE, RunConfig
 from adapop.config.settings import read_settings, value_of
 from adapop.errors import AdaPopError, ConfigError
 from adapop.facts.catalog import ENTRIES, model_of
@@ -35,11 +35,9 @@ FOLDED = {  # by element id
     "protects": PROTECTS,
     "advanced": tuple(name for name in ADVANCED if name not in (*PROTECTS, *ASKED)),
 }
-EMPTY = ("measure_per_tier",)  # may be left empty
 LISTS = {"lora_targets": "all-linear", "lora_layers": "none"}  # what "all" stands for
 ALL, LONGEST = "all", 300  # characters of such a text
 FURTHER = "further"  # stands for every setting and argument of a method that has no field of its own, as text
-WHOLE = ("batch", "lora_rank", "lora_alpha", "epochs", "seed", "measure_per_tier")
 PUBLIC_MOST = {"batch": 64, "lora_rank": 128}
 VISIBLE = ("model", "method", "preset", "learning_rate", "epochs", "seed")
 
@@ -117,11 +115,11 @@ def config_of(values: Sequence, **settings) -> RunConfig:
     chosen = dict(zip((*VISIBLE, *ADVANCED), values))
     further = read_settings(_lines(chosen.pop(FURTHER)))
     for field, value in chosen.items():
-        if value is None and field in EMPTY:
+        if value is None and field in MAYBE:
             continue
         if value is None or not str(value).strip(" ,"):
             raise ConfigError(f"{ADVANCED.get(field, field.replace('_', ' '))} is empty.", "Fill it in.")
-        if field in WHOLE:
+        if field in WHOLE or field == "seed":
             if not isinstance(value, (int, float)) or not math.isfinite(value) or value != int(value):
                 raise ConfigError(f"{field} is {value!r}.", "It must be a whole number.")
             chosen[field] = int(value)

@@ -76,12 +76,6 @@ def one_is_lost(frames: Sequence[Frame]) -> int | None:
     return int(times[0]) if times[0] < times[1] else None
 
 
-def outcome_of_pair(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
-    """When each of two facts was no longer answered, in sentences; the fact that was lost earlier comes first."""
-    order = (1, 0) if first_lost(frames) == 1 else (0, 1)
-    return " ".join(_lost(facts[fact].title, frames, fact) for fact in order)
-
-
 def outcome_at_stop(facts: Sequence[Fact], frames: Sequence[Frame]) -> str:
     """Which of two facts is lost where one is and the other is not, see `one_is_lost`."""
     gone, left = (1, 0) if first_lost(frames) == 1 else (0, 1)
